@@ -1,0 +1,2 @@
+//! What does things on one machine for Stowplan.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Services as plain processes: the reference.

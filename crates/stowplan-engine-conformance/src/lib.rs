@@ -1,0 +1,1 @@
+//! One test suite that every engine passes.

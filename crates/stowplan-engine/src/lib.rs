@@ -1,0 +1,1 @@
+//! Engine and Deployment traits, capabilities and errors.

@@ -1,0 +1,1 @@
+//! The Host trait and the local machine: cgroups, CPU, fingerprint, sampling, ledger.

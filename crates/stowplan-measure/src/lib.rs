@@ -1,0 +1,1 @@
+//! One run: start, arm, disarm, collect.

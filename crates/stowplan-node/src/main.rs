@@ -1,0 +1,2 @@
+//! The program inside a partition: DDS, executor, work, recorder.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Checks, partition presets, edges and utilisation.

@@ -1,0 +1,1 @@
+//! The caller's side of stowplan-agent: its host and its engines.

@@ -1,0 +1,1 @@
+//! HTML and terminal views of saved results.

@@ -1,0 +1,1 @@
+//! The files of a finished run: versioned formats, Parquet.

@@ -1,0 +1,1 @@
+//! Experiments: schedule, blocks, clean-up, resume.

@@ -1,0 +1,1 @@
+//! The YAML files: parse, validate, convert, JSON schema.

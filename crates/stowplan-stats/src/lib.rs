@@ -1,0 +1,1 @@
+//! Moments, quantiles, intervals and comparisons.

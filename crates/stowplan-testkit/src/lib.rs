@@ -1,0 +1,1 @@
+//! Fakes, redaction and the built node program, for tests.

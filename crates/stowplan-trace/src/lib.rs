@@ -1,0 +1,1 @@
+//! From ros2_tracing events to node graph, links, chains and latencies.

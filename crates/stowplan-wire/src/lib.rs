@@ -1,0 +1,1 @@
+//! What the three programs say to each other, versioned.
