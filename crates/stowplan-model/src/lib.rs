@@ -1,1 +1,22 @@
-//! The words of Stowplan: stacks, partitions, places, deployments. No I/O and no clock.
+//! The words of Stowplan: stacks, partitions, places, deployments.
+//!
+//! Plain types without I/O, clock or serialisation. Files and wire messages have
+//! their own types (`stowplan-spec`, `stowplan-wire`) and convert into these.
+
+pub mod deployment;
+pub mod distribution;
+pub mod names;
+pub mod partition;
+pub mod place;
+pub mod stack;
+pub mod units;
+
+pub use deployment::{Deployment, Isolation, Limits, SchedulingClass};
+pub use distribution::Distribution;
+pub use names::Name;
+pub use partition::{Partition, ServiceAssignment};
+pub use place::{Place, PlaceStep};
+pub use stack::{
+    Callback, CallbackRef, Chain, Executor, Launch, Library, Node, NodeStartUp, Process, Profile,
+    Qos, Ready, RealService, Reliability, Stack, Topic, Trigger, Work,
+};

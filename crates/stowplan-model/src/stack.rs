@@ -1,0 +1,297 @@
+//! A vehicle stack: nodes, topics, processes, chains, launch. Independent of where it runs.
+
+use crate::distribution::Distribution;
+use crate::names::Name;
+
+/// What the vehicle runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stack {
+    /// Name of the stack.
+    pub name: Name,
+    /// What is published fact and what is assumption.
+    pub description: String,
+    /// Cost of `ros2 launch`, once per service.
+    pub launch: Launch,
+    /// Topics by name.
+    pub topics: Vec<Topic>,
+    /// Processes by name.
+    pub processes: Vec<Process>,
+    /// Nodes in launch order.
+    pub nodes: Vec<Node>,
+    /// Cause-effect chains to measure.
+    pub chains: Vec<Chain>,
+    /// Real programs that run beside the modelled nodes.
+    pub services: Vec<RealService>,
+}
+
+/// What `ros2 launch` costs in each service (MEASURING §1).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    /// Kernel iterations of interpreter start and evaluation of the launch file.
+    pub start_iterations: u64,
+    /// Kernel iterations for each entity that the launch file names.
+    pub entity_iterations: u64,
+    /// Bytes of files that the interpreter maps and touches.
+    pub read_bytes: u64,
+    /// Private memory in bytes that the launcher keeps.
+    pub memory_bytes: u64,
+}
+
+/// A topic and its messages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Topic {
+    /// ROS name with its leading slash, as `/sensing/lidar/points`.
+    pub name: String,
+    /// Size of the payload's filler in bytes.
+    pub bytes: Distribution,
+    /// Quality of service of all its endpoints.
+    pub qos: Qos,
+    /// Whether endpoints in one process hand messages over by pointer.
+    pub intra_process: bool,
+}
+
+/// DDS reliability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reliability {
+    /// Lost messages stay lost.
+    BestEffort,
+    /// Lost messages are sent again.
+    Reliable,
+}
+
+/// Quality of service, keep-last history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Qos {
+    /// Reliability.
+    pub reliability: Reliability,
+    /// History depth in messages.
+    pub depth: u32,
+    /// Whether late subscribers get the last messages (DDS transient local).
+    pub transient_local: bool,
+}
+
+/// Which ROS 2 distribution's implicit endpoints a process has (MEASURING §1, endpoints).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// No implicit endpoints: results are marked.
+    Minimal,
+    /// ROS 2 Galactic.
+    Galactic,
+    /// ROS 2 Humble.
+    Humble,
+    /// ROS 2 Jazzy.
+    Jazzy,
+}
+
+/// The executor of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Executor {
+    /// One thread for all callbacks.
+    Single,
+    /// Several threads over one ready set.
+    Multi {
+        /// Number of threads.
+        threads: u32,
+    },
+    /// One thread, entities collected once.
+    Static,
+    /// One single-threaded executor per node.
+    Isolated,
+}
+
+/// A process of the stack. A partition that cuts it makes one per service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Process {
+    /// Name of the process.
+    pub name: Name,
+    /// Its executor.
+    pub executor: Executor,
+    /// Implicit endpoints.
+    pub profile: Profile,
+    /// Whether nodes are loaded one after another into a component container.
+    pub component_container: bool,
+}
+
+/// A group of files that a node maps at start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Library {
+    /// Name of the group; groups of one name are the same files.
+    pub name: Name,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Share of its pages that are touched, 0 to 1.
+    pub touched: f64,
+}
+
+/// What a node costs at start.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NodeStartUp {
+    /// Files mapped and touched.
+    pub libs: Vec<Library>,
+    /// Kernel iterations of its constructor.
+    pub iterations: u64,
+    /// Private memory in bytes that it keeps.
+    pub memory_bytes: u64,
+}
+
+/// A node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Name, unique in the stack.
+    pub name: Name,
+    /// Functional module.
+    pub module: Name,
+    /// Function inside the module.
+    pub function: Option<Name>,
+    /// Whether a source attributes the node to its module, or this file does.
+    pub attributed: bool,
+    /// The process it lives in.
+    pub process: Name,
+    /// Callbacks in registration order.
+    pub callbacks: Vec<Callback>,
+    /// Names of callback groups that run several callbacks at once; all others are exclusive.
+    pub reentrant_groups: Vec<Name>,
+    /// Start-up cost.
+    pub start_up: NodeStartUp,
+    /// Nodes of the same service that must be loaded before this one.
+    pub depends_on: Vec<Name>,
+}
+
+/// What starts a callback.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Trigger {
+    /// A timer.
+    Timer {
+        /// Period in nanoseconds.
+        period_ns: u64,
+        /// Jitter of each release in nanoseconds, drawn per release.
+        jitter_ns: Distribution,
+        /// Relative rate error of its clock, for example 0.0001.
+        rate_error: f64,
+    },
+    /// A message on a topic.
+    Subscription {
+        /// Name of the topic.
+        topic: String,
+    },
+}
+
+/// Counted work of a callback.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work {
+    /// Iterations of the work kernel.
+    pub iterations: Distribution,
+    /// Working set in bytes that the iterations walk over.
+    pub working_set_bytes: u64,
+}
+
+/// A callback of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Callback {
+    /// Name, unique in the node.
+    pub name: Name,
+    /// What starts it.
+    pub trigger: Trigger,
+    /// Callback group; callbacks without one share the node's default group.
+    pub group: Option<Name>,
+    /// Its work.
+    pub work: Work,
+    /// Topics it publishes on at its end, in order.
+    pub publishes: Vec<String>,
+    /// Callbacks of the same node whose last data this one uses; the output's origin is theirs.
+    pub uses: Vec<Name>,
+}
+
+/// A callback of a chain.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CallbackRef {
+    /// Node name.
+    pub node: Name,
+    /// Callback name in the node.
+    pub callback: Name,
+}
+
+/// A cause-effect chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chain {
+    /// Name.
+    pub name: Name,
+    /// The ordered callbacks, first to last.
+    pub callbacks: Vec<CallbackRef>,
+    /// Deadline in nanoseconds for information; nothing is cut at it.
+    pub deadline_ns: Option<u64>,
+}
+
+/// How a real program tells that it is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ready {
+    /// It is ready when it runs.
+    Started,
+    /// A line of its output contains this text.
+    LogLine(String),
+    /// This file exists, as the program sees it.
+    File(String),
+    /// This TCP port on loopback accepts a connection.
+    Port(u16),
+    /// It exits with status 0.
+    Exit,
+    /// A modelled endpoint on this topic is matched.
+    TopicMatched(String),
+}
+
+/// A service that is a real program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RealService {
+    /// Service name.
+    pub name: Name,
+    /// Folder with a root file system for engines that isolate mounts; `None` means the host's.
+    pub rootfs: Option<String>,
+    /// Program and arguments; never passed through a shell.
+    pub command: Vec<String>,
+    /// Environment variables.
+    pub env: Vec<(String, String)>,
+    /// What tells that it is ready.
+    pub ready: Ready,
+    /// How long to wait for that, in nanoseconds.
+    pub ready_timeout_ns: u64,
+}
+
+impl Stack {
+    /// The node named `name`.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<&Node> {
+        self.nodes.iter().find(|n| n.name.as_str() == name)
+    }
+
+    /// The topic named `name`.
+    #[must_use]
+    pub fn topic(&self, name: &str) -> Option<&Topic> {
+        self.topics.iter().find(|t| t.name == name)
+    }
+
+    /// The process named `name`.
+    #[must_use]
+    pub fn process(&self, name: &str) -> Option<&Process> {
+        self.processes.iter().find(|p| p.name.as_str() == name)
+    }
+
+    /// Module names in the order in which nodes first name them.
+    #[must_use]
+    pub fn modules(&self) -> Vec<&Name> {
+        let mut seen: Vec<&Name> = Vec::new();
+        for node in &self.nodes {
+            if !seen.contains(&&node.module) {
+                seen.push(&node.module);
+            }
+        }
+        seen
+    }
+}
+
+impl Node {
+    /// The callback named `name`.
+    #[must_use]
+    pub fn callback(&self, name: &str) -> Option<&Callback> {
+        self.callbacks.iter().find(|c| c.name.as_str() == name)
+    }
+}

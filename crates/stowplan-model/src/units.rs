@@ -1,0 +1,152 @@
+//! Quantities as people write them: `64KiB`, `20ms`, `10Hz`, and back.
+
+/// Why a text is not a quantity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a {what}, write for example {example}")]
+pub struct UnitError {
+    text: String,
+    what: &'static str,
+    example: &'static str,
+}
+
+fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_')))
+        .unwrap_or(text.len());
+    let number: f64 = text[..end].replace('_', "").parse().ok()?;
+    number.is_finite().then_some((number, text[end..].trim()))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked before the cast"
+)]
+fn whole(value: f64) -> Option<u64> {
+    (0.0..9.0e18).contains(&value).then(|| value.round() as u64)
+}
+
+/// Reads a size in bytes: `4096`, `1kB` (1000), `64KiB` (65,536), `1.5MB`.
+///
+/// # Errors
+/// When the text has no number, a sign, or a unit that is not one of B, kB, KB, KiB, MB, MiB, GB, GiB.
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    let parsed = split(text).and_then(|(number, unit)| {
+        let factor = match unit {
+            "" | "B" => 1.0,
+            "kB" | "KB" => 1e3,
+            "MB" => 1e6,
+            "GB" => 1e9,
+            "KiB" => 1024.0,
+            "MiB" => 1024.0 * 1024.0,
+            "GiB" => 1024.0 * 1024.0 * 1024.0,
+            _ => return None,
+        };
+        whole(number * factor)
+    });
+    parsed.ok_or(UnitError {
+        text: text.to_owned(),
+        what: "size",
+        example: "'512', '64KiB' or '1.5MB'",
+    })
+}
+
+/// Reads a duration in nanoseconds: `20ms`, `1.5s`, `300us`, `2min`. A unit is required.
+///
+/// # Errors
+/// When the text has no number or no unit of ns, us, µs, ms, s, min, h.
+pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
+    let parsed = split(text).and_then(|(number, unit)| {
+        let factor = match unit {
+            "ns" => 1.0,
+            "us" | "µs" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            "m" | "min" => 60e9,
+            "h" => 3600e9,
+            _ => return None,
+        };
+        whole(number * factor)
+    });
+    parsed.ok_or(UnitError {
+        text: text.to_owned(),
+        what: "duration",
+        example: "'20ms', '1.5s' or '10min'",
+    })
+}
+
+/// A number of nanoseconds for people: three significant digits and a unit.
+#[must_use]
+pub fn show_ns(ns: f64) -> String {
+    let (value, unit) = match ns.abs() {
+        x if x >= 1e9 => (ns / 1e9, "s"),
+        x if x >= 1e6 => (ns / 1e6, "ms"),
+        x if x >= 1e3 => (ns / 1e3, "µs"),
+        _ => (ns, "ns"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A number of bytes for people, in powers of 1000.
+#[must_use]
+pub fn show_bytes(bytes: f64) -> String {
+    let (value, unit) = match bytes.abs() {
+        x if x >= 1e9 => (bytes / 1e9, "GB"),
+        x if x >= 1e6 => (bytes / 1e6, "MB"),
+        x if x >= 1e3 => (bytes / 1e3, "kB"),
+        _ => (bytes, "B"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+fn three_digits(value: f64) -> String {
+    match value.abs() {
+        x if x >= 100.0 => format!("{value:.0}"),
+        x if x >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [
+            ("512", 512),
+            ("64KiB", 65_536),
+            ("1.5 MB", 1_500_000),
+            ("1_000B", 1000),
+        ] {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "x", "-1", "1 parsec", "1e400"] {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        for (text, ns) in [
+            ("20ms", 20_000_000),
+            ("1.5s", 1_500_000_000),
+            ("300us", 300_000),
+            ("60m", 3_600_000_000_000),
+        ] {
+            assert_eq!(parse_duration_ns(text), Ok(ns), "{text}");
+        }
+        assert!(
+            parse_duration_ns("20").is_err(),
+            "a duration needs its unit"
+        );
+    }
+
+    #[test]
+    fn people_get_three_digits() {
+        assert_eq!(show_ns(1_234_567.0), "1.23 ms");
+        assert_eq!(show_ns(999.0), "999 ns");
+        assert_eq!(show_bytes(65_536.0), "65.5 kB");
+    }
+}
