@@ -1,1 +1,21 @@
 //! What the three programs say to each other, versioned.
+//!
+//! - [`service`]: what one service's node programs do (`plan.json`), written by the host side.
+//! - [`announce`]: what node programs tell the agent, and the agent tells them.
+//! - [`deployment`]: what an engine gets to start.
+//! - [`agent`]: requests and answers between the command line and an agent, one JSON document a line.
+
+pub mod agent;
+pub mod announce;
+pub mod deployment;
+pub mod host;
+pub mod service;
+
+/// Version of everything in this crate. Programs of another version are refused.
+pub const PROTOCOL: u32 = 1;
+
+/// Identity of a build: the crate version and the protocol. All three programs must carry the same.
+#[must_use]
+pub fn build_id() -> String {
+    format!("{}-{PROTOCOL}", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,264 @@
+//! Between the command line and an agent: one JSON document a line each way.
+//!
+//! The command line sends a [`Request`] with a number and reads [`Reply`] documents until the one with that
+//! number. End of file on its input makes the agent kill its cgroups and end.
+
+use serde::{Deserialize, Serialize};
+
+use crate::announce::Announcement;
+use crate::deployment::{DeploymentPlan, EngineEvent, Locator, Select, StopMode};
+use crate::host::{ColdProof, LimitsReadBack, MachineFacts, Quiet, SampleSubject, UsageSample};
+use crate::service::ServicePlan;
+
+/// A numbered request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Number, repeated in the reply.
+    pub id: u64,
+    /// What to do.
+    pub call: Call,
+}
+
+/// A numbered reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Number of the request.
+    pub id: u64,
+    /// What came of it.
+    pub result: Result<Answer, Failure>,
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// What failed and why, with the sources joined by `: `.
+    pub message: String,
+    /// What the user can do.
+    pub hint: Option<String>,
+    /// The service it is about, where there is one.
+    pub service: Option<String>,
+    /// Log file of that service.
+    pub log: Option<String>,
+}
+
+/// What an agent can be asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Call {
+    /// First call: who is there.
+    Hello {
+        /// Build id of the caller.
+        build_id: String,
+    },
+    /// CLOCK_MONOTONIC of the host.
+    Clock,
+    /// The machine.
+    Facts,
+    /// Nanoseconds per kernel iteration, by running the node program pinned to one CPU.
+    Calibrate {
+        /// Node program on the host.
+        program: String,
+        /// CPU to run on.
+        cpu: u32,
+        /// Working set in bytes.
+        working_set_bytes: u64,
+    },
+    /// Wait until the machine is quiet.
+    Quiet {
+        /// Longest wait.
+        timeout_ms: u64,
+    },
+    /// Sync, drop caches, prove it for these files.
+    Cold {
+        /// Files that must not be resident.
+        files: Vec<String>,
+    },
+    /// Make the run folder, plans, sockets and prefaulted trace buffers.
+    OpenRun {
+        /// Identity of the run.
+        run: String,
+        /// The services of the node program.
+        services: Vec<ServicePlan>,
+        /// CycloneDDS configuration, equal for all.
+        cyclonedds_xml: String,
+        /// Trace buffer per process in bytes.
+        ring_bytes: u64,
+    },
+    /// Remove the run folder.
+    CloseRun,
+    /// Probe an engine.
+    Probe {
+        /// Engine name.
+        engine: String,
+    },
+    /// Prepare a deployment with an engine.
+    Prepare {
+        /// Engine name.
+        engine: String,
+        /// What to start.
+        plan: Box<DeploymentPlan>,
+    },
+    /// Create services.
+    Create(Select),
+    /// Start services.
+    Start(Select),
+    /// Stop services.
+    Stop(Select, StopMode),
+    /// Freeze a service.
+    Pause(String),
+    /// Thaw a service.
+    Resume(String),
+    /// Remove everything of the deployment.
+    Destroy,
+    /// Where the services are.
+    Locators,
+    /// The last bytes of a service's log.
+    Log {
+        /// Service.
+        service: String,
+        /// At most this many bytes.
+        bytes: u64,
+    },
+    /// Engine events and announcements since the last call; waits until there is one or time is up.
+    Watch {
+        /// Longest wait.
+        timeout_ms: u64,
+    },
+    /// Tell every node program to arm; wait for all `Armed`, then say nothing until `t_disarm_ns`.
+    /// The reply comes after disarm.
+    ArmAndWait {
+        /// From now to the arming instant.
+        lead_ns: u64,
+        /// Length of the window.
+        window_ns: u64,
+    },
+    /// Tell every node program to stop and send counters; they come by `Watch`.
+    StopNodes,
+    /// Sample these cgroups every `period_ms` until `StopSampling`.
+    StartSampling {
+        /// What to sample; `machine` and `stowplan` rows are added.
+        subjects: Vec<SampleSubject>,
+        /// Period.
+        period_ms: u64,
+    },
+    /// End sampling and give what was sampled.
+    StopSampling,
+    /// Limits of a service, read back from the kernel.
+    Limits(Locator),
+    /// SHA-256 of the programs that the node-program processes of the run really execute (/proc/PID/exe),
+    /// once per distinct file.
+    Digests,
+    /// Copy a file of the run folder to a path on the host.
+    FetchTo {
+        /// Source on the host.
+        from: String,
+        /// Destination on the host.
+        to: String,
+    },
+}
+
+/// What an agent answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Done, nothing to tell.
+    Done,
+    /// To `Hello`.
+    Hello {
+        /// Host id.
+        host: String,
+        /// Build id of the agent.
+        build_id: String,
+        /// Engines that the agent can run.
+        engines: Vec<String>,
+    },
+    /// To `Clock`, `Create` and `Start`: CLOCK_MONOTONIC ns when the call was done (`Clock`: when it was read).
+    Clock(u64),
+    /// To `Facts`.
+    Facts(MachineFacts),
+    /// To `Calibrate`: nanoseconds per iteration.
+    Calibrated(f64),
+    /// To `Quiet`.
+    Quiet(Quiet),
+    /// To `Cold`.
+    Cold(ColdProof),
+    /// To `OpenRun`: the run folder.
+    RunDir(String),
+    /// To `Probe`.
+    Probed(ProbeAnswer),
+    /// To `Prepare`.
+    Prepared(PreparedAnswer),
+    /// To `Locators`.
+    Locators(Vec<Locator>),
+    /// To `Log`.
+    Log(String),
+    /// To `Watch`.
+    Watched {
+        /// Engine events in order.
+        engine: Vec<EngineEvent>,
+        /// Announcements in order of arrival.
+        announcements: Vec<Announced>,
+    },
+    /// To `ArmAndWait`: what was armed.
+    Armed {
+        /// Arming instant.
+        t_arm_ns: u64,
+        /// Disarming instant.
+        t_disarm_ns: u64,
+        /// Context switches and CPU ns of the agent between the two.
+        own_switches: u64,
+        /// CPU time of the agent between the two, in ns.
+        own_cpu_ns: u64,
+    },
+    /// To `StopSampling`.
+    Samples(Vec<UsageSample>),
+    /// To `Limits`.
+    Limits(LimitsReadBack),
+    /// To `Digests`: path, SHA-256 in hex, number of processes.
+    Digests(Vec<ProgramDigest>),
+}
+
+/// An announcement with its sender.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Announced {
+    /// Service.
+    pub service: String,
+    /// Pid on the host.
+    pub pid: u32,
+    /// What it said.
+    pub announcement: Announcement,
+}
+
+/// A program file that runs somewhere in the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramDigest {
+    /// Device and inode as `DEV:INO`.
+    pub file: String,
+    /// SHA-256, hex.
+    pub sha256: String,
+    /// Processes that execute it.
+    pub processes: u32,
+}
+
+/// Result of a probe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeAnswer {
+    /// `available`, `emulated` or `absent`.
+    pub status: String,
+    /// Version, where there is one.
+    pub version: Option<String>,
+    /// Why it is not available.
+    pub reason: Option<String>,
+    /// What to install or change.
+    pub hint: Option<String>,
+}
+
+/// What an engine tells about a prepared deployment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreparedAnswer {
+    /// What was asked for, cannot be had, and what stands in its place.
+    pub deviations: Vec<String>,
+    /// Whether services share the inodes of start-up files, from st_dev/st_ino.
+    pub shared_inodes: Option<bool>,
+}

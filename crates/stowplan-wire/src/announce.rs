@@ -1,0 +1,106 @@
+//! What node programs tell the agent of their host, and what it tells them.
+//!
+//! Over the unix socket `announce.sock` (SOCK_SEQPACKET) in the service's run folder, one
+//! JSON document a packet. Between arm and disarm nothing is sent in either direction.
+//! All times are CLOCK_MONOTONIC nanoseconds of the node program's host.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Largest packet in bytes.
+pub const MAX_PACKET: usize = 128 * 1024;
+
+/// From a node program to the agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Announcement {
+    /// First message of every process. The agent adds the host's pid from the socket's credentials.
+    Up {
+        /// `None` for the launcher, else the process name.
+        process: Option<String>,
+        /// When the program's first instruction of ours ran.
+        first_instruction_ns: u64,
+        /// Build id of the program.
+        build_id: String,
+    },
+    /// A node begins to load.
+    NodeLoading {
+        /// Node name.
+        node: String,
+        /// When.
+        t_ns: u64,
+    },
+    /// A node is loaded: its endpoints and timers exist.
+    NodeLoaded {
+        /// Node name.
+        node: String,
+        /// When.
+        t_ns: u64,
+    },
+    /// The launcher has started and loaded everything of the service.
+    LaunchReady {
+        /// When.
+        t_ns: u64,
+    },
+    /// All declared endpoints of the process are matched.
+    Matched {
+        /// Process name.
+        process: String,
+        /// Number of endpoints that had something to match.
+        endpoints: u32,
+        /// When the last one was seen matched.
+        t_ns: u64,
+    },
+    /// What the process sees of its own environment (MEASURING §3), from /proc/self only.
+    Fingerprint {
+        /// `None` for the launcher.
+        process: Option<String>,
+        /// `up` or `arm`.
+        at: String,
+        /// Key and value, as `cgroup.cpu`, `rlimit.nofile`, `ns.pid`.
+        values: BTreeMap<String, String>,
+    },
+    /// Timers are re-based and the process waits for the arming instant.
+    Armed {
+        /// `None` for the launcher.
+        process: Option<String>,
+    },
+    /// Sent at the end, after the last event was recorded.
+    Counters {
+        /// Process name.
+        process: String,
+        /// Events recorded, by event name.
+        recorded: BTreeMap<String, u64>,
+        /// Events discarded because the ring was full, by event name.
+        discarded: BTreeMap<String, u64>,
+        /// Messages published, by publisher id.
+        published: BTreeMap<u32, u64>,
+        /// Messages taken, by callback id.
+        taken: BTreeMap<u32, u64>,
+        /// Samples that DDS reported lost, by callback id.
+        lost: BTreeMap<u32, u64>,
+    },
+    /// The process cannot go on.
+    Failed {
+        /// `None` for the launcher.
+        process: Option<String>,
+        /// What and why.
+        message: String,
+    },
+}
+
+/// From the agent to a node program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Control {
+    /// Write the fingerprint, re-base sources and timers to `t_arm_ns` plus their phase, answer `Armed`.
+    Arm {
+        /// Arming instant, in the future.
+        t_arm_ns: u64,
+        /// Disarming instant: nothing of the protocol is said before it.
+        t_disarm_ns: u64,
+    },
+    /// Stop executors, send `Counters`, and end.
+    Stop,
+}

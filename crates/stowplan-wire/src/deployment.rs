@@ -1,0 +1,191 @@
+//! What an engine gets to start.
+
+use serde::{Deserialize, Serialize};
+
+/// A deployment of one run, as an engine sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeploymentPlan {
+    /// Identity of the run; every object that an engine makes carries it in its name.
+    pub run: String,
+    /// The run's folder on tmpfs; `RUN_DIR/SERVICE` holds what a service needs and is
+    /// visible to it under the same path.
+    pub run_dir: String,
+    /// Engine variant, as `flat`, `session`, `grouped` of `bare`.
+    pub variant: Option<String>,
+    /// Image of the node program and start-up files: a folder (see `stowplan-image`) with
+    /// `stowplan-node` and `files/`.
+    pub image_dir: String,
+    /// The services in starting order.
+    pub services: Vec<ServiceStart>,
+    /// Isolation features for engines that can switch them.
+    pub isolation: IsolationPlan,
+    /// How many services the engine may start at once; 0 is no limit.
+    pub parallelism: u32,
+}
+
+/// One service to start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceStart {
+    /// Service name.
+    pub name: String,
+    /// What runs in it.
+    pub program: Program,
+    /// Its limits.
+    pub limits: LimitsPlan,
+    /// File on the host that takes its output and errors.
+    pub log: String,
+}
+
+/// What runs in a service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Program {
+    /// `stowplan-node launch RUN_DIR/SERVICE/plan.json --files DIR`.
+    Node,
+    /// A real program.
+    Command {
+        /// Program and arguments; never passed through a shell.
+        command: Vec<String>,
+        /// Environment variables.
+        env: Vec<(String, String)>,
+        /// Folder with its root file system; `None` is the host's.
+        rootfs: Option<String>,
+    },
+}
+
+/// Resource limits; `None` is the engine's default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsPlan {
+    /// CPU numbers.
+    pub cpuset: Option<Vec<u32>>,
+    /// Weight on cgroup v2's scale, 1 to 10,000.
+    pub cpu_weight: Option<u32>,
+    /// Quota in CPUs.
+    pub cpu_quota: Option<f64>,
+    /// Memory limit in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Scheduling class.
+    pub scheduling: Option<SchedulingPlan>,
+}
+
+/// Scheduling class, sched(7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SchedulingPlan {
+    /// `SCHED_OTHER`.
+    Other,
+    /// `SCHED_FIFO` with a priority.
+    Fifo(u8),
+    /// `SCHED_RR` with a priority.
+    RoundRobin(u8),
+}
+
+/// Isolation features, each switched by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent switch of the kernel"
+)]
+pub struct IsolationPlan {
+    /// Mount namespace with the service's own root.
+    pub mount: bool,
+    /// PID namespace.
+    pub pid: bool,
+    /// IPC namespace.
+    pub ipc: bool,
+    /// UTS namespace.
+    pub uts: bool,
+    /// Network namespace.
+    pub net: bool,
+    /// User namespace.
+    pub user: bool,
+    /// Cgroup of its own.
+    pub cgroup: bool,
+    /// Read-only root.
+    pub read_only_root: bool,
+    /// Root as an overlay.
+    pub overlay: bool,
+    /// Default seccomp profile.
+    pub seccomp: bool,
+    /// Capabilities reduced to the container default.
+    pub capabilities: bool,
+}
+
+/// Which services a verb acts on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Select {
+    /// All of the deployment.
+    All,
+    /// These.
+    Services(Vec<String>),
+}
+
+/// How a service is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum StopMode {
+    /// SIGTERM, then SIGKILL when `grace_ms` have passed.
+    Terminate {
+        /// Milliseconds until SIGKILL.
+        grace_ms: u64,
+    },
+    /// SIGKILL at once.
+    Kill,
+}
+
+/// Where a service is to be found on its host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Locator {
+    /// Service name.
+    pub service: String,
+    /// Host id.
+    pub host: String,
+    /// Pid on that host of the service's first process.
+    pub pid: u32,
+    /// Start time of that pid in clock ticks (field 22 of /proc/PID/stat): pids are re-used.
+    pub start_ticks: u64,
+    /// Cgroup folders by controller (`cpu`, `memory`, `cpuset`, … or `unified`), absolute.
+    pub cgroups: std::collections::BTreeMap<String, String>,
+    /// Log file on that host.
+    pub log: String,
+}
+
+/// An event of the engine itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EngineEvent {
+    /// Service.
+    pub service: String,
+    /// What happened.
+    pub kind: EngineEventKind,
+    /// When, on the clock named by `clock`, in ns.
+    pub t_ns: u64,
+    /// Clock domain, as `host:NAME/monotonic`.
+    pub clock: String,
+}
+
+/// Kinds of engine events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineEventKind {
+    /// Created, not started.
+    Created,
+    /// Started.
+    Started,
+    /// Ended by itself with this wait status (exit code, or 128 + signal).
+    Exited(i32),
+    /// The kernel ended it for lack of memory.
+    OutOfMemory,
+    /// Frozen.
+    Paused,
+    /// Thawed.
+    Resumed,
+    /// Removed.
+    Destroyed,
+}

@@ -1,0 +1,99 @@
+//! What a host tells about itself and about services on it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A machine, as recorded with every result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineFacts {
+    /// Host name.
+    pub host: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// CPU model.
+    pub cpu_model: String,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Kernel release and version.
+    pub kernel: String,
+    /// `v1`, `hybrid` or `v2`.
+    pub cgroup: String,
+    /// Everything else that may differ between machines: governor, mitigations, preemption, clock source, autogroup …
+    pub settings: BTreeMap<String, String>,
+}
+
+/// One sample of one cgroup or of the whole machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UsageSample {
+    /// Service name, or one of the rows `stowplan`, `machine`.
+    pub subject: String,
+    /// CLOCK_MONOTONIC ns.
+    pub t_ns: u64,
+    /// CPU time since the sampler began, in ns.
+    pub cpu_ns: Option<u64>,
+    /// Memory charged, in bytes (`memory.current`).
+    pub memory_bytes: Option<u64>,
+    /// Anonymous part of it.
+    pub anon_bytes: Option<u64>,
+    /// File part of it.
+    pub file_bytes: Option<u64>,
+    /// Bytes read from block devices since the sampler began.
+    pub read_bytes: Option<u64>,
+    /// Bytes written to block devices since the sampler began.
+    pub write_bytes: Option<u64>,
+    /// Periods in which the quota throttled it, since the sampler began.
+    pub throttled: Option<u64>,
+}
+
+/// What a sampled service is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleSubject {
+    /// Name in [`UsageSample::subject`].
+    pub subject: String,
+    /// Cgroup folders by controller.
+    pub cgroups: BTreeMap<String, String>,
+}
+
+/// Limits of a service as the kernel has them, read back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsReadBack {
+    /// CPUs it may run on.
+    pub cpuset: Option<Vec<u32>>,
+    /// Weight on cgroup v2's scale.
+    pub cpu_weight: Option<u32>,
+    /// Quota in CPUs; `None` where unlimited.
+    pub cpu_quota: Option<f64>,
+    /// Memory limit in bytes; `None` where unlimited.
+    pub memory_bytes: Option<u64>,
+    /// Scheduling class and priority of its first process.
+    pub scheduling: Option<crate::deployment::SchedulingPlan>,
+}
+
+/// Result of dropping the page cache (MEASURING §4, cold).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColdProof {
+    /// Pages of the files that must be cold.
+    pub pages: u64,
+    /// How many of them are still resident.
+    pub resident: u64,
+}
+
+/// What is found about quietness before a run (MEASURING §5).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quiet {
+    /// Whether the machine became quiet before the time-out.
+    pub quiet: bool,
+    /// Busy share over the last two seconds, 0 to 1.
+    pub busy: f64,
+    /// Dirty page cache in bytes.
+    pub dirty_bytes: u64,
+    /// How long it took, in ns.
+    pub waited_ns: u64,
+}

@@ -1,0 +1,223 @@
+//! What the node programs of one service do: the file `plan.json` in the service's run folder.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything the node programs of one service need.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServicePlan {
+    /// Build id of the writer; a node program of another build refuses to run.
+    pub build_id: String,
+    /// Identity of the run.
+    pub run: String,
+    /// Service name.
+    pub service: String,
+    /// DDS domain of the run.
+    pub domain: u32,
+    /// Seed of the block: equal in all deployments of the block.
+    pub seed: u64,
+    /// Whether events are recorded.
+    pub record: bool,
+    /// Whether the thread CPU time of each callback is recorded (one more clock read at start and end).
+    pub record_callback_cpu: bool,
+    /// Cost of `ros2 launch`.
+    pub launch: LaunchPlan,
+    /// Topics, referred to by index.
+    pub topics: Vec<TopicPlan>,
+    /// Processes in starting order.
+    pub processes: Vec<ProcessPlan>,
+}
+
+/// What the launcher does before it starts processes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchPlan {
+    /// Kernel iterations of interpreter start and evaluation.
+    pub start_iterations: u64,
+    /// Kernel iterations for each entity (process or component) launched.
+    pub entity_iterations: u64,
+    /// Files read.
+    pub files: Vec<FileUse>,
+    /// Private memory kept, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// A file that is mapped privately and touched at start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileUse {
+    /// Path below the folder given by `--files`.
+    pub path: String,
+    /// Share of its pages that are touched, 0 to 1.
+    pub touched: f64,
+}
+
+/// A topic.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopicPlan {
+    /// ROS name with its leading slash.
+    pub name: String,
+    /// Size of the payload's filler in bytes.
+    pub bytes: DistributionPlan,
+    /// DDS reliable instead of best effort.
+    pub reliable: bool,
+    /// DDS transient local instead of volatile.
+    pub transient_local: bool,
+    /// History depth (keep last).
+    pub depth: u32,
+    /// Whether endpoints of one process hand over by pointer.
+    pub intra_process: bool,
+}
+
+/// A distribution, see `stowplan_model::Distribution`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum DistributionPlan {
+    /// Always the same.
+    Constant(f64),
+    /// Uniform over `[low, high]`.
+    Uniform {
+        /// Least value.
+        low: f64,
+        /// Greatest value.
+        high: f64,
+    },
+    /// Log-normal, cut at `max`.
+    LogNormal {
+        /// Median.
+        median: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+        /// Greatest value.
+        max: f64,
+    },
+}
+
+/// The executor of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ExecutorPlan {
+    /// One thread.
+    Single,
+    /// Several threads over one ready set.
+    Multi {
+        /// Number of threads.
+        threads: u32,
+    },
+    /// One thread, entities collected once.
+    Static,
+    /// One single-threaded executor per node.
+    Isolated,
+}
+
+/// Implicit endpoints of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProfilePlan {
+    /// None.
+    Minimal,
+    /// As rclcpp of ROS 2 Galactic.
+    Galactic,
+    /// As rclcpp of ROS 2 Humble.
+    Humble,
+    /// As rclcpp of ROS 2 Jazzy.
+    Jazzy,
+}
+
+/// One process of the service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessPlan {
+    /// Name, unique in the service.
+    pub name: String,
+    /// Executor.
+    pub executor: ExecutorPlan,
+    /// Implicit endpoints.
+    pub profile: ProfilePlan,
+    /// Whether the launcher loads its nodes one after another.
+    pub component_container: bool,
+    /// Nodes in loading order.
+    pub nodes: Vec<NodePlan>,
+}
+
+/// One node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodePlan {
+    /// Name.
+    pub name: String,
+    /// Module it belongs to.
+    pub module: String,
+    /// Files mapped and touched by its constructor.
+    pub files: Vec<FileUse>,
+    /// Kernel iterations of its constructor.
+    pub start_iterations: u64,
+    /// Private memory kept, in bytes.
+    pub memory_bytes: u64,
+    /// Callbacks in registration order.
+    pub callbacks: Vec<CallbackPlan>,
+    /// Callback groups that are reentrant; all others, and the default group, are exclusive.
+    pub reentrant_groups: Vec<String>,
+    /// Nodes of this service loaded before this one.
+    pub depends_on: Vec<String>,
+}
+
+/// One callback.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallbackPlan {
+    /// Number of the callback in the stack, equal in every deployment; it seeds the callback's draws.
+    pub id: u32,
+    /// Name, unique in the node.
+    pub name: String,
+    /// Callback group; `None` is the node's default group.
+    pub group: Option<String>,
+    /// What starts it.
+    pub trigger: TriggerPlan,
+    /// Kernel iterations of each call.
+    pub iterations: DistributionPlan,
+    /// Working set in bytes.
+    pub working_set_bytes: u64,
+    /// What it publishes at its end, in order.
+    pub publishes: Vec<PublisherPlan>,
+    /// Ids of callbacks of this node whose last data this one uses.
+    pub uses: Vec<u32>,
+}
+
+/// What starts a callback.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TriggerPlan {
+    /// A timer.
+    Timer {
+        /// Period in ns.
+        period_ns: u64,
+        /// Jitter per release in ns.
+        jitter_ns: DistributionPlan,
+        /// Relative rate error of its clock.
+        rate_error: f64,
+        /// Offset from the arming instant in ns, drawn per block.
+        /// `None` keeps the phase of the timer's own start (natural phase).
+        phase_ns: Option<u64>,
+    },
+    /// A message.
+    Subscription {
+        /// Index into [`ServicePlan::topics`].
+        topic: u32,
+        /// Publishers in other processes or without intra-process that must be matched.
+        expected_publishers: u32,
+    },
+}
+
+/// One publisher of a callback.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublisherPlan {
+    /// Number of the publisher in the stack, carried in its payloads.
+    pub id: u32,
+    /// Index into [`ServicePlan::topics`].
+    pub topic: u32,
+    /// Subscriptions that must be matched over DDS.
+    pub expected_subscriptions: u32,
+}
