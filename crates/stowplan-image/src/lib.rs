@@ -1,1 +1,28 @@
 //! Root file systems for services.
+//!
+//! An *image* is a folder that holds the static node program, the start-up files of the stack and the
+//! mount points that a container needs:
+//!
+//! ```text
+//! STORE/images/DIGEST/
+//!   stowplan-node      the program, one inode in every image that has the same one
+//!   files/…            start-up files (MEASURING: "start-up cost of a node")
+//!   etc/  proc/  sys/  dev/  tmp/
+//! ```
+//!
+//! Images are addressed by the digest of everything in them, so an image that exists is complete and never
+//! changes. Files that images share are hard links to one inode: a page that one service has read is warm
+//! for another, as it is between the layers of a container image.
+
+mod build;
+mod elf;
+mod error;
+mod filler;
+mod spec;
+mod store;
+
+pub use build::{Image, build};
+pub use elf::require_static;
+pub use error::ImageError;
+pub use spec::{ImageSpec, LibFile, PROGRAM_NAME};
+pub use store::default_store;
