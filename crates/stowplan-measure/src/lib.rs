@@ -1,1 +1,5 @@
 //! One run: start, arm, disarm, collect.
+
+pub mod dds;
+pub mod lower;
+pub mod phases;

@@ -1,0 +1,132 @@
+//! The CycloneDDS configuration of a run: generated, complete, equal in all deployments, kept with the run.
+
+use std::net::UdpSocket;
+
+/// Domains that Stowplan draws from. ROS 2 users stay below 102 on Linux, where
+/// ephemeral ports begin; Stowplan's own are above it and are probed to be empty.
+const DOMAINS: std::ops::RangeInclusive<u32> = 110..=200;
+
+/// Ports of a participant index in a domain, DDSI-RTPS 2.5 §9.6.2.3: metatraffic and data, unicast.
+fn unicast_ports(domain: u32, index: u32) -> [u32; 2] {
+    let base = 7400 + 250 * domain + 2 * index;
+    [base + 10, base + 11]
+}
+
+/// What a profile of the generated configuration is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DdsProfile {
+    /// Highest participant index that is tried and addressed.
+    pub max_participant_index: u32,
+    /// Receive buffer asked of the kernel, in bytes.
+    pub receive_buffer_bytes: u32,
+}
+
+impl DdsProfile {
+    /// A profile for a run with this many participants.
+    #[must_use]
+    pub fn for_participants(participants: usize) -> Self {
+        let participants = u32::try_from(participants).unwrap_or(u32::MAX);
+        Self {
+            max_participant_index: participants.max(9),
+            receive_buffer_bytes: 1 << 20,
+        }
+    }
+}
+
+/// The CycloneDDS XML.
+///
+/// Loopback only, unicast discovery: `lo` has no multicast flag on most machines, so every
+/// participant asks every index up to the highest. Sizes are those of rmw_cyclonedds' defaults
+/// with the message size at which loopback UDP does not fragment.
+#[must_use]
+pub fn cyclonedds_xml(profile: DdsProfile) -> String {
+    let DdsProfile {
+        max_participant_index,
+        receive_buffer_bytes,
+    } = profile;
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8" ?>
+<CycloneDDS xmlns="https://cdds.io/config">
+  <Domain Id="any">
+    <General>
+      <Interfaces>
+        <NetworkInterface name="lo" multicast="false" />
+      </Interfaces>
+      <AllowMulticast>false</AllowMulticast>
+      <MaxMessageSize>65500B</MaxMessageSize>
+      <FragmentSize>65000B</FragmentSize>
+    </General>
+    <Discovery>
+      <ParticipantIndex>auto</ParticipantIndex>
+      <MaxAutoParticipantIndex>{max_participant_index}</MaxAutoParticipantIndex>
+      <Peers>
+        <Peer Address="127.0.0.1" />
+      </Peers>
+    </Discovery>
+    <Internal>
+      <SocketReceiveBufferSize min="default" max="{receive_buffer_bytes}B" />
+    </Internal>
+    <Tracing>
+      <Verbosity>warning</Verbosity>
+      <OutputFile>stderr</OutputFile>
+    </Tracing>
+  </Domain>
+</CycloneDDS>
+"#
+    )
+}
+
+/// No domain of the reserved range is free.
+#[derive(Debug, thiserror::Error)]
+#[error("no DDS domain from {} to {} has its first {participants} participants' ports free on loopback", DOMAINS.start(), DOMAINS.end())]
+pub struct NoFreeDomain {
+    participants: u32,
+}
+
+/// A domain of the reserved range in which no participant listens on loopback, beginning the
+/// search at a place that depends on `salt` so that two experiments at once rarely meet.
+///
+/// # Errors
+/// When every domain of the range has a port in use.
+pub fn free_domain(salt: u64, participants: usize) -> Result<u32, NoFreeDomain> {
+    let participants = u32::try_from(participants).unwrap_or(u32::MAX).min(120);
+    let size = DOMAINS.end() - DOMAINS.start() + 1;
+    let first = u32::try_from(salt % u64::from(size)).unwrap_or_default();
+    (0..size)
+        .map(|step| DOMAINS.start() + (first + step) % size)
+        .find(|domain| is_empty(*domain, participants))
+        .ok_or(NoFreeDomain { participants })
+}
+
+fn is_empty(domain: u32, participants: u32) -> bool {
+    (0..participants)
+        .flat_map(|index| unicast_ports(domain, index))
+        .all(|port| {
+            u16::try_from(port).is_ok_and(|port| UdpSocket::bind(("127.0.0.1", port)).is_ok())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_those_of_the_standard() {
+        assert_eq!(unicast_ports(0, 0), [7410, 7411]);
+        assert_eq!(unicast_ports(1, 2), [7664, 7665]);
+    }
+
+    #[test]
+    fn a_domain_in_use_is_passed_over() {
+        let domain = free_domain(3, 4).unwrap();
+        let port = u16::try_from(unicast_ports(domain, 1)[0]).unwrap();
+        let _held = UdpSocket::bind(("127.0.0.1", port)).unwrap();
+        assert_ne!(free_domain(3, 4).unwrap(), domain);
+    }
+
+    #[test]
+    fn the_configuration_addresses_every_participant() {
+        let xml = cyclonedds_xml(DdsProfile::for_participants(80));
+        assert!(xml.contains("<MaxAutoParticipantIndex>80</MaxAutoParticipantIndex>"));
+    }
+}

@@ -1,0 +1,379 @@
+//! From a stack and a partition to what the node programs of each service do.
+
+use std::collections::{BTreeMap, HashMap};
+
+use stowplan_model::{
+    Callback, Distribution, Executor, Library, Node, Partition, Process, Profile, Reliability,
+    Stack, Topic, Trigger,
+};
+use stowplan_wire::service::{
+    CallbackPlan, DistributionPlan, ExecutorPlan, FileUse, LaunchPlan, NodePlan, ProcessPlan,
+    ProfilePlan, PublisherPlan, ServicePlan, TopicPlan, TriggerPlan,
+};
+
+use crate::phases::phase_share;
+
+/// What a run adds to stack and partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LowerOptions {
+    /// Identity of the run.
+    pub run: String,
+    /// DDS domain.
+    pub domain: u32,
+    /// Seed of the experiment: draws of work and sizes, and phases.
+    pub seed: u64,
+    /// Number of this block.
+    pub block: u32,
+    /// Number of blocks that the phases are spread over.
+    pub blocks: u32,
+    /// Whether timers keep the phase of their own start.
+    pub natural_phase: bool,
+    /// Factor on callback work.
+    pub work_scale: f64,
+    /// Whether events are recorded.
+    pub record: bool,
+    /// Whether each callback's thread CPU time is recorded.
+    pub record_callback_cpu: bool,
+}
+
+/// The name of the launcher's files below the image's `files` folder.
+pub const LAUNCH_FILES: &str = "launch.bin";
+
+/// Where a start-up file group lies below the image's `files` folder.
+#[must_use]
+pub fn library_path(library: &Library) -> String {
+    format!("lib-{}.bin", library.name)
+}
+
+/// A topic endpoint: the service and process that it lives in.
+type Site<'a> = (&'a str, &'a str);
+
+struct Endpoints<'a> {
+    publishers: HashMap<&'a str, Vec<Site<'a>>>,
+    subscriptions: HashMap<&'a str, Vec<Site<'a>>>,
+}
+
+/// The plans of all services, in the order of the partition.
+///
+/// Nodes that the partition leaves out are not planned. A process whose nodes lie in several
+/// services becomes one process in each. Callback and publisher numbers follow the stack's
+/// order and so are equal in every deployment.
+#[must_use]
+pub fn lower(stack: &Stack, partition: &Partition, options: &LowerOptions) -> Vec<ServicePlan> {
+    let lowering = Lowering::new(stack, partition, options);
+    partition
+        .services
+        .iter()
+        .map(|service| {
+            let nodes: Vec<&Node> = stack
+                .nodes
+                .iter()
+                .filter(|n| {
+                    lowering.service_of.get(n.name.as_str()) == Some(&service.service.as_str())
+                })
+                .collect();
+            lowering.service(service.service.as_str(), &nodes)
+        })
+        .collect()
+}
+
+struct Lowering<'a> {
+    stack: &'a Stack,
+    options: &'a LowerOptions,
+    service_of: HashMap<&'a str, &'a str>,
+    topic_index: HashMap<&'a str, u32>,
+    first_callback: HashMap<&'a str, u32>,
+    first_publisher: HashMap<&'a str, u32>,
+    endpoints: Endpoints<'a>,
+}
+
+fn number(n: usize) -> u32 {
+    u32::try_from(n).expect("a stack has fewer than 2^32 parts")
+}
+
+impl<'a> Lowering<'a> {
+    fn new(stack: &'a Stack, partition: &'a Partition, options: &'a LowerOptions) -> Self {
+        let service_of: HashMap<&str, &str> = partition
+            .services
+            .iter()
+            .flat_map(|s| s.nodes.iter().map(|n| (n.as_str(), s.service.as_str())))
+            .collect();
+        let topic_index = stack
+            .topics
+            .iter()
+            .enumerate()
+            .map(|(i, t)| (t.name.as_str(), number(i)))
+            .collect();
+        let mut first_callback = HashMap::new();
+        let mut first_publisher = HashMap::new();
+        let (mut callbacks, mut publishers) = (0, 0);
+        for node in &stack.nodes {
+            first_callback.insert(node.name.as_str(), number(callbacks));
+            first_publisher.insert(node.name.as_str(), number(publishers));
+            callbacks += node.callbacks.len();
+            publishers += node
+                .callbacks
+                .iter()
+                .map(|c| c.publishes.len())
+                .sum::<usize>();
+        }
+        let endpoints = endpoints(stack, &service_of);
+        Self {
+            stack,
+            options,
+            service_of,
+            topic_index,
+            first_callback,
+            first_publisher,
+            endpoints,
+        }
+    }
+
+    fn service(&self, service: &str, nodes: &[&Node]) -> ServicePlan {
+        let launch = &self.stack.launch;
+        let processes = self
+            .stack
+            .processes
+            .iter()
+            .filter_map(|process| {
+                let inside: Vec<&Node> = nodes
+                    .iter()
+                    .copied()
+                    .filter(|n| n.process == process.name)
+                    .collect();
+                (!inside.is_empty()).then(|| self.process(service, process, &inside))
+            })
+            .collect();
+        let files = if launch.read_bytes == 0 {
+            Vec::new()
+        } else {
+            vec![FileUse {
+                path: LAUNCH_FILES.to_owned(),
+                touched: 1.0,
+            }]
+        };
+        ServicePlan {
+            build_id: stowplan_wire::build_id(),
+            run: self.options.run.clone(),
+            service: service.to_owned(),
+            domain: self.options.domain,
+            seed: self
+                .options
+                .seed
+                .wrapping_add(u64::from(self.options.block)),
+            record: self.options.record,
+            record_callback_cpu: self.options.record_callback_cpu,
+            launch: LaunchPlan {
+                start_iterations: launch.start_iterations,
+                entity_iterations: launch.entity_iterations,
+                files,
+                memory_bytes: launch.memory_bytes,
+            },
+            topics: self.stack.topics.iter().map(topic).collect(),
+            processes,
+        }
+    }
+
+    fn process(&self, service: &str, process: &Process, nodes: &[&Node]) -> ProcessPlan {
+        let site = (service, process.name.as_str());
+        ProcessPlan {
+            name: process.name.to_string(),
+            executor: match process.executor {
+                Executor::Single => ExecutorPlan::Single,
+                Executor::Multi { threads } => ExecutorPlan::Multi { threads },
+                Executor::Static => ExecutorPlan::Static,
+                Executor::Isolated => ExecutorPlan::Isolated,
+            },
+            profile: match process.profile {
+                Profile::Minimal => ProfilePlan::Minimal,
+                Profile::Galactic => ProfilePlan::Galactic,
+                Profile::Humble => ProfilePlan::Humble,
+                Profile::Jazzy => ProfilePlan::Jazzy,
+            },
+            component_container: process.component_container,
+            nodes: nodes
+                .iter()
+                .map(|node| self.node(service, site, node))
+                .collect(),
+        }
+    }
+
+    fn node(&self, service: &str, site: Site<'_>, node: &Node) -> NodePlan {
+        let mut publisher = self.first_publisher[node.name.as_str()];
+        let callbacks = node
+            .callbacks
+            .iter()
+            .enumerate()
+            .map(|(index, callback)| {
+                let id = self.first_callback[node.name.as_str()] + number(index);
+                let plan = self.callback(id, publisher, site, node, callback);
+                publisher += number(callback.publishes.len());
+                plan
+            })
+            .collect();
+        let start = &node.start_up;
+        NodePlan {
+            name: node.name.to_string(),
+            module: node.module.to_string(),
+            files: start
+                .libs
+                .iter()
+                .map(|l| FileUse {
+                    path: library_path(l),
+                    touched: l.touched,
+                })
+                .collect(),
+            start_iterations: start.iterations,
+            memory_bytes: start.memory_bytes,
+            callbacks,
+            reentrant_groups: node
+                .reentrant_groups
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            // A dependency on a node of another service cannot be waited for by this launcher.
+            depends_on: node
+                .depends_on
+                .iter()
+                .filter(|other| self.service_of.get(other.as_str()) == Some(&service))
+                .map(ToString::to_string)
+                .collect(),
+        }
+    }
+
+    fn callback(
+        &self,
+        id: u32,
+        first_publisher: u32,
+        site: Site<'_>,
+        node: &Node,
+        callback: &Callback,
+    ) -> CallbackPlan {
+        let publishes = callback
+            .publishes
+            .iter()
+            .enumerate()
+            .map(|(index, name)| PublisherPlan {
+                id: first_publisher + number(index),
+                topic: self.topic_index[name.as_str()],
+                expected_subscriptions: self.remote(&self.endpoints.subscriptions, name, site),
+            })
+            .collect();
+        let uses = callback
+            .uses
+            .iter()
+            .filter_map(|used| node.callbacks.iter().position(|c| c.name == *used))
+            .map(|index| self.first_callback[node.name.as_str()] + number(index))
+            .collect();
+        CallbackPlan {
+            id,
+            name: callback.name.to_string(),
+            group: callback.group.as_ref().map(ToString::to_string),
+            trigger: self.trigger(id, site, &callback.trigger),
+            iterations: distribution(&callback.work.iterations.scaled(self.options.work_scale)),
+            working_set_bytes: callback.work.working_set_bytes,
+            publishes,
+            uses,
+        }
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a period in ns fits u64"
+    )]
+    fn trigger(&self, id: u32, site: Site<'_>, trigger: &Trigger) -> TriggerPlan {
+        let LowerOptions {
+            seed,
+            block,
+            blocks,
+            natural_phase,
+            ..
+        } = *self.options;
+        match trigger {
+            Trigger::Timer {
+                period_ns,
+                jitter_ns,
+                rate_error,
+            } => TriggerPlan::Timer {
+                period_ns: *period_ns,
+                jitter_ns: distribution(jitter_ns),
+                rate_error: *rate_error,
+                phase_ns: (!natural_phase)
+                    .then(|| (phase_share(seed, id, block, blocks) * *period_ns as f64) as u64),
+            },
+            Trigger::Subscription { topic } => TriggerPlan::Subscription {
+                topic: self.topic_index[topic.as_str()],
+                expected_publishers: self.remote(&self.endpoints.publishers, topic, site),
+            },
+        }
+    }
+
+    /// How many of the topic's endpoints `site` reaches over DDS.
+    fn remote(&self, ends: &HashMap<&str, Vec<Site<'_>>>, topic: &str, site: Site<'_>) -> u32 {
+        let intra = self.stack.topics[self.topic_index[topic] as usize].intra_process;
+        let ends = ends.get(topic).map_or(&[][..], Vec::as_slice);
+        number(ends.iter().filter(|end| !(intra && **end == site)).count())
+    }
+}
+
+fn endpoints<'a>(stack: &'a Stack, service_of: &HashMap<&'a str, &'a str>) -> Endpoints<'a> {
+    let mut publishers: HashMap<&str, Vec<Site<'_>>> = HashMap::new();
+    let mut subscriptions: HashMap<&str, Vec<Site<'_>>> = HashMap::new();
+    for node in &stack.nodes {
+        let Some(service) = service_of.get(node.name.as_str()) else {
+            continue;
+        };
+        let site = (*service, node.process.as_str());
+        for callback in &node.callbacks {
+            for topic in &callback.publishes {
+                publishers.entry(topic).or_default().push(site);
+            }
+            if let Trigger::Subscription { topic } = &callback.trigger {
+                subscriptions.entry(topic).or_default().push(site);
+            }
+        }
+    }
+    Endpoints {
+        publishers,
+        subscriptions,
+    }
+}
+
+fn distribution(d: &Distribution) -> DistributionPlan {
+    match *d {
+        Distribution::Constant(value) => DistributionPlan::Constant(value),
+        Distribution::Uniform { low, high } => DistributionPlan::Uniform { low, high },
+        Distribution::LogNormal { median, sigma, max } => {
+            DistributionPlan::LogNormal { median, sigma, max }
+        }
+    }
+}
+
+fn topic(topic: &Topic) -> TopicPlan {
+    TopicPlan {
+        name: topic.name.clone(),
+        bytes: distribution(&topic.bytes),
+        reliable: topic.qos.reliability == Reliability::Reliable,
+        transient_local: topic.qos.transient_local,
+        depth: topic.qos.depth,
+        intra_process: topic.intra_process,
+    }
+}
+
+/// Start-up files of the whole stack with their sizes in bytes, by path below `files`.
+#[must_use]
+pub fn start_up_files(stack: &Stack) -> BTreeMap<String, u64> {
+    let libraries = stack
+        .nodes
+        .iter()
+        .flat_map(|n| &n.start_up.libs)
+        .map(|l| (library_path(l), l.bytes));
+    let launcher =
+        (stack.launch.read_bytes > 0).then(|| (LAUNCH_FILES.to_owned(), stack.launch.read_bytes));
+    libraries.chain(launcher).collect()
+}
+
+#[cfg(test)]
+#[path = "lower_tests.rs"]
+mod tests;

@@ -1,0 +1,198 @@
+use stowplan_model::{Launch, Name, Qos, ServiceAssignment, Work};
+
+use super::*;
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn callback(text: &str, trigger: Trigger, publishes: &[&str]) -> Callback {
+    Callback {
+        name: name(text),
+        trigger,
+        group: None,
+        work: Work {
+            iterations: Distribution::Constant(100.0),
+            working_set_bytes: 0,
+        },
+        publishes: publishes.iter().map(ToString::to_string).collect(),
+        uses: Vec::new(),
+    }
+}
+
+fn node(text: &str, process: &str, callbacks: Vec<Callback>) -> Node {
+    Node {
+        name: name(text),
+        module: name("m"),
+        function: None,
+        attributed: true,
+        process: name(process),
+        callbacks,
+        reentrant_groups: Vec::new(),
+        start_up: stowplan_model::NodeStartUp::default(),
+        depends_on: Vec::new(),
+    }
+}
+
+/// a and b share process p, c has q; a → /x → b and c; intra-process where it can.
+fn stack(intra_process: bool) -> Stack {
+    let timer = Trigger::Timer {
+        period_ns: 1000,
+        jitter_ns: Distribution::Constant(0.0),
+        rate_error: 0.0,
+    };
+    let on_x = || Trigger::Subscription {
+        topic: "/x".to_owned(),
+    };
+    let process = |text: &str| Process {
+        name: name(text),
+        executor: Executor::Single,
+        profile: Profile::Minimal,
+        component_container: false,
+    };
+    Stack {
+        name: name("s"),
+        description: String::new(),
+        launch: Launch {
+            start_iterations: 1,
+            entity_iterations: 2,
+            read_bytes: 4096,
+            memory_bytes: 0,
+        },
+        topics: vec![Topic {
+            name: "/x".to_owned(),
+            bytes: Distribution::Constant(64.0),
+            qos: Qos {
+                reliability: Reliability::BestEffort,
+                depth: 1,
+                transient_local: false,
+            },
+            intra_process,
+        }],
+        processes: vec![process("p"), process("q")],
+        nodes: vec![
+            node("a", "p", vec![callback("tick", timer, &["/x"])]),
+            node("b", "p", vec![callback("on_x", on_x(), &[])]),
+            node("c", "q", vec![callback("on_x", on_x(), &[])]),
+        ],
+        chains: Vec::new(),
+        services: Vec::new(),
+    }
+}
+
+fn partition(services: &[(&str, &[&str])]) -> Partition {
+    Partition {
+        name: "test".to_owned(),
+        services: services
+            .iter()
+            .map(|(service, nodes)| ServiceAssignment {
+                service: name(service),
+                nodes: nodes.iter().map(|n| name(n)).collect(),
+            })
+            .collect(),
+        notes: Vec::new(),
+    }
+}
+
+fn options() -> LowerOptions {
+    LowerOptions {
+        run: "r".to_owned(),
+        domain: 110,
+        seed: 1,
+        block: 0,
+        blocks: 6,
+        natural_phase: false,
+        work_scale: 0.5,
+        record: true,
+        record_callback_cpu: false,
+    }
+}
+
+fn expected_subscriptions(plans: &[ServicePlan]) -> u32 {
+    plans[0].processes[0].nodes[0].callbacks[0].publishes[0].expected_subscriptions
+}
+
+#[test]
+fn a_cut_process_becomes_one_in_each_service() {
+    let plans = lower(
+        &stack(true),
+        &partition(&[("one", &["a"]), ("two", &["b", "c"])]),
+        &options(),
+    );
+    let processes: Vec<Vec<&str>> = plans
+        .iter()
+        .map(|s| s.processes.iter().map(|p| p.name.as_str()).collect())
+        .collect();
+    assert_eq!(processes, [vec!["p"], vec!["p", "q"]]);
+}
+
+#[test]
+fn cutting_an_intra_process_edge_makes_it_an_edge_over_dds() {
+    let together = lower(
+        &stack(true),
+        &partition(&[("one", &["a", "b", "c"])]),
+        &options(),
+    );
+    let cut = lower(
+        &stack(true),
+        &partition(&[("one", &["a"]), ("two", &["b", "c"])]),
+        &options(),
+    );
+    let never = lower(
+        &stack(false),
+        &partition(&[("one", &["a", "b", "c"])]),
+        &options(),
+    );
+    assert_eq!(expected_subscriptions(&together), 1);
+    assert_eq!(expected_subscriptions(&cut), 2);
+    assert_eq!(expected_subscriptions(&never), 2);
+}
+
+#[test]
+fn numbers_and_phases_do_not_depend_on_the_partition() {
+    let whole = lower(
+        &stack(true),
+        &partition(&[("one", &["a", "b", "c"])]),
+        &options(),
+    );
+    let split = lower(
+        &stack(true),
+        &partition(&[("z", &["c"]), ("y", &["b"]), ("x", &["a"])]),
+        &options(),
+    );
+    let of = |plans: &[ServicePlan], node: &str| {
+        let all = plans
+            .iter()
+            .flat_map(|s| &s.processes)
+            .flat_map(|p| &p.nodes);
+        let found = all.filter(|n| n.name == node).flat_map(|n| &n.callbacks);
+        found
+            .map(|c| {
+                (
+                    c.id,
+                    c.iterations,
+                    match c.trigger {
+                        TriggerPlan::Timer { phase_ns, .. } => phase_ns,
+                        TriggerPlan::Subscription { .. } => None,
+                    },
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    for node in ["a", "b", "c"] {
+        assert_eq!(of(&whole, node), of(&split, node));
+    }
+    assert_eq!(
+        of(&whole, "a")[0].1,
+        DistributionPlan::Constant(50.0),
+        "work is scaled"
+    );
+}
+
+#[test]
+fn start_up_files_name_the_launcher_once() {
+    assert_eq!(
+        start_up_files(&stack(true)),
+        BTreeMap::from([(LAUNCH_FILES.to_owned(), 4096)])
+    );
+}
