@@ -1,0 +1,337 @@
+//! What an engine can do, as data.
+
+use serde::{Deserialize, Serialize};
+use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, LimitsPlan, Program};
+
+use crate::EngineError;
+
+/// Everything that may be asked of an engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// Variants; the first is used when none is named.
+    pub variants: Vec<Variant>,
+    /// Most services in one deployment; `None` is no limit.
+    pub max_services: Option<u32>,
+}
+
+/// What one variant of an engine can do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent ability"
+)]
+pub struct Variant {
+    /// Name after the colon of the place; empty where the engine has no variants.
+    pub name: String,
+    /// A service can exist before its program runs, so that t0' (MEASURING §4) is defined.
+    pub separate_create: bool,
+    /// Services can be frozen.
+    pub pause: bool,
+    /// An event with the wait status comes when a service ends by itself.
+    pub exit_status: bool,
+    /// An event comes when the kernel ends a process of a service for lack of memory.
+    pub oom_event: bool,
+    /// Each service has CPU and memory accounting of its own.
+    pub accounting: bool,
+    /// Real programs with the host's root file system.
+    pub command: bool,
+    /// Real programs with a root file system of their own.
+    pub rootfs: bool,
+    /// Limits per service.
+    pub limits: LimitSupport,
+    /// Isolation features that can be switched one by one; what is not in the list is as the engine has it.
+    pub isolation: Vec<IsolationFeature>,
+}
+
+/// Which limits a service can have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent limit of the kernel"
+)]
+pub struct LimitSupport {
+    /// CPU numbers.
+    pub cpuset: bool,
+    /// CPU weight.
+    pub cpu_weight: bool,
+    /// CPU quota.
+    pub cpu_quota: bool,
+    /// Memory limit.
+    pub memory: bool,
+    /// Scheduling class.
+    pub scheduling: bool,
+}
+
+/// One switch of [`IsolationPlan`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IsolationFeature {
+    /// Mount namespace.
+    Mount,
+    /// PID namespace.
+    Pid,
+    /// IPC namespace.
+    Ipc,
+    /// UTS namespace.
+    Uts,
+    /// Network namespace.
+    Net,
+    /// User namespace.
+    User,
+    /// Cgroup.
+    Cgroup,
+    /// Read-only root.
+    ReadOnlyRoot,
+    /// Overlay root.
+    Overlay,
+    /// Seccomp profile.
+    Seccomp,
+    /// Reduced capabilities.
+    Capabilities,
+}
+
+impl IsolationFeature {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Mount,
+        Self::Pid,
+        Self::Ipc,
+        Self::Uts,
+        Self::Net,
+        Self::User,
+        Self::Cgroup,
+        Self::ReadOnlyRoot,
+        Self::Overlay,
+        Self::Seccomp,
+        Self::Capabilities,
+    ];
+
+    /// Whether `plan` switches it on.
+    #[must_use]
+    pub const fn in_plan(self, plan: &IsolationPlan) -> bool {
+        match self {
+            Self::Mount => plan.mount,
+            Self::Pid => plan.pid,
+            Self::Ipc => plan.ipc,
+            Self::Uts => plan.uts,
+            Self::Net => plan.net,
+            Self::User => plan.user,
+            Self::Cgroup => plan.cgroup,
+            Self::ReadOnlyRoot => plan.read_only_root,
+            Self::Overlay => plan.overlay,
+            Self::Seccomp => plan.seccomp,
+            Self::Capabilities => plan.capabilities,
+        }
+    }
+}
+
+/// Something that a plan asks for and an engine cannot do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The service, or `None` for the whole deployment.
+    pub service: Option<String>,
+    /// The ability that is missing, as `limits.memory`.
+    pub capability: String,
+}
+
+impl Capabilities {
+    /// The variant of this name, or the first when `None`.
+    #[must_use]
+    pub fn variant(&self, name: Option<&str>) -> Option<&Variant> {
+        match name {
+            None => self.variants.first(),
+            Some(name) => self.variants.iter().find(|variant| variant.name == name),
+        }
+    }
+
+    /// What `plan` asks for and this engine cannot do; empty when it can do everything.
+    ///
+    /// Isolation features are not looked at: engines that cannot switch them have them as they are.
+    #[must_use]
+    pub fn refuse(&self, plan: &DeploymentPlan) -> Vec<Refusal> {
+        let whole = |capability: String| Refusal {
+            service: None,
+            capability,
+        };
+        let Some(variant) = self.variant(plan.variant.as_deref()) else {
+            let name = plan.variant.clone().unwrap_or_default();
+            return vec![whole(format!("variant.{name}"))];
+        };
+        let mut refusals = Vec::new();
+        if let Some(max) = self.max_services
+            && plan.services.len() > max as usize
+        {
+            refusals.push(whole(format!("max-services.{max}")));
+        }
+        for service in &plan.services {
+            let program = match &service.program {
+                Program::Node => None,
+                Program::Command { rootfs: None, .. } => {
+                    (!variant.command).then_some("program.command")
+                }
+                Program::Command {
+                    rootfs: Some(_), ..
+                } => (!variant.rootfs).then_some("program.rootfs"),
+            };
+            let missing = variant.limits.missing(&service.limits);
+            refusals.extend(
+                missing
+                    .into_iter()
+                    .chain(program)
+                    .map(|capability| Refusal {
+                        service: Some(service.name.clone()),
+                        capability: capability.to_owned(),
+                    }),
+            );
+        }
+        refusals
+    }
+
+    /// [`Capabilities::refuse`] as an error for `prepare`.
+    ///
+    /// # Errors
+    /// When the plan asks for something the engine cannot do.
+    pub fn require(&self, engine: &str, plan: &DeploymentPlan) -> Result<(), EngineError> {
+        let refusals = self.refuse(plan);
+        let Some(first) = refusals.first() else {
+            return Ok(());
+        };
+        let place = plan.variant.as_ref().map_or_else(
+            || engine.to_owned(),
+            |variant| format!("{engine}:{variant}"),
+        );
+        let list = refusals
+            .iter()
+            .map(|refusal| refusal.capability.as_str())
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+            .join(", ");
+        let mut error = EngineError::new(format!("{place} cannot do: {list}"))
+            .hint("choose another engine or variant, or leave this out of the deployment");
+        error.service.clone_from(&first.service);
+        Err(error)
+    }
+}
+
+impl LimitSupport {
+    /// All limits.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self {
+            cpuset: true,
+            cpu_weight: true,
+            cpu_quota: true,
+            memory: true,
+            scheduling: true,
+        }
+    }
+
+    fn missing(self, limits: &LimitsPlan) -> Vec<&'static str> {
+        [
+            (limits.cpuset.is_some(), self.cpuset, "limits.cpuset"),
+            (
+                limits.cpu_weight.is_some(),
+                self.cpu_weight,
+                "limits.cpu-weight",
+            ),
+            (
+                limits.cpu_quota.is_some(),
+                self.cpu_quota,
+                "limits.cpu-quota",
+            ),
+            (limits.memory_bytes.is_some(), self.memory, "limits.memory"),
+            (
+                limits.scheduling.is_some(),
+                self.scheduling,
+                "limits.scheduling",
+            ),
+        ]
+        .into_iter()
+        .filter(|(asked, can, _)| *asked && !*can)
+        .map(|(_, _, name)| name)
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stowplan_wire::deployment::ServiceStart;
+
+    use super::*;
+
+    fn plan(limits: LimitsPlan) -> DeploymentPlan {
+        DeploymentPlan {
+            run: "r".to_owned(),
+            run_dir: "/r".to_owned(),
+            variant: Some("flat".to_owned()),
+            image_dir: "/i".to_owned(),
+            services: vec![ServiceStart {
+                name: "sensing".to_owned(),
+                program: Program::Node,
+                limits,
+                log: "/r/sensing.log".to_owned(),
+            }],
+            isolation: IsolationPlan {
+                mount: false,
+                pid: false,
+                ipc: false,
+                uts: false,
+                net: false,
+                user: false,
+                cgroup: false,
+                read_only_root: false,
+                overlay: false,
+                seccomp: false,
+                capabilities: false,
+            },
+            parallelism: 0,
+        }
+    }
+
+    fn flat() -> Capabilities {
+        Capabilities {
+            variants: vec![Variant {
+                name: "flat".to_owned(),
+                separate_create: true,
+                pause: false,
+                exit_status: true,
+                oom_event: false,
+                accounting: true,
+                command: true,
+                rootfs: false,
+                limits: LimitSupport {
+                    cpuset: true,
+                    ..LimitSupport::default()
+                },
+                isolation: vec![],
+            }],
+            max_services: Some(1),
+        }
+    }
+
+    #[test]
+    fn what_is_asked_and_cannot_be_had_is_named() {
+        let asked = LimitsPlan {
+            cpuset: Some(vec![0]),
+            memory_bytes: Some(1),
+            ..LimitsPlan::default()
+        };
+        assert_eq!(
+            flat().refuse(&plan(asked)),
+            vec![Refusal {
+                service: Some("sensing".to_owned()),
+                capability: "limits.memory".to_owned()
+            }]
+        );
+        assert!(flat().refuse(&plan(LimitsPlan::default())).is_empty());
+    }
+
+    #[test]
+    fn an_unknown_variant_is_refused() {
+        let mut plan = plan(LimitsPlan::default());
+        plan.variant = Some("round".to_owned());
+        let error = flat().require("bare", &plan).unwrap_err();
+        assert_eq!(error.to_string(), "bare:round cannot do: variant.round");
+    }
+}

@@ -1,0 +1,62 @@
+//! The one error of this crate.
+
+use std::error::Error;
+use std::path::Path;
+
+/// What failed on a host, why, and what can be done about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct HostError {
+    /// What failed, naming the thing.
+    pub message: String,
+    /// What the user can do.
+    pub hint: Option<String>,
+    /// The cause.
+    #[source]
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl HostError {
+    /// An error without a cause below it.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: None,
+            source: None,
+        }
+    }
+
+    /// `VERB PATH` failed with `source`.
+    #[must_use]
+    pub fn io(verb: &str, path: &Path, source: impl Into<std::io::Error>) -> Self {
+        Self::new(format!("cannot {verb} {}", path.display())).because(source.into())
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn because(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    /// Adds what the user can do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// The error and its causes, joined by `: `.
+#[must_use]
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,78 @@
+//! What engines and measurements may ask of the machine that services run on.
+
+use std::path::Path;
+
+use stowplan_wire::agent::ProgramDigest;
+use stowplan_wire::deployment::Locator;
+use stowplan_wire::host::{LimitsReadBack, MachineFacts, SampleSubject, UsageSample};
+
+use crate::HostError;
+use crate::ledger::Object;
+
+/// A machine: this one (`LocalHost`, inside the agent) or one behind a pipe (`AgentHost`).
+///
+/// Methods take `&self`: a host is shared by the engine, the deployment and the caller of one thread.
+pub trait Host {
+    /// Name of the host, as in [`Locator::host`].
+    fn id(&self) -> String;
+
+    /// CLOCK_MONOTONIC of that host in ns. Clocks of two hosts are two clocks.
+    ///
+    /// # Errors
+    /// When the host does not answer.
+    fn clock(&self) -> Result<u64, HostError>;
+
+    /// Name of that clock, as in `EngineEvent::clock`.
+    fn clock_domain(&self) -> String {
+        format!("host:{}/monotonic", self.id())
+    }
+
+    /// What the machine is.
+    ///
+    /// # Errors
+    /// When the host does not answer.
+    fn facts(&self) -> Result<MachineFacts, HostError>;
+
+    /// Samples these cgroups every `period_ms` milliseconds until [`Host::stop_sampling`].
+    ///
+    /// # Errors
+    /// When a cgroup file cannot be opened.
+    fn start_sampling(&self, subjects: &[SampleSubject], period_ms: u64) -> Result<(), HostError>;
+
+    /// Ends sampling and gives what was sampled.
+    ///
+    /// # Errors
+    /// When sampling was not started or the host does not answer.
+    fn stop_sampling(&self) -> Result<Vec<UsageSample>, HostError>;
+
+    /// Limits of a service as the kernel has them.
+    ///
+    /// # Errors
+    /// When the service's cgroup files cannot be read.
+    fn limits(&self, service: &Locator) -> Result<LimitsReadBack, HostError>;
+
+    /// SHA-256 of the programs that these processes of the host execute, once per distinct file.
+    ///
+    /// # Errors
+    /// When a process is gone or its program cannot be read.
+    fn digests(&self, pids: &[u32]) -> Result<Vec<ProgramDigest>, HostError>;
+
+    /// Copies a file of the host to a path here.
+    ///
+    /// # Errors
+    /// When either file fails.
+    fn fetch(&self, from: &str, to: &Path) -> Result<(), HostError>;
+
+    /// Kills every process in the service's cgroups, or the process group of its first process where it has none.
+    ///
+    /// # Errors
+    /// When a process cannot be killed.
+    fn kill_tree(&self, service: &Locator) -> Result<(), HostError>;
+
+    /// Enters an object in the ledger of the run. Call it before the object is made; it returns when the entry
+    /// is on disk.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written; the object must then not be made.
+    fn enter(&self, object: &Object) -> Result<(), HostError>;
+}
