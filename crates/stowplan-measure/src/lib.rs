@@ -3,3 +3,4 @@
 pub mod dds;
 pub mod lower;
 pub mod phases;
+pub mod progress;

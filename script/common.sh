@@ -1,0 +1,66 @@
+# Shared by script/test, script/demo and .ci/run: what has to be installed, and time per stage.
+# shellcheck shell=bash
+
+# What a build needs, and what tests run beside it (Debian 12 and Ubuntu 24.04 package names).
+BUILD_PACKAGES="build-essential cmake clang libclang-dev libseccomp-dev pkg-config"
+TEST_PACKAGES="babeltrace2 zstd runc cyclonedds-tools mmdebstrap chromium git iproute2 jq"
+
+root_dir() { cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd; }
+
+has_package() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+# Ubuntu's chromium package only points to a snap: there, a browser test is skipped with its reason.
+available_package() { [ "$(apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: //p')" != "(none)" ] && apt-cache show "$1" >/dev/null 2>&1; }
+
+missing_packages() {
+  for package in "$@"; do has_package "$package" || printf '%s ' "$package"; done
+}
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+# ask_to_install YES PACKAGE...: lists what would be installed, asks once, installs.
+ask_to_install() {
+  local yes=$1 missing rust=""
+  shift
+  missing=$(missing_packages "$@")
+  command -v cargo >/dev/null || [ -x "$HOME/.cargo/bin/cargo" ] || rust=yes
+  [ -x "$HOME/.cargo/bin/cargo" ] && PATH="$HOME/.cargo/bin:$PATH"
+  [ -n "$missing$rust" ] || return 0
+  echo "This installs:"
+  [ -n "$missing" ] && echo "  packages: $missing"
+  [ -n "$rust" ] && echo "  the Rust toolchain named in rust-toolchain.toml, by rustup, into $HOME/.cargo"
+  if [ "$yes" != yes ]; then
+    read -r -p "Go on? [y/N] " answer || answer=n
+    case "$answer" in y | Y | yes) ;; *) echo "nothing was installed"; exit 1 ;; esac
+  fi
+  [ -z "$missing" ] || install_packages $missing
+  [ -z "$rust" ] || install_rust
+}
+
+install_packages() {
+  as_root apt-get update -qq
+  local wanted=()
+  for package in "$@"; do
+    if available_package "$package"; then wanted+=("$package"); else echo "not to be had here: $package"; fi
+  done
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}"
+}
+
+install_rust() {
+  has_package curl || install_packages curl ca-certificates
+  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal --default-toolchain none
+  PATH="$HOME/.cargo/bin:$PATH"
+}
+
+# stage NAME COMMAND...: runs it, prints how long it took, ends the script when it fails.
+STAGE_TIMES=""
+stage() {
+  local name=$1 begin=$SECONDS
+  shift
+  echo "== $name"
+  "$@" || { echo "== $name failed after $((SECONDS - begin)) s: $*"; exit 1; }
+  STAGE_TIMES="$STAGE_TIMES$(printf '%6d s  %s' $((SECONDS - begin)) "$name")
+"
+}
+
+print_stage_times() { printf '\nTime per stage:\n%s' "$STAGE_TIMES"; }
