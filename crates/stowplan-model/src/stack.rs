@@ -250,6 +250,8 @@ pub struct RealService {
     pub command: Vec<String>,
     /// Environment variables.
     pub env: Vec<(String, String)>,
+    /// Topics that it publishes on: modelled nodes may subscribe to them.
+    pub publishes: Vec<String>,
     /// What tells that it is ready.
     pub ready: Ready,
     /// How long to wait for that, in nanoseconds.

@@ -76,6 +76,49 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     })
 }
 
+/// Reads how often something happens, as a period in nanoseconds: a rate (`10Hz`, `2kHz`) or a
+/// duration (`20ms`).
+///
+/// # Errors
+/// When the text is neither, or a rate that is not above zero.
+pub fn parse_period_ns(text: &str) -> Result<u64, UnitError> {
+    let parsed = split(text).and_then(|(number, unit)| {
+        let hertz = match unit {
+            "Hz" => number,
+            "kHz" => number * 1e3,
+            _ => return parse_duration_ns(text).ok(),
+        };
+        (hertz > 0.0).then(|| whole(1e9 / hertz)).flatten()
+    });
+    parsed.ok_or(UnitError {
+        text: text.to_owned(),
+        what: "rate above zero or a period",
+        example: "'10Hz' or '20ms'",
+    })
+}
+
+/// Reads a count: `250000`, `250_000`, `250k`, `1.5M`, `2G`.
+///
+/// # Errors
+/// When the text has no number, a sign, or a unit that is not one of k, M, G.
+pub fn parse_count(text: &str) -> Result<u64, UnitError> {
+    let parsed = split(text).and_then(|(number, unit)| {
+        let factor = match unit {
+            "" => 1.0,
+            "k" => 1e3,
+            "M" => 1e6,
+            "G" => 1e9,
+            _ => return None,
+        };
+        whole(number * factor)
+    });
+    parsed.ok_or(UnitError {
+        text: text.to_owned(),
+        what: "count",
+        example: "'250000', '250k' or '1.5M'",
+    })
+}
+
 /// A number of nanoseconds for people: three significant digits and a unit.
 #[must_use]
 pub fn show_ns(ns: f64) -> String {
@@ -141,6 +184,28 @@ mod tests {
             parse_duration_ns("20").is_err(),
             "a duration needs its unit"
         );
+    }
+
+    #[test]
+    fn rates_are_periods() {
+        assert_eq!(parse_period_ns("10Hz"), Ok(100_000_000));
+        assert_eq!(parse_period_ns("2 kHz"), Ok(500_000));
+        assert_eq!(parse_period_ns("20ms"), Ok(20_000_000));
+        for text in ["0Hz", "-10Hz", "10", "10 hertz"] {
+            assert!(parse_period_ns(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn counts() {
+        for (text, count) in [
+            ("250_000", 250_000),
+            ("1.5M", 1_500_000),
+            ("2G", 2_000_000_000),
+        ] {
+            assert_eq!(parse_count(text), Ok(count), "{text}");
+        }
+        assert!(parse_count("5 iterations").is_err());
     }
 
     #[test]

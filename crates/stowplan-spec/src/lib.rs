@@ -1,1 +1,176 @@
 //! The YAML files: parse, validate, convert, JSON schema.
+//!
+//! A file's types are not the model's: they say what YAML may hold, with the place of
+//! every name, and are converted. Errors name file, line, column and the nearest right name.
+
+mod at;
+mod context;
+mod convert;
+mod elements;
+mod error;
+mod experiment;
+mod kind;
+mod parse;
+mod quantity;
+mod schema;
+mod shipped;
+
+use std::path::Path;
+
+use stowplan_model::Stack;
+use stowplan_plan::{Choice, Preset, Table};
+
+pub use context::Assumption;
+pub use error::{Problem, SpecError};
+pub use experiment::{Experiment, Start};
+pub use quantity::Unit;
+pub use schema::{experiment_schema, partition_schema, stack_schema};
+pub use shipped::{shipped, shipped_names, shipped_partition, shipped_partition_names};
+
+/// A stack and what its file assumes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    stack: Stack,
+    assumptions: Vec<Assumption>,
+}
+
+impl Spec {
+    /// The stack.
+    #[must_use]
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    /// The stack, without its assumptions.
+    #[must_use]
+    pub fn into_stack(self) -> Stack {
+        self.stack
+    }
+
+    /// Every parameter that the file says is assumed, in the order of the file.
+    #[must_use]
+    pub fn assumptions(&self) -> &[Assumption] {
+        &self.assumptions
+    }
+}
+
+/// Reads a stack and its assumptions from text; `file_name` stands in errors.
+///
+/// # Errors
+/// When the text is not YAML, has unknown keys, or does not describe a sound stack: all problems
+/// at once, where the text could be parsed.
+pub fn parse_spec(text: &str, file_name: &str) -> Result<Spec, SpecError> {
+    let spec: elements::stack::StackSpec = parse::parse(text, file_name)?;
+    let mut context = context::Context::new(file_name);
+    let stack = convert::stack(&mut context, &spec);
+    if let Some(stack) = &stack
+        && context.is_clean()
+    {
+        context.findings(stowplan_plan::check(stack));
+    }
+    context.finish()?;
+    let mut assumptions = std::mem::take(&mut context.assumptions);
+    assumptions.sort_by_key(|a| a.line);
+    Ok(Spec {
+        stack: stack.expect("a stack without a problem is complete"),
+        assumptions,
+    })
+}
+
+/// Reads a stack from text; `file_name` stands in errors.
+///
+/// # Errors
+/// As [`parse_spec`].
+pub fn parse_stack(text: &str, file_name: &str) -> Result<Stack, SpecError> {
+    parse_spec(text, file_name).map(Spec::into_stack)
+}
+
+/// Reads a stack and its assumptions from a file.
+///
+/// # Errors
+/// When the file cannot be read, or as [`parse_spec`].
+pub fn load_spec(path: &Path) -> Result<Spec, SpecError> {
+    parse_spec(&read(path)?, &path.display().to_string())
+}
+
+/// Reads a stack from a file.
+///
+/// # Errors
+/// As [`load_spec`].
+pub fn load_stack(path: &Path) -> Result<Stack, SpecError> {
+    load_spec(path).map(Spec::into_stack)
+}
+
+/// Reads the stack that `name` means: a shipped one, else a file. Relative paths are taken from
+/// `base`, which is the folder of the file that names it.
+///
+/// # Errors
+/// As [`load_spec`].
+pub fn find_spec(name: &str, base: &Path) -> Result<Spec, SpecError> {
+    match shipped(name) {
+        Some(text) => parse_spec(text, &format!("stacks/{name}.yaml")),
+        None => load_spec(&base.join(name)),
+    }
+}
+
+/// Reads a partition table from text; `file_name` stands in errors.
+///
+/// # Errors
+/// When the text is not YAML, has unknown keys, or does not describe a table.
+pub fn parse_partition(text: &str, file_name: &str) -> Result<Table, SpecError> {
+    let spec: elements::partition::PartitionSpec = parse::parse(text, file_name)?;
+    let mut context = context::Context::new(file_name);
+    let table = convert::partition::convert(&mut context, &spec);
+    context.finish()?;
+    Ok(table)
+}
+
+/// Reads a partition table from a file.
+///
+/// # Errors
+/// When the file cannot be read, or as [`parse_partition`].
+pub fn load_partition(path: &Path) -> Result<Table, SpecError> {
+    parse_partition(&read(path)?, &path.display().to_string())
+}
+
+/// What `name` means as a partition: a preset, a shipped table, else a file relative to `base`.
+///
+/// # Errors
+/// As [`load_partition`].
+pub fn find_partition(name: &str, base: &Path) -> Result<Choice, SpecError> {
+    if let Some(preset) = Preset::from_name(name) {
+        return Ok(Choice::Preset(preset));
+    }
+    match shipped_partition(name) {
+        Some(text) => parse_partition(text, &format!("stacks/partitions/{name}.yaml")),
+        None => load_partition(&base.join(name)),
+    }
+    .map(Choice::Table)
+}
+
+/// Reads an experiment from text; `file_name` stands in errors.
+///
+/// # Errors
+/// When the text is not YAML, has unknown keys, or values that no experiment can have.
+pub fn parse_experiment(text: &str, file_name: &str) -> Result<Experiment, SpecError> {
+    let spec: elements::experiment::ExperimentSpec = parse::parse(text, file_name)?;
+    let mut context = context::Context::new(file_name);
+    let experiment = convert::experiment::convert(&mut context, &spec);
+    context.finish()?;
+    Ok(experiment.expect("an experiment without a problem is complete"))
+}
+
+/// Reads an experiment from a file.
+///
+/// # Errors
+/// When the file cannot be read, or as [`parse_experiment`].
+pub fn load_experiment(path: &Path) -> Result<Experiment, SpecError> {
+    parse_experiment(&read(path)?, &path.display().to_string())
+}
+
+fn read(path: &Path) -> Result<String, SpecError> {
+    std::fs::read_to_string(path).map_err(|source| SpecError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,141 @@
+//! Topics: their names, and that each has somebody who publishes and somebody who uses it.
+
+use std::collections::HashSet;
+
+use stowplan_model::Trigger;
+
+use super::{Finding, Index, Subject};
+use crate::nearest::hint;
+
+pub(super) fn check(index: &Index<'_>, findings: &mut Vec<Finding>) {
+    let mut seen = HashSet::new();
+    for topic in &index.stack.topics {
+        let subject = || Subject::Topic(topic.name.clone());
+        if !seen.insert(topic.name.as_str()) {
+            findings.push(Finding {
+                subject: subject(),
+                message: format!("topic '{}' is declared twice", topic.name),
+                hint: None,
+            });
+        }
+        if !is_ros_name(&topic.name) {
+            findings.push(Finding {
+                subject: subject(),
+                message: format!("'{}' is not a ROS topic name", topic.name),
+                hint: Some(
+                    "write a slash before each part, parts of letters, digits and '_' that begin with a letter, for example '/sensing/lidar/points'"
+                        .into(),
+                ),
+            });
+        }
+        if !topic.bytes.is_valid() {
+            findings.push(Finding {
+                subject: subject(),
+                message: format!("topic '{}' has an impossible size", topic.name),
+                hint: Some("the low end must not be above the high end".into()),
+            });
+        }
+        if topic.qos.depth == 0 {
+            findings.push(Finding {
+                subject: subject(),
+                message: format!("topic '{}' keeps the last 0 messages", topic.name),
+                hint: Some("give a depth of at least 1".into()),
+            });
+        }
+    }
+    endpoints(index, findings);
+}
+
+fn is_ros_name(name: &str) -> bool {
+    name.strip_prefix('/').is_some_and(|rest| {
+        name.len() <= 200
+            && rest.split('/').all(|part| {
+                part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                    && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            })
+    })
+}
+
+fn endpoints(index: &Index<'_>, findings: &mut Vec<Finding>) {
+    let published: HashSet<&str> = index
+        .stack
+        .nodes
+        .iter()
+        .flat_map(|n| &n.callbacks)
+        .flat_map(|c| &c.publishes)
+        .chain(index.stack.services.iter().flat_map(|s| &s.publishes))
+        .map(String::as_str)
+        .collect();
+    let mut used = published.clone();
+    let declared = |topic: &str| hint(topic, index.topics.keys().copied());
+    for node in &index.stack.nodes {
+        for callback in &node.callbacks {
+            let (node, name) = (node.name.to_string(), callback.name.to_string());
+            for topic in &callback.publishes {
+                if !index.topics.contains_key(topic.as_str()) {
+                    findings.push(Finding {
+                        subject: Subject::Publication(node.clone(), name.clone(), topic.clone()),
+                        message: format!("node '{node}' publishes on '{topic}', which is not declared under topics"),
+                        hint: declared(topic),
+                    });
+                }
+            }
+            let Trigger::Subscription { topic } = &callback.trigger else {
+                continue;
+            };
+            used.insert(topic);
+            let problem = if !index.topics.contains_key(topic.as_str()) {
+                Some(("which is not declared under topics", declared(topic)))
+            } else if !published.contains(topic.as_str()) {
+                Some((
+                    "on which nothing is published",
+                    hint(topic, published.iter().copied()),
+                ))
+            } else {
+                None
+            };
+            if let Some((what, hint)) = problem {
+                findings.push(Finding {
+                    message: format!("node '{node}' subscribes to '{topic}', {what}"),
+                    subject: Subject::Subscription(node, name),
+                    hint,
+                });
+            }
+        }
+    }
+    services(index, findings);
+    for topic in index
+        .stack
+        .topics
+        .iter()
+        .filter(|t| !used.contains(t.name.as_str()))
+    {
+        findings.push(Finding {
+            subject: Subject::Topic(topic.name.clone()),
+            message: format!(
+                "topic '{}' is declared, but nothing publishes on it or subscribes to it",
+                topic.name
+            ),
+            hint: None,
+        });
+    }
+}
+
+fn services(index: &Index<'_>, findings: &mut Vec<Finding>) {
+    for service in &index.stack.services {
+        for topic in service
+            .publishes
+            .iter()
+            .filter(|t| !index.topics.contains_key(t.as_str()))
+        {
+            findings.push(Finding {
+                subject: Subject::Service(service.name.to_string()),
+                message: format!(
+                    "service '{}' publishes on '{topic}', which is not declared under topics",
+                    service.name
+                ),
+                hint: hint(topic, index.topics.keys().copied()),
+            });
+        }
+    }
+}

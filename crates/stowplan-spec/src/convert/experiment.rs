@@ -1,0 +1,179 @@
+//! Experiments.
+
+use stowplan_model::{Isolation, Limits, Name, SchedulingClass};
+
+use crate::at::{At, Mark};
+use crate::context::Context;
+use crate::elements::experiment::{
+    ExperimentSpec, IsolationSpec, LimitsSpec, SchedulingSpec, StartSpec,
+};
+use crate::experiment::{Experiment, Start};
+
+const DEFAULT_BLOCKS: u32 = 6;
+const DEFAULT_SEED: u64 = 1;
+const DEFAULT_WARM_UP_NS: u64 = 2_000_000_000;
+const DEFAULT_WINDOW_NS: u64 = 10_000_000_000;
+
+/// Converts an experiment; problems stay in `context`.
+pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Experiment> {
+    let mut places = Vec::new();
+    for place in &spec.places {
+        match place.value.parse() {
+            Ok(place) => places.push(place),
+            Err(error) => context.problem(place.mark, format!("{error}"), None),
+        }
+    }
+    for (what, list) in [
+        ("places", spec.places.len()),
+        ("partitions", spec.partitions.len()),
+    ] {
+        if list == 0 {
+            context.problem(
+                spec.name.mark,
+                format!("the experiment has no {what}"),
+                None,
+            );
+        }
+    }
+    let blocks = range(
+        context,
+        "the number of blocks",
+        spec.blocks.as_ref(),
+        1,
+        10_000,
+    )
+    .unwrap_or(DEFAULT_BLOCKS);
+    let utilisation = share(context, "the utilisation", spec.utilisation.as_ref(), 1.0);
+    let limits = limits(context, spec);
+    let budget_ns = spec.budget.as_ref().map(|b| b.value.whole());
+    let warm_up_ns = context.fixed("warm_up", spec.warm_up.as_ref(), DEFAULT_WARM_UP_NS);
+    let window_ns = context.fixed("window", spec.window.as_ref(), DEFAULT_WINDOW_NS);
+    if window_ns == 0 {
+        let mark = spec.window.as_ref().map_or(Mark::default(), |w| w.mark);
+        context.problem(
+            mark,
+            "a window of 0 measures nothing",
+            Some("for example 'window: 10s'".into()),
+        );
+    }
+    Some(Experiment {
+        name: context.name(&spec.name)?,
+        stack: spec.stack.value.clone(),
+        places,
+        partitions: spec.partitions.iter().map(|p| p.value.clone()).collect(),
+        blocks,
+        budget_ns,
+        seed: spec.seed.unwrap_or(DEFAULT_SEED),
+        warm_up_ns,
+        window_ns,
+        utilisation,
+        start: spec.start.map(|s| match s {
+            StartSpec::Cold => Start::Cold,
+            StartSpec::ReRun => Start::ReRun,
+        }),
+        limits,
+        isolation: isolation(&spec.isolation),
+        keep_traces: spec.keep_traces,
+    })
+}
+
+fn range(
+    context: &mut Context,
+    what: &str,
+    value: Option<&At<u32>>,
+    low: u32,
+    high: u32,
+) -> Option<u32> {
+    let value = value?;
+    if (low..=high).contains(&value.value) {
+        return Some(value.value);
+    }
+    context.problem(
+        value.mark,
+        format!("{what} is {}, it must be from {low} to {high}", value.value),
+        None,
+    );
+    None
+}
+
+fn share(context: &mut Context, what: &str, value: Option<&At<f64>>, most: f64) -> Option<f64> {
+    let value = value?;
+    if value.value > 0.0 && value.value <= most {
+        return Some(value.value);
+    }
+    context.problem(
+        value.mark,
+        format!(
+            "{what} is {}, it must be above 0 and at most {most}",
+            value.value
+        ),
+        None,
+    );
+    None
+}
+
+fn limits(context: &mut Context, spec: &ExperimentSpec) -> Vec<(Name, Limits)> {
+    let mut converted = Vec::new();
+    for (key, limits) in &spec.limits.0 {
+        let limits = one_service(context, &key.value, limits);
+        if let Some(name) = context.name(key) {
+            converted.push((name, limits));
+        }
+    }
+    converted
+}
+
+fn one_service(context: &mut Context, service: &str, spec: &LimitsSpec) -> Limits {
+    const MOST_CPUS: f64 = 4096.0;
+    let scheduling = spec.scheduling.as_ref().and_then(|at| {
+        let (class, priority) = match at.value {
+            SchedulingSpec::Other => (SchedulingClass::Other, 1),
+            SchedulingSpec::Fifo(priority) => (SchedulingClass::Fifo(priority), priority),
+            SchedulingSpec::RoundRobin(priority) => {
+                (SchedulingClass::RoundRobin(priority), priority)
+            }
+        };
+        if !(1..=99).contains(&priority) {
+            context.problem(
+                at.mark,
+                format!("the priority is {priority}, it must be from 1 to 99"),
+                None,
+            );
+            return None;
+        }
+        Some(class)
+    });
+    Limits {
+        cpuset: spec.cpuset.clone(),
+        cpu_weight: range(
+            context,
+            "the CPU weight",
+            spec.cpu_weight.as_ref(),
+            1,
+            10_000,
+        ),
+        cpu_quota: share(context, "the CPU quota", spec.cpu_quota.as_ref(), MOST_CPUS),
+        memory_bytes: spec
+            .memory
+            .as_ref()
+            .map(|m| context.fixed(&format!("limits.{service}.memory"), Some(m), 0)),
+        scheduling,
+    }
+}
+
+fn isolation(spec: &IsolationSpec) -> Isolation {
+    let usual = Isolation::default();
+    Isolation {
+        mount: spec.mount.unwrap_or(usual.mount),
+        pid: spec.pid.unwrap_or(usual.pid),
+        ipc: spec.ipc.unwrap_or(usual.ipc),
+        uts: spec.uts.unwrap_or(usual.uts),
+        net: spec.net.unwrap_or(usual.net),
+        user: spec.user.unwrap_or(usual.user),
+        cgroup: spec.cgroup.unwrap_or(usual.cgroup),
+        read_only_root: spec.read_only_root.unwrap_or(usual.read_only_root),
+        overlay: spec.overlay.unwrap_or(usual.overlay),
+        seccomp: spec.seccomp.unwrap_or(usual.seccomp),
+        capabilities: spec.capabilities.unwrap_or(usual.capabilities),
+    }
+}

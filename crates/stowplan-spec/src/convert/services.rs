@@ -1,0 +1,46 @@
+//! Real programs.
+
+use stowplan_model::{Ready, RealService};
+use stowplan_plan::Subject;
+
+use crate::at::Entries;
+use crate::context::Context;
+use crate::elements::service::{ReadySpec, ServiceSpec};
+
+const DEFAULT_READY_TIMEOUT_NS: u64 = 30_000_000_000;
+
+pub(super) fn convert(context: &mut Context, services: &Entries<ServiceSpec>) -> Vec<RealService> {
+    let mut converted = Vec::new();
+    for (key, spec) in &services.0 {
+        context.mark(Subject::Service(key.value.clone()), key.mark);
+        context.mark(Subject::Ready(key.value.clone()), spec.ready.mark);
+        let path = format!("services.{}.ready_timeout", key.value);
+        let ready_timeout_ns =
+            context.fixed(&path, spec.ready_timeout.as_ref(), DEFAULT_READY_TIMEOUT_NS);
+        let Some(name) = context.name(key) else {
+            continue;
+        };
+        converted.push(RealService {
+            name,
+            rootfs: spec.rootfs.clone(),
+            command: spec.command.clone(),
+            env: spec
+                .env
+                .0
+                .iter()
+                .map(|(k, v)| (k.value.clone(), v.clone()))
+                .collect(),
+            publishes: spec.publishes.clone(),
+            ready: match &spec.ready.value {
+                ReadySpec::Started => Ready::Started,
+                ReadySpec::Exit => Ready::Exit,
+                ReadySpec::LogLine(text) => Ready::LogLine(text.clone()),
+                ReadySpec::File(path) => Ready::File(path.clone()),
+                ReadySpec::Port(port) => Ready::Port(*port),
+                ReadySpec::TopicMatched(topic) => Ready::TopicMatched(topic.clone()),
+            },
+            ready_timeout_ns,
+        });
+    }
+    converted
+}

@@ -1,0 +1,117 @@
+//! The experiment file.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::at::{At, Entries};
+use crate::quantity::{Bytes, Duration, Fixed};
+
+/// An experiment: the product of places and partitions of one stack, in blocks.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExperimentSpec {
+    /// Name of the experiment; results are filed under it.
+    pub name: At<String>,
+    /// Name of a shipped stack, or the path of a stack file relative to this file.
+    pub stack: At<String>,
+    /// Places; the first is the reference.
+    pub places: Vec<At<String>>,
+    /// Names of presets or paths of tables relative to this file.
+    pub partitions: Vec<At<String>>,
+    /// Number of blocks; 6 where left out, the least that can give a verdict.
+    #[serde(default)]
+    pub blocks: Option<At<u32>>,
+    /// Time after which no further block begins.
+    #[serde(default)]
+    pub budget: Option<At<Fixed<Duration>>>,
+    /// Seed of every random choice; 1 where left out.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// Time between readiness and arming; 2s where left out.
+    #[serde(default)]
+    pub warm_up: Option<At<Fixed<Duration>>>,
+    /// Length of the measurement; 10s where left out.
+    #[serde(default)]
+    pub window: Option<At<Fixed<Duration>>>,
+    /// Share of the machine's CPUs that callback work is scaled to; not scaled where left out.
+    #[serde(default)]
+    pub utilisation: Option<At<f64>>,
+    /// State of the page cache at start; left as it is where left out.
+    #[serde(default)]
+    pub start: Option<StartSpec>,
+    /// Limits by service name.
+    #[serde(default)]
+    pub limits: Entries<LimitsSpec>,
+    /// Isolation features, where the engine can switch them; what is left out is the default set.
+    #[serde(default)]
+    pub isolation: IsolationSpec,
+    /// Whether traces stay with the results.
+    #[serde(default)]
+    pub keep_traces: bool,
+}
+
+/// State of the page cache at start.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StartSpec {
+    /// A page cache proven cold.
+    Cold,
+    /// The third start in a row.
+    ReRun,
+}
+
+/// Resource limits of one service.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LimitsSpec {
+    /// CPU numbers.
+    pub cpuset: Option<Vec<u32>>,
+    /// CPU weight, 1 to 10000 with 100 as default.
+    pub cpu_weight: Option<At<u32>>,
+    /// CPU quota in CPUs.
+    pub cpu_quota: Option<At<f64>>,
+    /// Memory limit.
+    pub memory: Option<At<Fixed<Bytes>>>,
+    /// Scheduling class of every thread.
+    pub scheduling: Option<At<SchedulingSpec>>,
+}
+
+/// Linux scheduling class.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SchedulingSpec {
+    /// `SCHED_OTHER`.
+    Other,
+    /// `SCHED_FIFO` with a priority from 1 to 99.
+    Fifo(u8),
+    /// `SCHED_RR` with a priority from 1 to 99.
+    RoundRobin(u8),
+}
+
+/// Isolation features; left out means as in the default set.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct IsolationSpec {
+    /// Mount namespace.
+    pub mount: Option<bool>,
+    /// PID namespace.
+    pub pid: Option<bool>,
+    /// IPC namespace.
+    pub ipc: Option<bool>,
+    /// UTS namespace.
+    pub uts: Option<bool>,
+    /// Network namespace.
+    pub net: Option<bool>,
+    /// User namespace.
+    pub user: Option<bool>,
+    /// A cgroup of its own.
+    pub cgroup: Option<bool>,
+    /// Root mounted read-only.
+    pub read_only_root: Option<bool>,
+    /// Root as an overlay of image layers.
+    pub overlay: Option<bool>,
+    /// The default seccomp profile.
+    pub seccomp: Option<bool>,
+    /// Capabilities reduced to the container default.
+    pub capabilities: Option<bool>,
+}

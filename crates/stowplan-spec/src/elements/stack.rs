@@ -1,0 +1,76 @@
+//! The stack file as a whole.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::chain::ChainSpec;
+use super::launch::LaunchSpec;
+use super::module::ModuleSpec;
+use super::process::{ProcessSpec, ProfileSpec};
+use super::service::ServiceSpec;
+use super::start_up::{LibrarySpec, StartUpSpec};
+use super::topic::{QosSpec, TopicSpec};
+use super::work::WorkSpec;
+use crate::at::{At, Entries};
+use crate::kind::{Kind, KindOr};
+use crate::quantity::{Bytes, Spread};
+
+/// A vehicle stack: what runs, independent of where.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StackSpec {
+    /// Name of the stack.
+    pub name: At<String>,
+    /// What is published fact and what is assumption.
+    #[serde(default)]
+    pub description: String,
+    /// ROS 2 distribution whose implicit endpoints processes have, unless they say otherwise.
+    #[serde(default)]
+    pub profile: ProfileSpec,
+    /// Quality of service of topics that do not give one.
+    #[serde(default)]
+    pub qos: Option<At<KindOr<QosSpec>>>,
+    /// What `ros2 launch` costs, once per service.
+    #[serde(default)]
+    pub launch: LaunchSpec,
+    /// Groups of library files by name.
+    #[serde(default)]
+    pub libs: Entries<LibrarySpec>,
+    /// Named values that elements refer to, so that 200 nodes stay readable.
+    #[serde(default)]
+    pub kinds: KindsSpec,
+    /// Topics by name.
+    #[serde(default)]
+    pub topics: Entries<At<TopicSpec>>,
+    /// Processes that hold several nodes, by name; any other node has one of its own.
+    #[serde(default)]
+    pub processes: Entries<ProcessSpec>,
+    /// Modules by name, in launch order.
+    pub modules: Entries<ModuleSpec>,
+    /// Cause-effect chains by name.
+    #[serde(default)]
+    pub chains: Entries<ChainSpec>,
+    /// Real programs by service name.
+    #[serde(default)]
+    pub services: Entries<ServiceSpec>,
+}
+
+/// Named values.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct KindsSpec {
+    /// Message sizes.
+    pub size: Entries<At<Spread<Bytes>>>,
+    /// Qualities of service.
+    pub qos: Entries<QosSpec>,
+    /// Work of a callback.
+    pub work: Entries<WorkSpec>,
+    /// Start-up costs of a node.
+    pub start_up: Entries<StartUpSpec>,
+}
+
+impl Kind for Spread<Bytes> {
+    fn from_number(text: &str) -> Option<Result<Self, stowplan_model::units::UnitError>> {
+        Some(Self::from_text(text))
+    }
+}

@@ -1,0 +1,134 @@
+//! Topics and their quality of service.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+
+use crate::at::At;
+use crate::kind::{Kind, KindOr};
+use crate::quantity::{Bytes, Spread};
+
+/// A topic: a size or the name of a size, or a map with more.
+#[derive(Debug, Clone)]
+pub(crate) struct TopicSpec {
+    pub bytes: At<KindOr<Spread<Bytes>>>,
+    pub qos: Option<At<KindOr<QosSpec>>>,
+    pub intra_process: bool,
+}
+
+/// A topic with all its properties.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TopicFields {
+    /// Size of the payload's filler.
+    bytes: At<KindOr<Spread<Bytes>>>,
+    /// Quality of service; the stack's where left out.
+    #[serde(default)]
+    qos: Option<At<KindOr<QosSpec>>>,
+    /// Whether endpoints in one process hand messages over by pointer.
+    #[serde(default)]
+    intra_process: bool,
+}
+
+impl<'de> Deserialize<'de> for TopicSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TopicVisitor)
+    }
+}
+
+struct TopicVisitor;
+
+impl TopicVisitor {
+    fn size<E: de::Error>(text: &str) -> Result<TopicSpec, E> {
+        let number = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let value = if number {
+            KindOr::Here(Spread::from_text(text).map_err(E::custom)?)
+        } else {
+            KindOr::Named(text.to_owned())
+        };
+        let bytes = At {
+            value,
+            mark: crate::at::Mark::default(),
+        };
+        Ok(TopicSpec {
+            bytes,
+            qos: None,
+            intra_process: false,
+        })
+    }
+}
+
+impl<'de> Visitor<'de> for TopicVisitor {
+    type Value = TopicSpec;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message size, or a map with 'bytes'")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Self::size(text)
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
+        Self::size(&value.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
+        Self::size(&value.to_string())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let fields = TopicFields::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(TopicSpec {
+            bytes: fields.bytes,
+            qos: fields.qos,
+            intra_process: fields.intra_process,
+        })
+    }
+}
+
+impl JsonSchema for TopicSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Topic".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let fields = generator.subschema_for::<TopicFields>();
+        schemars::json_schema!({
+            "description": "A message size, the name of a size under kinds, or a map.",
+            "anyOf": [{ "type": ["string", "number"] }, fields]
+        })
+    }
+}
+
+/// Quality of service, keep-last history.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QosSpec {
+    /// Whether lost messages are sent again.
+    pub reliability: ReliabilitySpec,
+    /// History depth in messages.
+    pub depth: u32,
+    /// Whether late subscribers get the last messages.
+    #[serde(default)]
+    pub transient_local: bool,
+}
+
+/// DDS reliability.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ReliabilitySpec {
+    /// Lost messages stay lost.
+    BestEffort,
+    /// Lost messages are sent again.
+    Reliable,
+}
+
+impl Kind for QosSpec {
+    fn from_number(_: &str) -> Option<Result<Self, stowplan_model::units::UnitError>> {
+        None
+    }
+}

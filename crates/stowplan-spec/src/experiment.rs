@@ -1,0 +1,45 @@
+//! What an experiment file says.
+
+use stowplan_model::{Isolation, Limits, Name, Place};
+
+/// State of the page cache at start (MEASURING §4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// A page cache proven cold.
+    Cold,
+    /// The third start in a row of the same deployment.
+    ReRun,
+}
+
+/// The product of places and partitions of one stack, in blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experiment {
+    /// Name; results are filed under it.
+    pub name: Name,
+    /// Name of a shipped stack, or the path of a stack file relative to the experiment file.
+    pub stack: String,
+    /// Places; the first is the reference.
+    pub places: Vec<Place>,
+    /// Names of presets, or paths of tables relative to the experiment file.
+    pub partitions: Vec<String>,
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Time in nanoseconds after which no further block begins.
+    pub budget_ns: Option<u64>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Time between readiness and arming, in nanoseconds.
+    pub warm_up_ns: u64,
+    /// Length of the measurement in nanoseconds.
+    pub window_ns: u64,
+    /// Share of the machine's CPUs that callback work is scaled to; `None` does not scale.
+    pub utilisation: Option<f64>,
+    /// State of the page cache at start; `None` leaves it as it is.
+    pub start: Option<Start>,
+    /// Limits by service name.
+    pub limits: Vec<(Name, Limits)>,
+    /// Isolation features, where the engine can switch them.
+    pub isolation: Isolation,
+    /// Whether traces stay with the results.
+    pub keep_traces: bool,
+}
