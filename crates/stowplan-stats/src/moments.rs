@@ -196,7 +196,7 @@ mod tests {
         let shifted: Moments = [1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0]
             .into_iter()
             .collect();
-        // NIST's example for one-pass variance: exactly 30.
+        // By hand: deviations −6, −3, 3, 6 give 90 / 3; sums of squares lose it.
         assert!(near(shifted.std().unwrap().powi(2), 30.0));
     }
 
