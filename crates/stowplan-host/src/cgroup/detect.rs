@@ -1,0 +1,267 @@
+//! What is mounted, and where this process is in it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::HostError;
+use crate::ledger::unescape;
+
+/// Which version of control groups has the controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Version 1 alone.
+    V1,
+    /// Version 1 has the controllers; a version 2 hierarchy is mounted beside it.
+    Hybrid,
+    /// Version 2 alone.
+    V2,
+}
+
+impl Layout {
+    /// As in `MachineFacts::cgroup`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::Hybrid => "hybrid",
+            Self::V2 => "v2",
+        }
+    }
+}
+
+/// The control groups of a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree {
+    /// Version.
+    pub layout: Layout,
+    /// Folder that this process is in, by controller; for [`Layout::V2`] the one key is `unified`.
+    pub own: BTreeMap<String, PathBuf>,
+    /// Where `unified` is mounted, or each controller.
+    pub mounts: BTreeMap<String, PathBuf>,
+}
+
+/// One cgroup mount of /proc/self/mountinfo.
+struct Mount {
+    root: String,
+    point: PathBuf,
+    version2: bool,
+    options: String,
+}
+
+impl Tree {
+    /// Looks at this machine.
+    ///
+    /// # Errors
+    /// When /proc cannot be read or no control groups are mounted.
+    pub fn detect() -> Result<Self, HostError> {
+        let read = |path: &str| {
+            fs::read_to_string(path).map_err(|e| HostError::io("read", Path::new(path), e))
+        };
+        Self::parse(
+            &read("/proc/self/mountinfo")?,
+            &read("/proc/self/cgroup")?,
+            Path::new("/"),
+        )
+    }
+
+    /// From the texts of /proc/self/mountinfo and /proc/self/cgroup, with every mount point moved below
+    /// `file_root`.
+    ///
+    /// # Errors
+    /// When no control groups are mounted.
+    pub fn parse(mountinfo: &str, cgroup: &str, file_root: &Path) -> Result<Self, HostError> {
+        let all: Vec<Mount> = mountinfo.lines().filter_map(mount_of).collect();
+        let moved = |point: &Path| file_root.join(point.strip_prefix("/").unwrap_or(point));
+        let own_in = |mount: &Mount, path: &str| {
+            let below = Path::new(path)
+                .strip_prefix(&mount.root)
+                .unwrap_or_else(|_| Path::new(""));
+            moved(&mount.point).join(below.strip_prefix("/").unwrap_or(below))
+        };
+        let mut own = BTreeMap::new();
+        let mut mounts = BTreeMap::new();
+        for line in cgroup.lines() {
+            let mut parts = line.splitn(3, ':');
+            let (Some(_), Some(names), Some(path)) = (parts.next(), parts.next(), parts.next())
+            else {
+                continue;
+            };
+            for name in names
+                .split(',')
+                .filter(|name| super::CONTROLLERS.contains(name))
+            {
+                let found = all
+                    .iter()
+                    .find(|m| !m.version2 && m.options.split(',').any(|o| o == name));
+                if let Some(mount) = found {
+                    own.insert(name.to_owned(), own_in(mount, path));
+                    mounts.insert(name.to_owned(), moved(&mount.point));
+                }
+            }
+        }
+        let unified = all.iter().find(|mount| mount.version2);
+        if !own.is_empty() {
+            let layout = if unified.is_some() {
+                Layout::Hybrid
+            } else {
+                Layout::V1
+            };
+            return Ok(Self {
+                layout,
+                own,
+                mounts,
+            });
+        }
+        let Some(mount) = unified else {
+            return Err(HostError::new("no control groups are mounted")
+                .hint("mount cgroup2 on /sys/fs/cgroup, or use bare:flat, which can do without"));
+        };
+        let path = cgroup
+            .lines()
+            .find_map(|line| line.strip_prefix("0::"))
+            .unwrap_or("/");
+        own.insert("unified".to_owned(), own_in(mount, path));
+        mounts.insert("unified".to_owned(), moved(&mount.point));
+        Ok(Self {
+            layout: Layout::V2,
+            own,
+            mounts,
+        })
+    }
+
+    /// Whether CPU accounting can be had without scheduling as a group: always on v2; on v1 only where `cpuacct`
+    /// is not mounted together with `cpu`.
+    #[must_use]
+    pub fn accounting_apart(&self) -> bool {
+        match self.layout {
+            Layout::V2 => true,
+            Layout::V1 | Layout::Hybrid => {
+                self.mounts.contains_key("cpuacct")
+                    && self.mounts.get("cpu") != self.mounts.get("cpuacct")
+            }
+        }
+    }
+
+    /// On v2: the folder below which runs are made. A group that has processes cannot give controllers to groups
+    /// below it, so this is the nearest folder above this process that gives out `cpu` and `memory` already or
+    /// can be told to, and that this user may write to.
+    pub(super) fn v2_parent(&self) -> Result<PathBuf, HostError> {
+        let mount = &self.mounts["unified"];
+        let own = &self.own["unified"];
+        let mut tried = None;
+        for folder in own.ancestors().take_while(|f| f.starts_with(mount)) {
+            match give_controllers(folder, &["cpu", "memory"]) {
+                Ok(()) if writable(folder) => return Ok(folder.to_path_buf()),
+                Ok(()) => {}
+                Err(error) => tried = Some(error),
+            }
+        }
+        let error = HostError::new(format!(
+            "no control group above {} lets this user make groups with cpu and memory",
+            own.display()
+        ))
+        .hint("run as root, or in 'systemd-run --user --scope -p Delegate=yes'; bare:flat can do without");
+        Err(match tried {
+            Some(cause) => error.because(cause),
+            None => error,
+        })
+    }
+}
+
+fn writable(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+/// Makes a v2 group give these controllers to the groups below it; those it gives already are left alone.
+pub(super) fn give_controllers(folder: &Path, wanted: &[&str]) -> Result<(), HostError> {
+    let file = folder.join("cgroup.subtree_control");
+    let has = fs::read_to_string(&file).map_err(|e| HostError::io("read", &file, e))?;
+    for name in wanted {
+        if !has.split_whitespace().any(|given| given == *name) {
+            fs::write(&file, format!("+{name}"))
+                .map_err(|e| HostError::io(&format!("write '+{name}' to"), &file, e))?;
+        }
+    }
+    Ok(())
+}
+
+fn mount_of(line: &str) -> Option<Mount> {
+    let (left, right) = line.split_once(" - ")?;
+    let mut left = left.split(' ').skip(3);
+    let (root, point) = (left.next()?, left.next()?);
+    let mut right = right.split(' ');
+    let (kind, options) = (right.next()?, right.nth(1)?);
+    (kind == "cgroup" || kind == "cgroup2").then(|| Mount {
+        root: unescape(root),
+        point: PathBuf::from(unescape(point)),
+        version2: kind == "cgroup2",
+        options: options.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hybrid_with_controllers_apart() {
+        let tree = Tree::parse(
+            "30 25 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+             31 25 0:27 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n\
+             32 25 0:28 /box /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+             39 25 0:35 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+            "4:memory:/box/a\n2:cpuacct:/\n1:cpu:/user\n0::/\n",
+            Path::new("/x"),
+        )
+        .unwrap();
+        assert_eq!(tree.layout, Layout::Hybrid);
+        assert!(tree.accounting_apart());
+        assert_eq!(tree.own["cpu"], Path::new("/x/sys/fs/cgroup/cpu/user"));
+        assert_eq!(tree.own["memory"], Path::new("/x/sys/fs/cgroup/memory/a"));
+    }
+
+    #[test]
+    fn v1_with_controllers_together_cannot_account_apart() {
+        let tree = Tree::parse(
+            "30 25 0:26 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n",
+            "1:cpu,cpuacct:/a b\n",
+            Path::new("/"),
+        )
+        .unwrap();
+        assert_eq!(tree.layout, Layout::V1);
+        assert!(!tree.accounting_apart());
+        assert_eq!(
+            tree.own["cpuacct"],
+            Path::new("/sys/fs/cgroup/cpu,cpuacct/a b")
+        );
+    }
+
+    #[test]
+    fn nothing_mounted_is_an_error() {
+        assert!(Tree::parse("", "0::/\n", Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn on_v2_a_run_goes_where_controllers_are_given() {
+        let root = tempfile::tempdir().unwrap();
+        let own = root.path().join("cg/user.slice/session.scope");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(own.join("cgroup.subtree_control"), "").unwrap();
+        fs::write(
+            root.path().join("cg/user.slice/cgroup.subtree_control"),
+            "cpu memory pids",
+        )
+        .unwrap();
+        let tree = Tree::parse(
+            "39 25 0:35 / /cg rw - cgroup2 cgroup2 rw\n",
+            "0::/user.slice/session.scope\n",
+            root.path(),
+        )
+        .unwrap();
+        assert_eq!(tree.layout, Layout::V2);
+        // Plain files take every write, so make the own group refuse as the kernel does when it has processes.
+        fs::remove_file(own.join("cgroup.subtree_control")).unwrap();
+        assert_eq!(tree.v2_parent().unwrap(), root.path().join("cg/user.slice"));
+    }
+}

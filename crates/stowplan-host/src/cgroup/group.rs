@@ -1,0 +1,234 @@
+//! The folders of one service.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use stowplan_wire::deployment::LimitsPlan;
+
+use super::detect::{Layout, Tree, give_controllers};
+use super::{limits, remove, run_folder};
+use crate::ledger::Object;
+use crate::{Host, HostError};
+
+/// One service's folder in every hierarchy, by controller (v2: `unified`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    paths: BTreeMap<String, PathBuf>,
+    v2: bool,
+}
+
+impl Tree {
+    /// Makes the folder of a run in these v1 hierarchies, or on v2 with these controllers for its services.
+    /// Every folder is entered in the ledger first.
+    ///
+    /// # Errors
+    /// When a folder cannot be made.
+    pub fn make_run(
+        &self,
+        host: &dyn Host,
+        run: &str,
+        controllers: &[&str],
+    ) -> Result<Group, HostError> {
+        let name = run_folder(run);
+        if self.layout == Layout::V2 {
+            let path = self.v2_parent()?.join(name);
+            make(host, &path)?;
+            let has = fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default();
+            let wanted: Vec<&str> = controllers
+                .iter()
+                .map(|name| if *name == "blkio" { "io" } else { name })
+                .filter(|name| has.split_whitespace().any(|h| h == *name))
+                .collect();
+            give_controllers(&path, &wanted)?;
+            return Ok(Group {
+                paths: BTreeMap::from([("unified".to_owned(), path)]),
+                v2: true,
+            });
+        }
+        let mut paths = BTreeMap::new();
+        for (controller, own) in &self.own {
+            if controllers.contains(&controller.as_str()) {
+                let path = own.join(&name);
+                make_v1(host, controller, &path)?;
+                paths.insert(controller.clone(), path);
+            }
+        }
+        Ok(Group { paths, v2: false })
+    }
+}
+
+fn make(host: &dyn Host, path: &Path) -> Result<(), HostError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    host.enter(&Object::Cgroup {
+        path: path.display().to_string(),
+    })?;
+    match fs::create_dir(path) {
+        Ok(()) => Ok(()),
+        // Controllers that are mounted together share the folder.
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(HostError::io("make the control group", path, e)
+            .hint("run as root, or use bare:flat, which can do without control groups")),
+    }
+}
+
+/// A new v1 cpuset has no CPUs and no memory nodes: it takes those of its parent.
+fn make_v1(host: &dyn Host, controller: &str, path: &Path) -> Result<(), HostError> {
+    make(host, path)?;
+    if controller == "cpuset" {
+        for file in ["cpuset.cpus", "cpuset.mems"] {
+            let own = path.join(file);
+            if fs::read_to_string(&own)
+                .unwrap_or_default()
+                .trim()
+                .is_empty()
+            {
+                let parent = path.with_file_name(file);
+                let text =
+                    fs::read_to_string(&parent).map_err(|e| HostError::io("read", &parent, e))?;
+                fs::write(&own, text.trim()).map_err(|e| HostError::io("write to", &own, e))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Group {
+    /// A group from the folders of a `Locator`.
+    #[must_use]
+    pub fn from_paths(paths: &BTreeMap<String, String>) -> Self {
+        Self {
+            v2: paths.contains_key("unified"),
+            paths: paths
+                .iter()
+                .map(|(name, path)| (name.clone(), PathBuf::from(path)))
+                .collect(),
+        }
+    }
+
+    /// Folders by controller.
+    #[must_use]
+    pub const fn paths(&self) -> &BTreeMap<String, PathBuf> {
+        &self.paths
+    }
+
+    /// The folders as in a `Locator`.
+    #[must_use]
+    pub fn to_paths(&self) -> BTreeMap<String, String> {
+        self.paths
+            .iter()
+            .map(|(name, path)| (name.clone(), path.display().to_string()))
+            .collect()
+    }
+
+    /// Whether it is of cgroup v2.
+    #[must_use]
+    pub const fn is_v2(&self) -> bool {
+        self.v2
+    }
+
+    /// Makes a group below this one in the hierarchies that `controllers` names and this group has.
+    ///
+    /// # Errors
+    /// When a folder cannot be made.
+    pub fn make_child(
+        &self,
+        host: &dyn Host,
+        name: &str,
+        controllers: &[&str],
+    ) -> Result<Self, HostError> {
+        let mut paths = BTreeMap::new();
+        for (controller, parent) in &self.paths {
+            if self.v2 {
+                let path = parent.join(name);
+                make(host, &path)?;
+                paths.insert(controller.clone(), path);
+            } else if controllers.contains(&controller.as_str()) {
+                let path = parent.join(name);
+                make_v1(host, controller, &path)?;
+                paths.insert(controller.clone(), path);
+            }
+        }
+        Ok(Self { paths, v2: self.v2 })
+    }
+
+    /// This group with the folders of `other` for controllers that it lacks.
+    #[must_use]
+    pub fn with_missing_from(mut self, other: &Self) -> Self {
+        for (controller, path) in &other.paths {
+            self.paths
+                .entry(controller.clone())
+                .or_insert_with(|| path.clone());
+        }
+        self
+    }
+
+    /// Moves a process into the group.
+    ///
+    /// # Errors
+    /// When a hierarchy refuses it.
+    pub fn join(&self, pid: u32) -> Result<(), HostError> {
+        for path in self.paths.values() {
+            let file = path.join("cgroup.procs");
+            fs::write(&file, pid.to_string())
+                .map_err(|e| HostError::io(&format!("write {pid} to"), &file, e))?;
+        }
+        Ok(())
+    }
+
+    /// Sets the limits that a group can hold and reads them back.
+    ///
+    /// # Errors
+    /// When the kernel refuses a value or holds another one afterwards.
+    pub fn apply(&self, limits: &LimitsPlan) -> Result<(), HostError> {
+        limits::apply(&self.paths, self.v2, limits)
+    }
+
+    /// Freezes or thaws the group and waits until the kernel says it is so.
+    ///
+    /// # Errors
+    /// When there is no freezer or it does not take effect.
+    pub fn freeze(&self, frozen: bool) -> Result<(), HostError> {
+        limits::freeze(&self.paths, self.v2, frozen)
+    }
+
+    /// Processes in the group.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        // Hierarchies that a group has for itself alone hold the same processes; `cpu` may be shared.
+        let own = ["unified", "freezer", "memory", "cpuacct", "cpuset", "cpu"];
+        own.iter()
+            .find_map(|name| self.paths.get(*name))
+            .map(|path| remove::processes(path))
+            .unwrap_or_default()
+    }
+
+    /// How many processes of the group the kernel ended for lack of memory; `None` without memory control.
+    #[must_use]
+    pub fn oom_kills(&self) -> Option<u64> {
+        let (key, file) = if self.v2 {
+            ("unified", "memory.events")
+        } else {
+            ("memory", "memory.oom_control")
+        };
+        let text = fs::read_to_string(self.paths.get(key)?.join(file)).ok()?;
+        text.lines()
+            .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+    }
+
+    /// Kills what is in the group and removes it. Removing what is gone is no error.
+    ///
+    /// # Errors
+    /// When a folder cannot be removed; the others are removed nevertheless.
+    pub fn remove(&self) -> Result<(), HostError> {
+        let mut result = Ok(());
+        for path in self.paths.values() {
+            if let Err(error) = remove::remove_tree(path) {
+                result = Err(error);
+            }
+        }
+        result
+    }
+}

@@ -1,0 +1,115 @@
+//! Emptying and removing groups.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::HostError;
+use crate::process::kill_and_wait;
+
+/// Longest time until the processes of a group have ended after SIGKILL.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Pids in the group and in the groups below it; empty when it is gone.
+#[must_use]
+pub fn processes(folder: &Path) -> Vec<u32> {
+    let mut pids: Vec<u32> = fs::read_to_string(folder.join("cgroup.procs"))
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| line.parse().ok())
+        .filter(|pid| *pid != 0)
+        .collect();
+    for child in children(folder) {
+        pids.extend(processes(&child));
+    }
+    pids
+}
+
+fn children(folder: &Path) -> Vec<std::path::PathBuf> {
+    fs::read_dir(folder)
+        .map(|entries| {
+            entries
+                .filter_map(Result::ok)
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+                .map(|entry| entry.path())
+                .collect()
+        })
+        .unwrap_or_default()
+}
+
+/// Kills every process of the group and of the groups below it, and waits until none is left.
+///
+/// # Errors
+/// When one is still there after twenty seconds.
+pub fn kill_all(folder: &Path) -> Result<(), HostError> {
+    let deadline = Instant::now() + PATIENCE;
+    // On v2 this ends even what forks faster than it is killed. Elsewhere the file does not exist.
+    let _ = fs::OpenOptions::new()
+        .write(true)
+        .open(folder.join("cgroup.kill"))
+        .and_then(|mut file| std::io::Write::write_all(&mut file, b"1"));
+    loop {
+        let pids = processes(folder);
+        if pids.is_empty() {
+            return Ok(());
+        }
+        for pid in &pids {
+            if let Some(pid) = i32::try_from(*pid)
+                .ok()
+                .and_then(rustix::process::Pid::from_raw)
+            {
+                // It may have ended by itself in between.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+        thaw_below(folder);
+        for pid in &pids {
+            kill_and_wait(*pid, deadline.saturating_duration_since(Instant::now()));
+        }
+        if Instant::now() >= deadline {
+            return Err(HostError::new(format!(
+                "processes {pids:?} in {} do not end after SIGKILL",
+                folder.display()
+            )));
+        }
+    }
+}
+
+/// A frozen process ends only when it is thawed.
+fn thaw_below(folder: &Path) {
+    for (file, word) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0")] {
+        let path = folder.join(file);
+        if path.exists() {
+            let _ = fs::write(path, word);
+        }
+    }
+    children(folder).iter().for_each(|child| thaw_below(child));
+}
+
+/// Kills what is in the group and removes it with the groups below it. Whether it was there.
+///
+/// # Errors
+/// When a process does not end or the kernel keeps the folder.
+pub fn remove_tree(folder: &Path) -> Result<bool, HostError> {
+    if !folder.exists() {
+        return Ok(false);
+    }
+    kill_all(folder)?;
+    for child in children(folder) {
+        remove_tree(&child)?;
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match rustix::fs::rmdir(folder) {
+            Ok(()) => return Ok(true),
+            Err(rustix::io::Errno::NOENT) => return Ok(false),
+            // The kernel keeps a group busy until the last exited task has been taken out of it, and no event
+            // tells when: ask again.
+            Err(rustix::io::Errno::BUSY) if Instant::now() < deadline => {
+                kill_all(folder)?;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(e) => return Err(HostError::io("remove the control group", folder, e)),
+        }
+    }
+}

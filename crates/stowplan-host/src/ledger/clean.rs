@@ -1,0 +1,203 @@
+//! Removing what dead runs left behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{Object, Owner};
+use crate::cgroup;
+use crate::process::{is_alive, kill_and_wait};
+use crate::{HostError, chain};
+
+/// What [`clean`] did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Cleaned {
+    /// Runs whose ledgers were worked off.
+    pub runs: Vec<String>,
+    /// Objects that were there and are gone now.
+    pub removed: Vec<Object>,
+    /// Containers that only their engine can remove.
+    pub containers: Vec<Object>,
+    /// What could not be removed, and why; its ledger is kept.
+    pub failed: Vec<String>,
+}
+
+/// Removes exactly what the ledgers of dead owners in the folder `state` name. `containers` removes a container
+/// of an engine with a daemon and says whether it could.
+///
+/// # Errors
+/// When the folder cannot be read. What cannot be removed is told in the answer.
+pub fn clean(
+    state: &Path,
+    containers: &mut dyn FnMut(&str, &str) -> Result<(), String>,
+) -> Result<Cleaned, HostError> {
+    let mut cleaned = Cleaned::default();
+    let mut paths: Vec<PathBuf> = fs::read_dir(state)
+        .map_err(|e| HostError::io("read", state, e))?
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "ledger"))
+        .collect();
+    paths.sort();
+    for path in paths {
+        match clean_one(&path, &mut cleaned, containers) {
+            Ok(()) => {}
+            Err(error) => cleaned.failed.push(chain(&error)),
+        }
+    }
+    Ok(cleaned)
+}
+
+fn clean_one(
+    path: &Path,
+    cleaned: &mut Cleaned,
+    containers: &mut dyn FnMut(&str, &str) -> Result<(), String>,
+) -> Result<(), HostError> {
+    let text = fs::read_to_string(path).map_err(|e| HostError::io("read", path, e))?;
+    // A line without its end was being written when the owner died: its object was never made.
+    let mut lines = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'));
+    let bad = |e| HostError::new(format!("{} is not a ledger", path.display())).because(e);
+    let Some(first) = lines.next() else {
+        return fs::remove_file(path).map_err(|e| HostError::io("remove", path, e));
+    };
+    let owner: Owner = serde_json::from_str(first).map_err(bad)?;
+    if owner.is_alive() {
+        return Ok(());
+    }
+    let objects = lines
+        .map(serde_json::from_str)
+        .collect::<Result<Vec<Object>, _>>()
+        .map_err(bad)?;
+    let failures = cleaned.failed.len();
+    let same_boot = owner.boot == crate::process::boot_id();
+    for object in objects.into_iter().rev() {
+        let outcome = match &object {
+            Object::Container { engine, id } => containers(engine, id).map(|()| {
+                cleaned.containers.push(object.clone());
+                false
+            }),
+            // Pids and links of another boot are not ours any more.
+            Object::Process { .. } | Object::Link { .. } if !same_boot => Ok(false),
+            other => remove_object(other).map_err(|e| chain(&e)),
+        };
+        match outcome {
+            Ok(true) => cleaned.removed.push(object),
+            Ok(false) => {}
+            Err(why) => cleaned.failed.push(why),
+        }
+    }
+    if cleaned.failed.len() == failures {
+        fs::remove_file(path).map_err(|e| HostError::io("remove", path, e))?;
+    }
+    cleaned.runs.push(owner.run);
+    Ok(())
+}
+
+/// Removes one object of this machine. Whether there was anything to remove.
+///
+/// # Errors
+/// When it is there and cannot be removed.
+pub fn remove_object(object: &Object) -> Result<bool, HostError> {
+    match object {
+        Object::Process { pid, start_ticks } => {
+            if !is_alive(*pid, *start_ticks) {
+                return Ok(false);
+            }
+            if kill_and_wait(*pid, Duration::from_secs(10)) {
+                Ok(true)
+            } else {
+                Err(HostError::new(format!(
+                    "process {pid} does not end after SIGKILL"
+                )))
+            }
+        }
+        Object::Cgroup { path } => cgroup::remove_tree(checked(path)?),
+        Object::Mount { path } => unmount(checked(path)?),
+        Object::Folder { path } => remove_folder(checked(path)?),
+        Object::Link { name } => remove_link(name),
+        Object::Container { .. } => Ok(false),
+    }
+}
+
+/// A path that may be removed: absolute, without `..`, and below some folder.
+fn checked(path: &str) -> Result<&Path, HostError> {
+    let path = Path::new(path);
+    let plain = path
+        .components()
+        .all(|part| !matches!(part, std::path::Component::ParentDir));
+    if path.is_absolute() && plain && path.components().count() > 2 {
+        Ok(path)
+    } else {
+        Err(HostError::new(format!(
+            "refuse to remove {}: a ledger should not name it",
+            path.display()
+        )))
+    }
+}
+
+/// Mount points at or below `path`, innermost last.
+pub(crate) fn mounts_below(path: &Path) -> Vec<PathBuf> {
+    let Ok(text) = fs::read_to_string("/proc/self/mountinfo") else {
+        return Vec::new();
+    };
+    text.lines()
+        .filter_map(|line| line.split(' ').nth(4))
+        .map(|point| PathBuf::from(unescape(point)))
+        .filter(|point| point.starts_with(path))
+        .collect()
+}
+
+/// Undoes the octal escapes of /proc/self/mountinfo.
+pub(crate) fn unescape(text: &str) -> String {
+    [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ]
+    .iter()
+    .fold(text.to_owned(), |text, (code, plain)| {
+        text.replace(code, plain)
+    })
+}
+
+fn unmount(path: &Path) -> Result<bool, HostError> {
+    let points = mounts_below(path);
+    for point in points.iter().rev() {
+        match rustix::mount::unmount(point, rustix::mount::UnmountFlags::DETACH) {
+            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => {}
+            Err(e) => return Err(HostError::io("unmount", point, e)),
+        }
+    }
+    Ok(!points.is_empty())
+}
+
+fn remove_folder(path: &Path) -> Result<bool, HostError> {
+    // What is mounted inside belongs to somebody's files: unmount first, never delete through a mount.
+    unmount(path)?;
+    match fs::remove_dir_all(path) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(HostError::io("remove", path, e)),
+    }
+}
+
+fn remove_link(name: &str) -> Result<bool, HostError> {
+    if !Path::new("/sys/class/net").join(name).exists() {
+        return Ok(false);
+    }
+    let done = std::process::Command::new("ip")
+        .args(["link", "delete", "dev", name])
+        .output()
+        .map_err(|e| HostError::new("cannot run 'ip link delete'").because(e))?;
+    if done.status.success() {
+        Ok(true)
+    } else {
+        Err(HostError::new(format!(
+            "ip link delete dev {name}: {}",
+            String::from_utf8_lossy(&done.stderr).trim()
+        )))
+    }
+}

@@ -1,0 +1,76 @@
+//! Everything that a run makes on a machine, written down before it is made.
+//!
+//! One JSON-lines file a run and owner in [`folder`]: the first line is the [`Owner`], every further line an
+//! [`Object`]. A line is on disk before the object exists, so that a killed owner leaves nothing that no ledger
+//! names; [`clean`] removes what the ledgers of dead owners name, and nothing else.
+
+mod clean;
+mod file;
+
+pub(crate) use clean::unescape;
+pub use clean::{Cleaned, clean, remove_object};
+pub use file::{Ledger, folder};
+
+use serde::{Deserialize, Serialize};
+
+/// Something that outlives its maker if nobody removes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "object", rename_all = "kebab-case")]
+pub enum Object {
+    /// A process, entered while it still waits for the word to run its program.
+    Process {
+        /// Pid.
+        pid: u32,
+        /// Field 22 of /proc/PID/stat.
+        start_ticks: u64,
+    },
+    /// A cgroup folder; its processes, and cgroups below it, are removed with it.
+    Cgroup {
+        /// Absolute path.
+        path: String,
+    },
+    /// A mount point; everything mounted on it or below it is unmounted.
+    Mount {
+        /// Absolute path.
+        path: String,
+    },
+    /// A folder and everything in it.
+    Folder {
+        /// Absolute path.
+        path: String,
+    },
+    /// A network link.
+    Link {
+        /// Interface name.
+        name: String,
+    },
+    /// A container of an engine with a daemon; only that engine can remove it.
+    Container {
+        /// Engine name.
+        engine: String,
+        /// Identity that the engine knows.
+        id: String,
+    },
+}
+
+/// The process that made the objects: dead when no process has this pid and start time in this boot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Identity of the run.
+    pub run: String,
+    /// Pid.
+    pub pid: u32,
+    /// Field 22 of /proc/PID/stat.
+    pub start_ticks: u64,
+    /// Identity of the boot.
+    pub boot: String,
+}
+
+impl Owner {
+    /// Whether it still runs.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.boot == crate::process::boot_id()
+            && crate::process::is_alive(self.pid, self.start_ticks)
+    }
+}

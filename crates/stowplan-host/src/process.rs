@@ -1,0 +1,90 @@
+//! Processes of this machine, told apart by pid and start time.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// CLOCK_MONOTONIC in ns.
+#[must_use]
+pub fn clock_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// Fields of /proc/PID/stat from the third on (`state` is the first item): the second, the name, may hold
+/// spaces and parentheses.
+fn stat_fields(pid: u32) -> Option<Vec<String>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = text.rsplit_once(')')?;
+    Some(rest.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Field 22 of /proc/PID/stat: start time in clock ticks since boot. `None` when there is no such process.
+#[must_use]
+pub fn start_ticks(pid: u32) -> Option<u64> {
+    stat_fields(pid)?.get(19)?.parse().ok()
+}
+
+/// Whether the process that started at this time still runs; one that waits to be reaped does not.
+#[must_use]
+pub fn is_alive(pid: u32, ticks: u64) -> bool {
+    stat_fields(pid).is_some_and(|fields| {
+        fields.get(19).and_then(|field| field.parse().ok()) == Some(ticks)
+            && !matches!(fields.first().map(String::as_str), Some("Z" | "X"))
+    })
+}
+
+/// Identity of this boot of the kernel.
+#[must_use]
+pub fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// Sends SIGKILL to the process and waits until it has ended, at most `wait`. Whether it is gone.
+pub fn kill_and_wait(pid: u32, wait: Duration) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return true;
+    };
+    let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else {
+        return true;
+    };
+    // A process that ended in between cannot be signalled, which is what was wanted.
+    let _ = pidfd_send_signal(&fd, Signal::KILL);
+    let deadline = Instant::now() + wait;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).ok();
+        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], timeout.as_ref()) {
+            Ok(0) => return false,
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => return true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_pid_and_start_time() {
+        let mut child = Command::new("sleep")
+            .arg("60")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let ticks = start_ticks(child.id()).unwrap();
+        assert!(is_alive(child.id(), ticks));
+        assert!(!is_alive(child.id(), ticks + 1));
+        assert!(kill_and_wait(child.id(), Duration::from_secs(10)));
+        assert!(!is_alive(child.id(), ticks));
+        child.wait().unwrap();
+        assert_eq!(start_ticks(child.id()), None);
+    }
+}
