@@ -5,8 +5,23 @@
 //! the slice a valid packet after every event, so that what a killed process
 //! recorded can still be read.
 //!
+//! The reader goes through all streams of all traces below a folder in order of
+//! time ([`dir::TraceFolder`]), or through byte slices ([`reader::Events`]). It
+//! copies nothing, and its memory does not grow with the length of a trace.
+//! Broken input is an error with file and byte, or line and column.
+//!
 //! Source of the format: the Common Trace Format specification, version 1.8.3.
 
+mod bits;
+pub mod dir;
+mod error;
 pub mod events;
+pub mod metadata;
+mod packet;
+mod plan;
+pub mod reader;
 pub mod schema;
 pub mod writer;
+
+pub use error::{CtfError, Fault, MetadataError};
+pub use plan::{EventClassInfo, FieldInfo, FieldRef};

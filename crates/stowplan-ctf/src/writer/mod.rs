@@ -12,4 +12,6 @@ pub use context::{EVENT_CONTEXT_SIZE, EventContext};
 pub use packet::{
     EVENT_OVERHEAD, PACKET_HEADER_SIZE, PacketError, PacketHeader, PacketInfo, PacketWriter,
 };
-pub use text::{EnvValue, TraceInfo, metadata_text};
+pub use text::{TraceInfo, metadata_text};
+
+pub use crate::metadata::EnvValue;

@@ -3,10 +3,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::context::{EVENT_CONTEXT_SIZE, EventContext};
+use crate::packet::MAGIC;
 use crate::schema::Record;
-
-/// First four bytes of every packet (CTF 1.8.3, 5.1).
-const MAGIC: u32 = 0xC1FC_1FC1;
 
 const UUID_AT: usize = 4;
 const STREAM_ID_AT: usize = 20;

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use super::context::PROCNAME_SIZE;
 use crate::events;
+use crate::metadata::EnvValue;
 use crate::schema::{EventClass, FieldKind};
 
 /// What the metadata says of a trace beyond its event classes.
@@ -23,15 +24,6 @@ pub struct TraceInfo {
     /// More pairs for the `env` block, for example run, service and process.
     /// Characters that TSDL does not allow in a name become `_`.
     pub env: Vec<(String, EnvValue)>,
-}
-
-/// A value in the `env` block.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EnvValue {
-    /// A number.
-    Int(i64),
-    /// A text.
-    Text(String),
 }
 
 /// The metadata file of a trace whose packets a

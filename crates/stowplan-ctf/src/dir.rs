@@ -1,0 +1,185 @@
+//! Traces in folders: finding them, mapping their files.
+//!
+//! Files are mapped, not read: they must not shrink while they are open.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use memmap2::{Advice, Mmap};
+
+use crate::error::CtfError;
+use crate::metadata::Metadata;
+use crate::reader::{Events, Summary, TraceInput};
+
+/// How deep below the given folder traces are looked for.
+const DEEPEST: usize = 16;
+
+/// All traces in a folder and below it.
+#[derive(Debug)]
+pub struct TraceFolder {
+    traces: Vec<OpenTrace>,
+}
+
+/// One trace: a folder with a file `metadata`.
+#[derive(Debug)]
+pub struct OpenTrace {
+    path: PathBuf,
+    metadata: Metadata,
+    files: Vec<StreamFile>,
+}
+
+#[derive(Debug)]
+struct StreamFile {
+    name: String,
+    /// `None` for an empty file, which cannot be mapped.
+    map: Option<Mmap>,
+}
+
+impl TraceFolder {
+    /// Opens every trace in `path` and below it, in the order of their paths.
+    /// Symbolic links to folders are not followed.
+    ///
+    /// # Errors
+    /// If there is none, or a file cannot be opened or parsed.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, CtfError> {
+        let path = path.as_ref();
+        let mut folders = Vec::new();
+        find(path, 0, &mut folders)?;
+        if folders.is_empty() {
+            return Err(CtfError::NoTrace { path: path.into() });
+        }
+        let traces = folders
+            .into_iter()
+            .map(OpenTrace::open)
+            .collect::<Result<_, _>>()?;
+        Ok(Self { traces })
+    }
+
+    /// The traces; [`Event::trace`](crate::reader::Event::trace) is an index into it.
+    pub fn traces(&self) -> &[OpenTrace] {
+        &self.traces
+    }
+
+    /// The traces as bytes.
+    pub fn inputs(&self) -> Vec<TraceInput<'_>> {
+        self.traces.iter().map(OpenTrace::input).collect()
+    }
+
+    /// The events of all traces in order of time.
+    ///
+    /// # Errors
+    /// If the first packet of a file cannot be read.
+    pub fn events(&self) -> Result<Events<'_>, CtfError> {
+        Events::new(&self.inputs())
+    }
+
+    /// Counts over all traces.
+    ///
+    /// # Errors
+    /// At the first fault in a stream.
+    pub fn summary(&self) -> Result<Summary, CtfError> {
+        Summary::of(&self.inputs())
+    }
+}
+
+impl OpenTrace {
+    fn open(path: PathBuf) -> Result<Self, CtfError> {
+        let file = path.join("metadata");
+        let bytes = fs::read(&file).map_err(|source| io(&file, source))?;
+        let metadata = Metadata::parse(&bytes).map_err(|source| CtfError::Metadata {
+            file: file.display().to_string(),
+            source,
+        })?;
+        let mut files = Vec::new();
+        for entry in entries(&path)? {
+            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+            if name == "metadata" || name.starts_with('.') || !entry.is_file() {
+                continue;
+            }
+            files.push(StreamFile::open(&entry)?);
+        }
+        Ok(Self {
+            path,
+            metadata,
+            files,
+        })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its metadata.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// The trace as bytes.
+    pub fn input(&self) -> TraceInput<'_> {
+        TraceInput {
+            metadata: &self.metadata,
+            files: self
+                .files
+                .iter()
+                .map(|file| (file.name.as_str(), file.map.as_deref().unwrap_or(&[])))
+                .collect(),
+        }
+    }
+}
+
+impl StreamFile {
+    fn open(path: &Path) -> Result<Self, CtfError> {
+        let file = File::open(path).map_err(|source| io(path, source))?;
+        let empty = file.metadata().map_err(|source| io(path, source))?.len() == 0;
+        let map = if empty {
+            None
+        } else {
+            // SAFETY: the map is read only. That nobody shortens a trace while it is read is
+            // what the module asks for; finished traces do not change.
+            let map = unsafe { Mmap::map(&file) }.map_err(|source| io(path, source))?;
+            // Only advice: reading works without it.
+            let _ = map.advise(Advice::Sequential);
+            Some(map)
+        };
+        Ok(Self {
+            name: path.display().to_string(),
+            map,
+        })
+    }
+}
+
+fn find(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), CtfError> {
+    if path.join("metadata").is_file() {
+        found.push(path.to_path_buf());
+    }
+    if depth == DEEPEST {
+        return Ok(());
+    }
+    for entry in entries(path)? {
+        if entry.is_dir() && !entry.is_symlink() {
+            find(&entry, depth + 1, found)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a folder contains, sorted.
+fn entries(path: &Path) -> Result<Vec<PathBuf>, CtfError> {
+    let mut entries = fs::read_dir(path)
+        .and_then(|entries| {
+            entries
+                .map(|entry| Ok(entry?.path()))
+                .collect::<Result<Vec<_>, _>>()
+        })
+        .map_err(|source| io(path, source))?;
+    entries.sort();
+    Ok(entries)
+}
+
+fn io(path: &Path, source: std::io::Error) -> CtfError {
+    CtfError::Io {
+        path: path.into(),
+        source,
+    }
+}

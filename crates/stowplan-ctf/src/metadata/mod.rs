@@ -1,0 +1,85 @@
+//! The metadata of a trace: what its packets and events look like.
+
+mod cursor;
+mod declare;
+pub(crate) mod document;
+mod envelope;
+mod lexer;
+pub(crate) mod types;
+
+use crate::error::MetadataError;
+use crate::plan::{EventClassInfo, Plan};
+
+/// A metadata file, parsed and compiled.
+#[derive(Debug)]
+pub struct Metadata {
+    /// Identifies the trace; `None` if the metadata names none.
+    pub uuid: Option<[u8; 16]>,
+    /// The `env` block in its order.
+    pub env: Vec<(String, EnvValue)>,
+    /// The clocks.
+    pub clocks: Vec<Clock>,
+    pub(crate) plan: Plan,
+}
+
+/// A value in the `env` block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnvValue {
+    /// A number.
+    Int(i64),
+    /// A text.
+    Text(String),
+}
+
+/// A clock of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clock {
+    /// Its name, for example `monotonic`.
+    pub name: String,
+    /// Identifies it across traces: clocks of the same uuid compare.
+    pub uuid: Option<[u8; 16]>,
+    /// Readings per second.
+    pub frequency_hz: u64,
+    /// The epoch time at which it read 0, nanoseconds. Event times are readings
+    /// plus this; subtract it to have readings again.
+    pub offset_ns: i64,
+}
+
+impl Metadata {
+    /// Parses the content of a metadata file.
+    ///
+    /// # Errors
+    /// With line and column, if it is not the metadata of a CTF 1.8 trace that this
+    /// reader can decode.
+    pub fn parse(file: &[u8]) -> Result<Self, MetadataError> {
+        let text = envelope::text(file)?;
+        let document = document::parse(&text)?;
+        let plan = Plan::compile(&document)?;
+        Ok(Self {
+            uuid: document.uuid,
+            env: document.env,
+            clocks: document.clocks,
+            plan,
+        })
+    }
+
+    /// The value of a name in the `env` block.
+    pub fn env(&self, name: &str) -> Option<&EnvValue> {
+        self.env
+            .iter()
+            .find_map(|(key, value)| (key == name).then_some(value))
+    }
+
+    /// A text in the `env` block; `None` if it is missing or a number.
+    pub fn env_text(&self, name: &str) -> Option<&str> {
+        match self.env(name)? {
+            EnvValue::Text(text) => Some(text),
+            EnvValue::Int(_) => None,
+        }
+    }
+
+    /// The event classes in the order of the metadata.
+    pub fn classes(&self) -> &[EventClassInfo] {
+        &self.plan.classes
+    }
+}

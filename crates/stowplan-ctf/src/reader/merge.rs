@@ -1,0 +1,172 @@
+//! Streams merged by time.
+
+use std::collections::BTreeMap;
+
+use super::stream::{Cursor, File, Item};
+use crate::error::CtfError;
+use crate::metadata::Metadata;
+use crate::packet::{self, Packet};
+
+/// A trace as bytes: its metadata and its stream files, in any order.
+#[derive(Debug, Clone)]
+pub struct TraceInput<'t> {
+    /// The parsed metadata.
+    pub metadata: &'t Metadata,
+    /// Name, for errors, and content of each stream file.
+    pub files: Vec<(&'t str, &'t [u8])>,
+}
+
+/// A stream of a trace: for LTTng what one CPU recorded in one channel, for
+/// Stowplan what one thread recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamInfo {
+    /// Index of the trace.
+    pub trace: u32,
+    /// Number of the stream's class in the metadata.
+    pub class_id: u64,
+    /// Number of the stream in its trace, where packets carry one.
+    pub instance: Option<u64>,
+    /// Its files in order of time.
+    pub files: Vec<String>,
+}
+
+/// The items of all streams in order of time.
+///
+/// Not an [`Iterator`], because an event borrows what the next one overwrites.
+#[derive(Debug)]
+pub struct Events<'t> {
+    cursors: Vec<Cursor<'t>>,
+    streams: Vec<StreamInfo>,
+    /// A binary heap, earliest first: time and stream of the next items.
+    heap: Vec<(i64, u32)>,
+    /// Whether the first of the heap was handed out already.
+    taken: bool,
+}
+
+impl<'t> Events<'t> {
+    /// Begins to read traces. Only the first packet of each file is looked at here.
+    ///
+    /// # Errors
+    /// If the first packet of a file cannot be read.
+    pub fn new(traces: &[TraceInput<'t>]) -> Result<Self, CtfError> {
+        let mut events = Self {
+            cursors: Vec::new(),
+            streams: Vec::new(),
+            heap: Vec::new(),
+            taken: false,
+        };
+        for (trace, input) in (0u32..).zip(traces) {
+            events.add(trace, input)?;
+        }
+        for (index, cursor) in (0u32..).zip(&mut events.cursors) {
+            if let Some(time) = cursor.advance()? {
+                events.heap.push((time, index));
+            }
+        }
+        // A sorted list is a heap.
+        events.heap.sort_unstable();
+        Ok(events)
+    }
+
+    /// Groups the files of a trace by stream and makes a cursor for each.
+    fn add(&mut self, trace: u32, input: &TraceInput<'t>) -> Result<(), CtfError> {
+        type Files<'t> = Vec<(Packet, File<'t>)>;
+        let mut groups: BTreeMap<(usize, Option<u64>, usize), Files<'t>> = BTreeMap::new();
+        let uuid = input.metadata.uuid.as_ref();
+        let mut scratch = Vec::new();
+        for (number, &(name, data)) in input.files.iter().enumerate() {
+            if data.is_empty() {
+                continue;
+            }
+            let packet = packet::read(&input.metadata.plan, uuid, data, &mut scratch).map_err(
+                |(bits, fault)| CtfError::Stream {
+                    file: name.to_owned(),
+                    offset: bits / 8,
+                    fault,
+                },
+            )?;
+            // Without numbers of their own, each file is a stream.
+            let alone = packet.instance.map_or(number, |_| 0);
+            groups
+                .entry((packet.stream, packet.instance, alone))
+                .or_default()
+                .push((packet, File { name, data }));
+        }
+        for mut files in groups.into_values() {
+            files.sort_by_key(|(packet, file)| (packet.begin, packet.sequence, file.name));
+            let Some(&(first, _)) = files.first() else {
+                continue;
+            };
+            let index = u32::try_from(self.cursors.len()).unwrap_or(u32::MAX);
+            self.streams.push(StreamInfo {
+                trace,
+                class_id: input.metadata.plan.streams[first.stream].id,
+                instance: first.instance,
+                files: files.iter().map(|(_, file)| file.name.to_owned()).collect(),
+            });
+            let files = files.into_iter().map(|(_, file)| file).collect();
+            self.cursors
+                .extend(Cursor::new(input.metadata, &first, index, trace, files));
+        }
+        Ok(())
+    }
+
+    /// The streams; [`Event::stream`](super::Event::stream) is an index into it.
+    pub fn streams(&self) -> &[StreamInfo] {
+        &self.streams
+    }
+
+    /// The next item in order of time, `None` after the last. Times never decrease,
+    /// neither within a stream nor over all.
+    ///
+    /// # Errors
+    /// With file and byte, where a stream is broken. What was read before holds; the
+    /// other streams can be read on, this one ends there.
+    #[inline]
+    pub fn next_item(&mut self) -> Result<Option<Item<'_>>, CtfError> {
+        if self.taken {
+            self.taken = false;
+            self.advance_first()?;
+        }
+        let Some(&(_, stream)) = self.heap.first() else {
+            return Ok(None);
+        };
+        self.taken = true;
+        Ok(self.cursors.get(stream as usize).map(Cursor::item))
+    }
+
+    fn advance_first(&mut self) -> Result<(), CtfError> {
+        let Some(&mut (ref mut time, stream)) = self.heap.first_mut() else {
+            return Ok(());
+        };
+        let next = self.cursors[stream as usize].advance();
+        if let Ok(Some(next)) = next {
+            *time = next;
+        } else {
+            self.heap.swap_remove(0);
+        }
+        self.sift_down();
+        next.map(|_| ())
+    }
+
+    /// Moves the first of the heap to where it belongs.
+    #[inline]
+    fn sift_down(&mut self) {
+        let heap = self.heap.as_mut_slice();
+        let mut at = 0;
+        loop {
+            let left = 2 * at + 1;
+            let Some(mut least) = heap.get(left).map(|_| left) else {
+                return;
+            };
+            if heap.get(left + 1).is_some_and(|right| *right < heap[left]) {
+                least = left + 1;
+            }
+            if heap[at] <= heap[least] {
+                return;
+            }
+            heap.swap(at, least);
+            at = least;
+        }
+    }
+}

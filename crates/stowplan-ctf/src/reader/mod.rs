@@ -1,0 +1,15 @@
+//! Reading traces: events of any number of streams and traces, merged by time.
+//!
+//! Nothing is copied and nothing grows with the length of a trace: an [`Event`]
+//! borrows the file's bytes, and reads a field when it is asked for.
+
+mod clock;
+mod event;
+mod merge;
+mod stream;
+mod summary;
+
+pub use event::{Event, FieldKey, Integers};
+pub use merge::{Events, StreamInfo, TraceInput};
+pub use stream::{Item, Lost, LostKind};
+pub use summary::Summary;

@@ -1,0 +1,283 @@
+//! One stream, packet after packet.
+
+use super::clock::{Scale, update};
+use super::event::Event;
+use crate::error::{CtfError, Fault};
+use crate::metadata::Metadata;
+use crate::packet::{self, Packet};
+use crate::plan::{Frame, StreamPlan, UNSET, walk};
+
+/// What a trace consists of.
+#[derive(Debug, Clone, Copy)]
+pub enum Item<'e> {
+    /// Something was recorded.
+    Event(Event<'e>),
+    /// Something was not.
+    Lost(Lost),
+}
+
+/// A loss: the tracer says how much a stream lacks and between when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// Index of the stream.
+    pub stream: u32,
+    /// Index of the trace.
+    pub trace: u32,
+    /// What was lost.
+    pub kind: LostKind,
+    /// How many.
+    pub count: u64,
+    /// From the end of the packet before, nanoseconds since the epoch; `None` if
+    /// packets have no times.
+    pub begin_ns: Option<i64>,
+    /// To the end of the packet that reports it (events), or to its begin (packets).
+    pub end_ns: Option<i64>,
+}
+
+/// What a [`Lost`] counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostKind {
+    /// Events that found no room.
+    Events,
+    /// Whole packets, with an unknown number of events.
+    Packets,
+}
+
+/// A stream file with the name that errors give it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct File<'t> {
+    pub name: &'t str,
+    pub data: &'t [u8],
+}
+
+/// Where a stream is.
+#[derive(Debug)]
+pub(super) struct Cursor<'t> {
+    metadata: &'t Metadata,
+    plan: &'t StreamPlan,
+    scale: Scale,
+    class: usize,
+    instance: Option<u64>,
+    index: u32,
+    trace: u32,
+    files: Vec<File<'t>>,
+    file: usize,
+    /// Where the next packet begins in the file, bytes.
+    next_packet: usize,
+    /// Where this packet begins in the file, bytes.
+    packet_at: usize,
+    data: &'t [u8],
+    end: u64,
+    at: u64,
+    clock: u64,
+    cpu: Option<u32>,
+    last_ns: i64,
+    before: Option<Packet>,
+    bases: Vec<u64>,
+    scratch: Vec<u64>,
+    lost: [Option<Lost>; 2],
+    item: Pending,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Pending {
+    Event(u32),
+    Lost(Lost),
+}
+
+impl<'t> Cursor<'t> {
+    /// `files` hold the packets of the stream in order of time; the first begins with `packet`.
+    pub fn new(
+        metadata: &'t Metadata,
+        packet: &Packet,
+        index: u32,
+        trace: u32,
+        files: Vec<File<'t>>,
+    ) -> Option<Self> {
+        let plan = metadata.plan.streams.get(packet.stream)?;
+        let clock = plan.clock.and_then(|index| metadata.clocks.get(index));
+        Some(Self {
+            metadata,
+            plan,
+            scale: Scale::new(clock),
+            class: packet.stream,
+            instance: packet.instance,
+            index,
+            trace,
+            files,
+            file: 0,
+            next_packet: 0,
+            packet_at: 0,
+            data: &[],
+            end: 0,
+            at: 0,
+            clock: 0,
+            cpu: None,
+            last_ns: i64::MIN,
+            before: None,
+            bases: vec![UNSET; plan.bases],
+            scratch: Vec::new(),
+            lost: [None; 2],
+            item: Pending::Event(0),
+        })
+    }
+
+    /// Goes to the next item; its time, or `None` at the end.
+    #[inline]
+    pub fn advance(&mut self) -> Result<Option<i64>, CtfError> {
+        loop {
+            if let Some(lost) = self.lost.iter_mut().find_map(Option::take) {
+                self.item = Pending::Lost(lost);
+                return Ok(Some(self.last_ns));
+            }
+            if self.at < self.end {
+                let start = self.at;
+                return match self.event() {
+                    Ok(()) => Ok(Some(self.last_ns)),
+                    Err(fault) => Err(self.error(self.packet_at, self.at.max(start), fault)),
+                };
+            }
+            if !self.packet()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The item that [`Cursor::advance`] went to.
+    #[inline]
+    pub fn item(&self) -> Item<'_> {
+        match self.item {
+            Pending::Lost(lost) => Item::Lost(lost),
+            Pending::Event(class) => Item::Event(Event {
+                timestamp_ns: self.last_ns,
+                stream: self.index,
+                trace: self.trace,
+                class_index: class,
+                cpu: self.cpu,
+                offset_ns: self.scale.offset_ns,
+                class: &self.metadata.plan.classes[class as usize],
+                data: self.data,
+                bases: &self.bases,
+            }),
+        }
+    }
+
+    #[inline]
+    fn event(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        let frame = Frame {
+            data: self.data,
+            end: self.end,
+        };
+        walk(&self.plan.header, frame, &mut self.at, &mut self.bases)?;
+        let mut id = 0;
+        for field in &self.plan.ids {
+            id = field.raw(self.data, &self.bases).unwrap_or(id);
+        }
+        for field in &self.plan.times {
+            if let Some(value) = field.raw(self.data, &self.bases) {
+                self.clock = update(self.clock, *field, value);
+            }
+        }
+        let fault = Fault::UnknownEvent { id };
+        let index = self.plan.class(id).ok_or(fault)?;
+        let class = self
+            .metadata
+            .plan
+            .classes
+            .get(index as usize)
+            .ok_or(fault)?;
+        walk(&class.runs, frame, &mut self.at, &mut self.bases)?;
+        if self.at == start {
+            return Err(Fault::Empty);
+        }
+        let now = self.scale.epoch_ns(self.clock);
+        if now < self.last_ns {
+            return Err(Fault::TimeBack {
+                before_ns: self.last_ns,
+                after_ns: now,
+            });
+        }
+        self.last_ns = now;
+        self.item = Pending::Event(index);
+        Ok(())
+    }
+
+    /// Opens the next packet; `false` if there is none.
+    fn packet(&mut self) -> Result<bool, CtfError> {
+        let rest = loop {
+            let Some(file) = self.files.get(self.file) else {
+                return Ok(false);
+            };
+            match file.data.get(self.next_packet..) {
+                Some(rest) if !rest.is_empty() => break rest,
+                _ => {
+                    self.file += 1;
+                    self.next_packet = 0;
+                }
+            }
+        };
+        let uuid = self.metadata.uuid.as_ref();
+        self.packet_at = self.next_packet;
+        let read = packet::read(&self.metadata.plan, uuid, rest, &mut self.scratch);
+        let packet = read.map_err(|(at, fault)| self.error(self.packet_at, at, fault))?;
+        if (packet.stream, packet.instance) != (self.class, self.instance) {
+            return Err(self.error(self.packet_at, 0, Fault::MixedStreams));
+        }
+        self.data = &rest[..packet.bytes];
+        self.next_packet += packet.bytes;
+        self.at = packet.events_at;
+        self.end = packet.content_bits;
+        self.cpu = packet.cpu;
+        if let Some(begin) = packet.begin {
+            self.clock = begin;
+        }
+        self.note_losses(&packet);
+        self.before = Some(packet);
+        Ok(true)
+    }
+
+    fn note_losses(&mut self, packet: &Packet) {
+        let ns = |reading: Option<u64>| reading.map(|reading| self.scale.epoch_ns(reading));
+        let before = self.before.as_ref();
+        let begin_ns = ns(before.and_then(|before| before.end).or(packet.begin));
+        let lost = |kind, count, end_ns| {
+            (count > 0).then_some(Lost {
+                stream: self.index,
+                trace: self.trace,
+                kind,
+                count,
+                begin_ns,
+                end_ns,
+            })
+        };
+        // The counters only grow; the first packets of a ring that was overwritten are no loss.
+        let packets = before
+            .and_then(|before| before.sequence)
+            .zip(packet.sequence)
+            .and_then(|(before, now)| now.checked_sub(before)?.checked_sub(1))
+            .unwrap_or(0);
+        let counted = before.and_then(|before| before.discarded).unwrap_or(0);
+        let events = packet.discarded.unwrap_or(0).saturating_sub(counted);
+        self.lost = [
+            lost(LostKind::Packets, packets, ns(packet.begin)),
+            lost(LostKind::Events, events, ns(packet.end)),
+        ];
+        if self.last_ns == i64::MIN
+            && let Some(begin_ns) = begin_ns
+        {
+            self.last_ns = begin_ns;
+        }
+    }
+
+    fn error(&self, packet_at: usize, bits: u64, fault: Fault) -> CtfError {
+        CtfError::Stream {
+            file: self
+                .files
+                .get(self.file)
+                .map_or_else(String::new, |file| file.name.to_owned()),
+            offset: packet_at as u64 + bits / 8,
+            fault,
+        }
+    }
+}
