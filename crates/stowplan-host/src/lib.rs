@@ -1,10 +1,16 @@
 //! What a host can be asked, and the local machine: cgroups, facts, sampling, run folders, ledger.
 
 pub mod cgroup;
+pub mod digest;
 mod error;
+pub mod facts;
 mod host;
 pub mod ledger;
+mod local;
 pub mod process;
+pub mod rundir;
+pub mod sampler;
 
 pub use error::{HostError, chain};
 pub use host::Host;
+pub use local::LocalHost;

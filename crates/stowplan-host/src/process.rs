@@ -27,6 +27,12 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
     stat_fields(pid)?.get(19)?.parse().ok()
 }
 
+/// Pid of the parent.
+#[must_use]
+pub fn parent_of(pid: u32) -> Option<u32> {
+    stat_fields(pid)?.get(1)?.parse().ok()
+}
+
 /// Whether the process that started at this time still runs; one that waits to be reaped does not.
 #[must_use]
 pub fn is_alive(pid: u32, ticks: u64) -> bool {

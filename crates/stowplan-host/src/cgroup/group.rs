@@ -194,14 +194,21 @@ impl Group {
         limits::freeze(&self.paths, self.v2, frozen)
     }
 
+    /// A folder that holds this service's processes and no others: `cpu` and `cpuset` may be shared with other
+    /// services. `None` where it has none.
+    #[must_use]
+    pub fn private_folder(&self) -> Option<&Path> {
+        ["unified", "freezer", "memory", "cpuacct", "blkio"]
+            .iter()
+            .find_map(|name| self.paths.get(*name))
+            .map(PathBuf::as_path)
+    }
+
     /// Processes in the group.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
-        // Hierarchies that a group has for itself alone hold the same processes; `cpu` may be shared.
-        let own = ["unified", "freezer", "memory", "cpuacct", "cpuset", "cpu"];
-        own.iter()
-            .find_map(|name| self.paths.get(*name))
-            .map(|path| remove::processes(path))
+        self.private_folder()
+            .map(remove::processes)
             .unwrap_or_default()
     }
 

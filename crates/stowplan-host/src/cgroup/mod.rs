@@ -12,6 +12,7 @@ mod remove;
 
 pub use detect::{Layout, Tree};
 pub use group::Group;
+pub(crate) use limits::cpus_of;
 pub use readback::read_limits;
 pub use remove::{kill_all, processes, remove_tree};
 

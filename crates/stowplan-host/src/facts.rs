@@ -1,0 +1,134 @@
+//! What the machine is, as recorded with every result, and its fingerprint (MEASURING §3).
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use stowplan_wire::host::MachineFacts;
+
+use crate::HostError;
+use crate::cgroup::Tree;
+
+fn read(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The word in square brackets of a sysfs choice (`always [madvise] never`).
+fn chosen(text: &str) -> String {
+    text.split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map_or(text, |(word, _)| word)
+        .to_owned()
+}
+
+/// Single files that differ between machines; a file that does not exist is left out.
+const FILES: [(&str, &str); 16] = [
+    ("autogroup", "/proc/sys/kernel/sched_autogroup_enabled"),
+    (
+        "clock-source",
+        "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    ),
+    (
+        "governor",
+        "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    ),
+    ("turbo-off", "/sys/devices/system/cpu/intel_pstate/no_turbo"),
+    ("smt", "/sys/devices/system/cpu/smt/active"),
+    ("isolated-cpus", "/sys/devices/system/cpu/isolated"),
+    ("preemption", "/sys/kernel/debug/sched/preempt"),
+    (
+        "transparent-huge-pages",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+    ),
+    ("swappiness", "/proc/sys/vm/swappiness"),
+    ("rt-runtime-us", "/proc/sys/kernel/sched_rt_runtime_us"),
+    (
+        "cfs-bandwidth-slice-us",
+        "/proc/sys/kernel/sched_cfs_bandwidth_slice_us",
+    ),
+    ("net.rmem-max", "/proc/sys/net/core/rmem_max"),
+    ("net.rmem-default", "/proc/sys/net/core/rmem_default"),
+    ("net.wmem-max", "/proc/sys/net/core/wmem_max"),
+    ("product", "/sys/class/dmi/id/product_name"),
+    ("command-line", "/proc/cmdline"),
+];
+
+fn settings() -> BTreeMap<String, String> {
+    let mut settings: BTreeMap<String, String> = FILES
+        .iter()
+        .filter_map(|(key, path)| Some(((*key).to_owned(), chosen(&read(path)?))))
+        .collect();
+    for entry in fs::read_dir("/sys/devices/system/cpu/vulnerabilities")
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+    {
+        if let Some(text) = read(&entry.path().display().to_string()) {
+            let key = format!("mitigation.{}", entry.file_name().to_string_lossy());
+            settings.insert(key, text);
+        }
+    }
+    if let Some(line) = read("/proc/stat").and_then(|text| text.lines().next().map(str::to_owned))
+        && let Some(steal) = line.split_whitespace().nth(8)
+    {
+        settings.insert("steal-ticks-since-boot".to_owned(), steal.to_owned());
+    }
+    settings
+}
+
+fn cpuinfo(key: &str) -> Option<String> {
+    read("/proc/cpuinfo")?.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim().to_owned())
+    })
+}
+
+/// Looks at this machine.
+///
+/// # Errors
+/// When /proc does not say how many CPUs or how much memory there is.
+pub fn facts() -> Result<MachineFacts, HostError> {
+    let uname = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    let cpus = read("/sys/devices/system/cpu/online")
+        .and_then(|list| crate::cgroup::cpus_of(&list))
+        .ok_or_else(|| HostError::new("cannot read /sys/devices/system/cpu/online"))?;
+    let memory_kib: u64 = read("/proc/meminfo")
+        .and_then(|text| {
+            let line = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
+            line.split_whitespace().next()?.parse().ok()
+        })
+        .ok_or_else(|| HostError::new("cannot read MemTotal of /proc/meminfo"))?;
+    Ok(MachineFacts {
+        host: text(uname.nodename()),
+        cpus: u32::try_from(cpus.len()).unwrap_or(u32::MAX),
+        cpu_model: cpuinfo("model name")
+            .or_else(|| read("/proc/device-tree/model"))
+            .or_else(|| cpuinfo("CPU part"))
+            .unwrap_or_else(|| text(uname.machine())),
+        memory_bytes: memory_kib * 1024,
+        kernel: format!("{} {}", text(uname.release()), text(uname.version())),
+        cgroup: Tree::detect()
+            .map_or_else(|_| "none".to_owned(), |tree| tree.layout.name().to_owned()),
+        settings: settings(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_cpus_and_memory() {
+        let facts = facts().unwrap();
+        assert!(facts.cpus > 0 && facts.memory_bytes > 1 << 20);
+        assert!(facts.kernel.contains('.'));
+    }
+
+    #[test]
+    fn the_chosen_word_is_taken() {
+        assert_eq!(chosen("always [madvise] never"), "madvise");
+        assert_eq!(chosen("tsc"), "tsc");
+    }
+}

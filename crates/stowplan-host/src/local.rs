@@ -1,0 +1,208 @@
+//! This machine.
+
+use std::cell::RefCell;
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use stowplan_wire::agent::ProgramDigest;
+use stowplan_wire::deployment::Locator;
+use stowplan_wire::host::{LimitsReadBack, MachineFacts, SampleSubject, UsageSample};
+
+use crate::ledger::{Ledger, Object};
+use crate::sampler::Sampler;
+use crate::{Host, HostError, cgroup, digest, facts, process};
+
+/// The machine of this process. Sampling is driven by its caller: poll [`LocalHost::sampling_fd`] and call
+/// [`LocalHost::sample`] when it is readable.
+#[derive(Debug)]
+pub struct LocalHost {
+    id: String,
+    state: PathBuf,
+    ledger: RefCell<Option<Ledger>>,
+    sampler: RefCell<Option<Sampling>>,
+    timer: OwnedFd,
+}
+
+#[derive(Debug)]
+struct Sampling {
+    sampler: Sampler,
+    period: Duration,
+}
+
+impl LocalHost {
+    /// This machine, with ledgers in the folder `state` (see [`crate::ledger::folder`]).
+    ///
+    /// # Errors
+    /// When the kernel has no timer to give.
+    pub fn new(state: &Path) -> Result<Self, HostError> {
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )
+        .map_err(|e| HostError::new("cannot make a timer").because(e))?;
+        Ok(Self {
+            id: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+            state: state.to_owned(),
+            ledger: RefCell::new(None),
+            sampler: RefCell::new(None),
+            timer,
+        })
+    }
+
+    /// Opens the ledger of a run; [`Host::enter`] writes to it.
+    ///
+    /// # Errors
+    /// When a run is open already or the ledger cannot be written.
+    pub fn open_run(&self, run: &str) -> Result<(), HostError> {
+        let mut ledger = self.ledger.borrow_mut();
+        if ledger.is_some() {
+            return Err(HostError::new("a run is open already"));
+        }
+        *ledger = Some(Ledger::open(&self.state, run)?);
+        Ok(())
+    }
+
+    /// Removes the ledger of the run, when everything it names is gone.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn close_run(&self) -> Result<(), HostError> {
+        self.ledger
+            .borrow_mut()
+            .take()
+            .map_or(Ok(()), Ledger::close)
+    }
+
+    /// Readable when the next sample is due.
+    #[must_use]
+    pub fn sampling_fd(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
+    }
+
+    /// Takes the sample that is due. Does not allocate when [`LocalHost::reserve_samples`] made room.
+    pub fn sample(&self) {
+        let mut ticks = [0; 8];
+        if rustix::io::read(&self.timer, &mut ticks).is_ok()
+            && let Some(sampling) = self.sampler.borrow_mut().as_mut()
+        {
+            sampling.sampler.sample();
+        }
+    }
+
+    /// Makes room for the samples of the next `time`.
+    pub fn reserve_samples(&self, time: Duration) {
+        if let Some(sampling) = self.sampler.borrow_mut().as_mut() {
+            let count = time.as_nanos() / sampling.period.as_nanos().max(1);
+            sampling
+                .sampler
+                .reserve(usize::try_from(count).unwrap_or(0) + 8);
+        }
+    }
+
+    fn set_timer(&self, period: Duration) -> Result<(), HostError> {
+        let failed = || HostError::new("cannot set the sampling timer");
+        let every = Timespec::try_from(period).map_err(|_| failed())?;
+        let value = Itimerspec {
+            it_interval: every,
+            it_value: every,
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value)
+            .map_err(|e| failed().because(e))?;
+        Ok(())
+    }
+}
+
+/// This process, its parent, and helpers of the same program below it.
+fn own_pids() -> Vec<u32> {
+    let own = std::process::id();
+    let parent = std::os::unix::process::parent_id();
+    let program = fs::read_link("/proc/self/exe").ok();
+    let helpers = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| process::parent_of(*pid) == Some(own))
+        .filter(|pid| {
+            program.is_some() && fs::read_link(format!("/proc/{pid}/exe")).ok() == program
+        });
+    [own, parent].into_iter().chain(helpers).collect()
+}
+
+impl Host for LocalHost {
+    fn id(&self) -> String {
+        self.id.clone()
+    }
+
+    fn clock(&self) -> Result<u64, HostError> {
+        Ok(process::clock_ns())
+    }
+
+    fn facts(&self) -> Result<MachineFacts, HostError> {
+        facts::facts()
+    }
+
+    fn start_sampling(&self, subjects: &[SampleSubject], period_ms: u64) -> Result<(), HostError> {
+        let period = Duration::from_millis(period_ms.max(1));
+        let mut sampler = Sampler::new(subjects, &own_pids());
+        sampler.sample();
+        *self.sampler.borrow_mut() = Some(Sampling { sampler, period });
+        self.set_timer(period)
+    }
+
+    fn stop_sampling(&self) -> Result<Vec<UsageSample>, HostError> {
+        self.set_timer(Duration::ZERO)?;
+        let Some(mut sampling) = self.sampler.borrow_mut().take() else {
+            return Err(HostError::new("sampling was not started"));
+        };
+        sampling.sampler.sample();
+        Ok(sampling.sampler.finish())
+    }
+
+    fn limits(&self, service: &Locator) -> Result<LimitsReadBack, HostError> {
+        if process::start_ticks(service.pid) == Some(service.start_ticks) {
+            Ok(cgroup::read_limits(service))
+        } else {
+            Err(HostError::new(format!(
+                "the first process of service '{}', {}, is gone",
+                service.service, service.pid
+            )))
+        }
+    }
+
+    fn digests(&self, pids: &[u32]) -> Result<Vec<ProgramDigest>, HostError> {
+        digest::digests(pids)
+    }
+
+    fn fetch(&self, from: &str, to: &Path) -> Result<(), HostError> {
+        fs::copy(from, to)
+            .map(|_| ())
+            .map_err(|e| HostError::io(&format!("copy {from} to"), to, e))
+    }
+
+    fn kill_tree(&self, service: &Locator) -> Result<(), HostError> {
+        let own = cgroup::Group::from_paths(&service.cgroups);
+        if let Some(folder) = own.private_folder() {
+            return cgroup::kill_all(folder);
+        }
+        if process::start_ticks(service.pid) == Some(service.start_ticks) {
+            process::kill_and_wait(service.pid, Duration::from_secs(10));
+        }
+        Ok(())
+    }
+
+    fn enter(&self, object: &Object) -> Result<(), HostError> {
+        self.ledger.borrow_mut().as_mut().map_or_else(
+            || Err(HostError::new("no run is open, so nothing can be made")),
+            |ledger| ledger.enter(object),
+        )
+    }
+}

@@ -1,0 +1,238 @@
+//! The folder of a run on tmpfs: plans, DDS configuration, sockets and trace buffers.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FallocateFlags;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use stowplan_wire::service::ServicePlan;
+
+use crate::ledger::Object;
+use crate::{Host, HostError};
+
+/// tmpfs of every Linux machine; on a file system on disk a store into a trace buffer can wait for the disk.
+const TMPFS: &str = "/dev/shm";
+
+/// A run's folder. Removed by [`RunDir::remove`].
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    listeners: Vec<(String, OwnedFd)>,
+}
+
+impl RunDir {
+    /// Makes the folder with everything in it. `ring_bytes` is the size of each process's trace buffer; the
+    /// buffers are sized and touched here, so that neither a service nor a window pays for it.
+    ///
+    /// # Errors
+    /// When a file cannot be made; what was made until then is named by the ledger.
+    pub fn make(
+        host: &dyn Host,
+        run: &str,
+        services: &[ServicePlan],
+        cyclonedds_xml: &str,
+        ring_bytes: u64,
+    ) -> Result<Self, HostError> {
+        Self::make_in(
+            Path::new(TMPFS),
+            host,
+            run,
+            services,
+            cyclonedds_xml,
+            ring_bytes,
+        )
+    }
+
+    fn make_in(
+        base: &Path,
+        host: &dyn Host,
+        run: &str,
+        services: &[ServicePlan],
+        cyclonedds_xml: &str,
+        ring_bytes: u64,
+    ) -> Result<Self, HostError> {
+        let path = base.join(format!("stowplan-{run}"));
+        if path.exists() {
+            return Err(HostError::new(format!(
+                "the run folder {} exists already",
+                path.display()
+            ))
+            .hint("run 'stowplan clean', or use another name for the run"));
+        }
+        host.enter(&Object::Folder {
+            path: path.display().to_string(),
+        })?;
+        make_folder(&path)?;
+        let mut run_dir = Self {
+            path,
+            listeners: Vec::new(),
+        };
+        if let Err(error) = run_dir.fill(services, cyclonedds_xml, ring_bytes) {
+            run_dir.remove()?;
+            return Err(error);
+        }
+        Ok(run_dir)
+    }
+
+    fn fill(
+        &mut self,
+        services: &[ServicePlan],
+        cyclonedds_xml: &str,
+        ring_bytes: u64,
+    ) -> Result<(), HostError> {
+        for plan in services {
+            let folder = self.path.join(&plan.service);
+            make_folder(&folder)?;
+            let text = serde_json::to_vec(plan)
+                .map_err(|e| HostError::new("cannot write a service plan").because(e))?;
+            write(&folder.join("plan.json"), &text)?;
+            write(&folder.join("cyclonedds.xml"), cyclonedds_xml.as_bytes())?;
+            if plan.record {
+                for process in &plan.processes {
+                    make_ring(&folder.join(format!("{}.ring", process.name)), ring_bytes)?;
+                }
+            }
+            let socket = listen(&folder.join("announce.sock"))?;
+            self.listeners.push((plan.service.clone(), socket));
+        }
+        Ok(())
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The announce socket of each service, listening and non-blocking; gives them away.
+    pub fn take_listeners(&mut self) -> Vec<(String, OwnedFd)> {
+        std::mem::take(&mut self.listeners)
+    }
+
+    /// Removes the folder.
+    ///
+    /// # Errors
+    /// When something in it cannot be removed.
+    pub fn remove(&self) -> Result<(), HostError> {
+        crate::ledger::remove_object(&Object::Folder {
+            path: self.path.display().to_string(),
+        })
+        .map(|_| ())
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), HostError> {
+    fs::create_dir(path).map_err(|e| HostError::io("make the folder", path, e))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), HostError> {
+    fs::write(path, bytes).map_err(|e| HostError::io("write", path, e))
+}
+
+/// A file of this size whose pages exist and have been touched.
+fn make_ring(path: &Path, bytes: u64) -> Result<(), HostError> {
+    let failed = |verb: &str, e: std::io::Error| {
+        let full = e.kind() == std::io::ErrorKind::StorageFull;
+        let error = HostError::io(verb, path, e);
+        if full {
+            error.hint(format!(
+                "{TMPFS} is full: use smaller trace buffers, a shorter window or fewer processes"
+            ))
+        } else {
+            error
+        }
+    };
+    let mut file: File = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(|e| failed("make the trace buffer", e))?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes)
+        .map_err(|e| failed("size the trace buffer", e.into()))?;
+    let zeros = vec![0; 1 << 20];
+    let mut left = bytes;
+    while left > 0 {
+        let part = left.min(zeros.len() as u64);
+        let part = usize::try_from(part).unwrap_or(zeros.len());
+        file.write_all(&zeros[..part])
+            .map_err(|e| failed("touch the trace buffer", e))?;
+        left -= part as u64;
+    }
+    Ok(())
+}
+
+fn listen(path: &Path) -> Result<OwnedFd, HostError> {
+    let failed = |e: rustix::io::Errno| {
+        HostError::io("listen on", path, e)
+            .hint("names of runs and services may be too long for a socket's path (107 bytes)")
+    };
+    let address = SocketAddrUnix::new(path).map_err(failed)?;
+    let socket = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )
+    .map_err(failed)?;
+    rustix::net::bind(&socket, &address).map_err(failed)?;
+    rustix::net::listen(&socket, 1024).map_err(failed)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use stowplan_wire::service::{ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan};
+
+    use super::*;
+    use crate::LocalHost;
+
+    fn plan() -> ServicePlan {
+        ServicePlan {
+            build_id: "b".to_owned(),
+            run: "r".to_owned(),
+            service: "sensing".to_owned(),
+            domain: 1,
+            seed: 1,
+            record: true,
+            record_callback_cpu: false,
+            launch: LaunchPlan {
+                start_iterations: 0,
+                entity_iterations: 0,
+                files: vec![],
+                memory_bytes: 0,
+            },
+            topics: vec![],
+            processes: vec![ProcessPlan {
+                name: "p".to_owned(),
+                executor: ExecutorPlan::Single,
+                profile: ProfilePlan::Minimal,
+                component_container: false,
+                nodes: vec![],
+            }],
+        }
+    }
+
+    #[test]
+    fn a_run_folder_has_everything_and_goes_away() {
+        let base = tempfile::tempdir().unwrap();
+        let state = tempfile::tempdir().unwrap();
+        let host = LocalHost::new(state.path()).unwrap();
+        host.open_run("r1").unwrap();
+        let make = || RunDir::make_in(base.path(), &host, "r1", &[plan()], "<x/>", 3 << 20);
+        let mut run = make().unwrap();
+        let folder = run.path().join("sensing");
+        let read: ServicePlan =
+            serde_json::from_slice(&fs::read(folder.join("plan.json")).unwrap()).unwrap();
+        assert_eq!(read, plan());
+        assert_eq!(fs::metadata(folder.join("p.ring")).unwrap().len(), 3 << 20);
+        assert_eq!(run.take_listeners().len(), 1);
+        assert!(make().unwrap_err().hint.unwrap().contains("stowplan clean"));
+        run.remove().unwrap();
+        assert!(!run.path().exists());
+    }
+}

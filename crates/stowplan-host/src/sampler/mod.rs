@@ -1,0 +1,313 @@
+//! Usage of services over time, from cgroup accounting.
+//!
+//! Files are opened before and read with `pread` into a fixed buffer; rows go into memory that is there already.
+//! Nothing is allocated by a sample as long as [`Sampler::reserve`] was told how many there will be.
+
+mod machine;
+mod own;
+mod source;
+
+use std::path::Path;
+
+use stowplan_wire::host::{SampleSubject, UsageSample};
+
+use crate::process::clock_ns;
+use machine::Machine;
+use own::Own;
+use source::{Buffer, Source, field, sum_after};
+
+/// What one sample of one subject holds; `None` is what cannot be read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    subject: usize,
+    t_ns: u64,
+    cpu_ns: Option<u64>,
+    memory: Option<u64>,
+    anon: Option<u64>,
+    file: Option<u64>,
+    read: Option<u64>,
+    write: Option<u64>,
+    throttled: Option<u64>,
+}
+
+/// Samples cgroups, the machine and Stowplan itself.
+#[derive(Debug)]
+pub struct Sampler {
+    names: Vec<String>,
+    groups: Vec<GroupFiles>,
+    machine: Machine,
+    own: Own,
+    rows: Vec<Row>,
+    buffer: Box<Buffer>,
+}
+
+/// The files of one cgroup.
+#[derive(Debug)]
+struct GroupFiles {
+    v2: bool,
+    cpu: Source,
+    memory: Source,
+    memory_stat: Source,
+    io: Source,
+    throttle: Source,
+}
+
+impl GroupFiles {
+    fn new(subject: &SampleSubject) -> Self {
+        let v2 = subject.cgroups.contains_key("unified");
+        let file = |controller: &str, v1_name: &str, v2_name: &str| {
+            let (key, name) = if v2 {
+                ("unified", v2_name)
+            } else {
+                (controller, v1_name)
+            };
+            subject
+                .cgroups
+                .get(key)
+                .map_or_else(Source::none, |folder| {
+                    Source::new(&Path::new(folder).join(name))
+                })
+        };
+        Self {
+            v2,
+            cpu: file("cpuacct", "cpuacct.usage", "cpu.stat"),
+            memory: file("memory", "memory.usage_in_bytes", "memory.current"),
+            memory_stat: file("memory", "memory.stat", "memory.stat"),
+            io: file(
+                "blkio",
+                "blkio.throttle.io_service_bytes_recursive",
+                "io.stat",
+            ),
+            throttle: file("cpu", "cpu.stat", "cpu.stat"),
+        }
+    }
+
+    fn read(&mut self, row: &mut Row, buffer: &mut Buffer) {
+        if let Some(text) = self.cpu.read(buffer) {
+            row.cpu_ns = if self.v2 {
+                field(text, b"usage_usec ").map(|us| us * 1000)
+            } else {
+                source::number(text)
+            };
+        }
+        row.memory = self.memory.read(buffer).and_then(source::number);
+        if let Some(text) = self.memory_stat.read(buffer) {
+            let (anon, file): (&[u8], &[u8]) = if self.v2 {
+                (b"anon ", b"file ")
+            } else {
+                (b"total_rss ", b"total_cache ")
+            };
+            row.anon = field(text, anon);
+            row.file = field(text, file);
+        }
+        if let Some(text) = self.io.read(buffer) {
+            let (read, write): (&[u8], &[u8]) = if self.v2 {
+                (b"rbytes=", b"wbytes=")
+            } else {
+                (b" Read ", b" Write ")
+            };
+            row.read = Some(sum_after(text, read));
+            row.write = Some(sum_after(text, write));
+        }
+        row.throttled = self
+            .throttle
+            .read(buffer)
+            .and_then(|text| field(text, b"nr_throttled "));
+    }
+}
+
+impl Sampler {
+    /// Opens what can be opened; a cgroup that does not exist yet is opened when it does. `own_pids` are the
+    /// processes of Stowplan on this machine, whose use is the row `stowplan`.
+    #[must_use]
+    pub fn new(subjects: &[SampleSubject], own_pids: &[u32]) -> Self {
+        let names = subjects
+            .iter()
+            .map(|subject| subject.subject.clone())
+            .chain(["machine".to_owned(), "stowplan".to_owned()])
+            .collect();
+        Self {
+            names,
+            groups: subjects.iter().map(GroupFiles::new).collect(),
+            machine: Machine::new(),
+            own: Own::new(own_pids),
+            rows: Vec::new(),
+            buffer: Box::new([0; source::BUFFER]),
+        }
+    }
+
+    /// Makes room for this many further samples, and touches it, so that none of them allocates.
+    pub fn reserve(&mut self, samples: usize) {
+        let rows = samples * self.names.len();
+        let length = self.rows.len();
+        self.rows.reserve(rows);
+        self.rows.resize(length + rows, Row::default());
+        self.rows.truncate(length);
+    }
+
+    /// Takes one sample of everything.
+    pub fn sample(&mut self) {
+        for (subject, group) in self.groups.iter_mut().enumerate() {
+            let mut row = Row {
+                subject,
+                t_ns: clock_ns(),
+                ..Row::default()
+            };
+            group.read(&mut row, &mut self.buffer);
+            self.rows.push(row);
+        }
+        let mut row = Row {
+            subject: self.groups.len(),
+            t_ns: clock_ns(),
+            ..Row::default()
+        };
+        self.machine.read(&mut row, &mut self.buffer);
+        self.rows.push(row);
+        let mut row = Row {
+            subject: self.groups.len() + 1,
+            t_ns: clock_ns(),
+            ..Row::default()
+        };
+        self.own.read(&mut row, &mut self.buffer);
+        self.rows.push(row);
+    }
+
+    /// Everything sampled, in order of time; counters count from the subject's first sample that has them.
+    #[must_use]
+    pub fn finish(self) -> Vec<UsageSample> {
+        type Counter = fn(&mut UsageSample) -> &mut Option<u64>;
+        const COUNTERS: [Counter; 4] = [
+            |row| &mut row.cpu_ns,
+            |row| &mut row.read_bytes,
+            |row| &mut row.write_bytes,
+            |row| &mut row.throttled,
+        ];
+        let mut first = vec![[None; COUNTERS.len()]; self.names.len()];
+        self.rows
+            .iter()
+            .map(|row| {
+                let mut sample = UsageSample {
+                    subject: self.names[row.subject].clone(),
+                    t_ns: row.t_ns,
+                    cpu_ns: row.cpu_ns,
+                    memory_bytes: row.memory,
+                    anon_bytes: row.anon,
+                    file_bytes: row.file,
+                    read_bytes: row.read,
+                    write_bytes: row.write,
+                    throttled: row.throttled,
+                };
+                for (counter, start) in COUNTERS.iter().zip(&mut first[row.subject]) {
+                    let value = counter(&mut sample);
+                    if let Some(now) = *value {
+                        *value = Some(now.saturating_sub(*start.get_or_insert(now)));
+                    }
+                }
+                sample
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use super::*;
+
+    fn subject(folder: &Path, keys: &[&str]) -> SampleSubject {
+        SampleSubject {
+            subject: "sensing".to_owned(),
+            cgroups: keys
+                .iter()
+                .map(|key| ((*key).to_owned(), folder.display().to_string()))
+                .collect::<BTreeMap<_, _>>(),
+        }
+    }
+
+    fn of<'a>(samples: &'a [UsageSample], name: &str) -> Vec<&'a UsageSample> {
+        samples.iter().filter(|s| s.subject == name).collect()
+    }
+
+    #[test]
+    fn a_v2_group_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        let mut sampler = Sampler::new(&[subject(folder.path(), &["unified"])], &[]);
+        // The group does not exist yet at the first sample.
+        sampler.sample();
+        write("cpu.stat", "usage_usec 1000\nuser_usec 1\nnr_throttled 3\n");
+        write("memory.current", "4096\n");
+        write("memory.stat", "anon 1024\nfile 2048\nanon_thp 7\n");
+        write(
+            "io.stat",
+            "8:0 rbytes=10 wbytes=1 rios=1\n8:16 rbytes=5 wbytes=2 rios=1\n",
+        );
+        sampler.sample();
+        write("cpu.stat", "usage_usec 2500\nuser_usec 1\nnr_throttled 5\n");
+        write("io.stat", "8:0 rbytes=110 wbytes=1 rios=1\n");
+        sampler.sample();
+        let all = sampler.finish();
+        let rows = of(&all, "sensing");
+        assert_eq!(rows.len(), 3);
+        assert_eq!((rows[0].cpu_ns, rows[0].memory_bytes), (None, None));
+        assert_eq!((rows[1].cpu_ns, rows[2].cpu_ns), (Some(0), Some(1_500_000)));
+        assert_eq!(rows[2].throttled, Some(2));
+        assert_eq!(rows[1].memory_bytes, Some(4096));
+        assert_eq!(
+            (rows[1].anon_bytes, rows[1].file_bytes),
+            (Some(1024), Some(2048))
+        );
+        assert_eq!(
+            (rows[2].read_bytes, rows[1].write_bytes),
+            (Some(95), Some(0))
+        );
+    }
+
+    #[test]
+    fn a_v1_group_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("cpuacct.usage", "77\n");
+        write("memory.usage_in_bytes", "8192\n");
+        write("memory.stat", "rss 1\ntotal_cache 20\ntotal_rss 30\n");
+        write(
+            "blkio.throttle.io_service_bytes_recursive",
+            "8:0 Read 100\n8:0 Write 5\nTotal 105\n",
+        );
+        let mut sampler = Sampler::new(
+            &[subject(folder.path(), &["cpuacct", "memory", "blkio"])],
+            &[],
+        );
+        sampler.sample();
+        write("cpuacct.usage", "99\n");
+        sampler.sample();
+        let all = sampler.finish();
+        let rows = of(&all, "sensing");
+        assert_eq!(rows[1].cpu_ns, Some(22));
+        assert_eq!(rows[0].memory_bytes, Some(8192));
+        assert_eq!(
+            (rows[0].anon_bytes, rows[0].file_bytes),
+            (Some(30), Some(20))
+        );
+        assert_eq!(rows[0].read_bytes, Some(0));
+        assert_eq!(rows[0].throttled, None);
+    }
+
+    #[test]
+    fn the_machine_and_stowplan_have_rows() {
+        let mut sampler = Sampler::new(&[], &[std::process::id()]);
+        sampler.reserve(2);
+        sampler.sample();
+        sampler.sample();
+        let all = sampler.finish();
+        let machine = of(&all, "machine");
+        assert_eq!(machine.len(), 2);
+        assert_eq!(machine[0].cpu_ns, Some(0));
+        assert!(machine[0].memory_bytes.unwrap() > 1_000_000);
+        let own = of(&all, "stowplan");
+        assert!(own[1].cpu_ns.unwrap() > 0);
+        assert!(own[1].memory_bytes.unwrap() > 100_000);
+    }
+}
