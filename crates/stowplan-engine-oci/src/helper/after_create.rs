@@ -1,0 +1,80 @@
+//! What the helper does to a created container from outside: cgroup, scheduling class, loopback.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use stowplan_host::cgroup::Group;
+use stowplan_wire::deployment::{LimitsPlan, SchedulingPlan};
+
+use super::error::{Context as _, HelperError};
+
+/// Puts process `pid` into its cgroup with its limits, then gives it its scheduling class: a real-time class must be
+/// asked for in the cgroup that has to have the budget for it.
+pub(crate) fn limit(group: &Group, pid: u32, limits: &LimitsPlan) -> Result<(), HelperError> {
+    group.apply(limits)?;
+    group.join(pid)?;
+    limits
+        .scheduling
+        .map_or(Ok(()), |class| schedule(pid, class))
+}
+
+fn schedule(pid: u32, class: SchedulingPlan) -> Result<(), HelperError> {
+    let (policy, priority) = match class {
+        SchedulingPlan::Other => (libc::SCHED_OTHER, 0),
+        SchedulingPlan::Fifo(priority) => (libc::SCHED_FIFO, priority),
+        SchedulingPlan::RoundRobin(priority) => (libc::SCHED_RR, priority),
+    };
+    let pid = libc::pid_t::try_from(pid).context("pid")?;
+    let parameter = libc::sched_param {
+        sched_priority: i32::from(priority),
+    };
+    // SAFETY: `parameter` lives until the call returns, and the kernel only reads it.
+    if unsafe { libc::sched_setscheduler(pid, policy, &raw const parameter) } == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(
+        HelperError::new(format!("cannot set the scheduling class {class:?}: {error}")).hint(
+            "real-time classes need CAP_SYS_NICE, and with RT group scheduling a budget in cpu.rt_runtime_us of \
+             every cgroup above the service",
+        ),
+    )
+}
+
+/// Sets the loopback interface of the network namespace of `pid` up, with multicast for DDS discovery.
+pub(crate) fn loopback_up(pid: u32) -> Result<(), HelperError> {
+    let open = |path: String| File::open(&path).context(format_args!("cannot open {path}"));
+    let own = open("/proc/self/ns/net".into())?;
+    let theirs = open(format!("/proc/{pid}/ns/net"))?;
+    let go = |to: &File| {
+        move_into_link_name_space(to.as_fd(), Some(LinkNameSpaceType::Network))
+            .context("cannot change the network namespace")
+    };
+    go(&theirs)?;
+    let result = set_loopback_up();
+    go(&own)?;
+    result
+}
+
+fn set_loopback_up() -> Result<(), HelperError> {
+    let socket = socket_with(
+        AddressFamily::INET,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .context("cannot open a socket")?;
+    // SAFETY: `ifreq` is plain data for which all zeroes is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_name[0] = b'l'.cast_signed();
+    request.ifr_name[1] = b'o'.cast_signed();
+    let flags = libc::IFF_UP | libc::IFF_LOOPBACK | libc::IFF_RUNNING | libc::IFF_MULTICAST;
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).context("flags")?;
+    // SAFETY: SIOCSIFFLAGS reads one `ifreq`, which lives until the call returns.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) } == 0 {
+        return Ok(());
+    }
+    Err(std::io::Error::last_os_error()).context("cannot set the loopback interface up")
+}

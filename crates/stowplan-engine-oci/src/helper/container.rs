@@ -1,0 +1,83 @@
+//! One container, made by libcontainer.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use libcontainer::container::Container;
+use libcontainer::container::builder::ContainerBuilder;
+use libcontainer::syscall::syscall::SyscallType;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use serde_json::Value;
+
+use super::error::{Context as _, HelperError};
+use super::executor::{Return, ServiceExecutor};
+use super::place::Place;
+use crate::protocol::HelperPlan;
+use crate::spec::{self, Surroundings};
+
+/// Makes the container of `plan`; its program waits for [`start`].
+pub(crate) fn create(
+    plan: &HelperPlan,
+    place: &Place,
+    around: &Surroundings,
+) -> Result<Container, HelperError> {
+    let root = place.root(plan)?;
+    let bundle = place.folder("bundle")?;
+    let state = place.folder("state")?;
+    write_config(&bundle, &spec::config(plan, &root, around))?;
+    let log = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&plan.service.log)
+        .context(format_args!("cannot open the log {}", plan.service.log))?;
+    let errors = log
+        .try_clone()
+        .context("cannot duplicate the log's descriptor")?;
+    let nothing = File::open("/dev/null").context("cannot open /dev/null")?;
+    let container = ContainerBuilder::new(spec::container_id(plan), SyscallType::default())
+        .with_root_path(state)
+        .context("cannot use the state folder")?
+        .with_executor(ServiceExecutor {
+            return_to_host: way_back(plan, place, around)?,
+        })
+        .with_stdin(nothing)
+        .with_stdout(log)
+        .with_stderr(errors)
+        .as_init(&bundle)
+        .with_systemd(false)
+        .with_detach(true)
+        .build()
+        .context("cannot create the container");
+    // Libcontainer makes its caller undumpable, which hides the caller's own /proc files from it when it is not root.
+    set_dumpable_behavior(DumpableBehavior::Dumpable).context("cannot make the helper dumpable")?;
+    container
+}
+
+/// Lets the program of a created container run.
+pub(crate) fn start(container: &mut Container) -> Result<(), HelperError> {
+    container.start().context("cannot start the container")
+}
+
+fn write_config(bundle: &Path, config: &Value) -> Result<(), HelperError> {
+    let path = bundle.join("config.json");
+    std::fs::write(&path, config.to_string())
+        .context(format_args!("cannot write {}", path.display()))
+}
+
+fn way_back(
+    plan: &HelperPlan,
+    place: &Place,
+    around: &Surroundings,
+) -> Result<Option<Return>, HelperError> {
+    if plan.isolation.mount {
+        return Ok(None);
+    }
+    let mut late = spec::deferred(plan, around);
+    let what = "the runtime configuration is not as libcontainer wants it";
+    Ok(Some(Return {
+        namespace: place.host().as_raw_fd(),
+        capabilities: serde_json::from_value(late["capabilities"].take()).context(what)?,
+        seccomp: serde_json::from_value(late["seccomp"].take()).context(what)?,
+    }))
+}

@@ -1,0 +1,159 @@
+//! Where a helper works: a mount namespace of its own, so that its mounts go when it goes.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
+    mount_change, unmount,
+};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use stowplan_wire::deployment::Program;
+
+use super::error::{Context as _, HelperError};
+use crate::protocol::HelperPlan;
+
+/// Name of the folder in the service's run folder on which the helper mounts its scratch space.
+pub(crate) const SCRATCH: &str = ".oci";
+
+const CGROUPS: &str = "/sys/fs/cgroup";
+
+/// The two mount namespaces of a helper.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The host's mount namespace.
+    host: File,
+    /// The helper's own.
+    own: File,
+    /// A tmpfs of ours, in our mount namespace only.
+    scratch: PathBuf,
+}
+
+impl Place {
+    /// Leaves the host's mount namespace and mounts scratch space on `scratch`, an existing folder.
+    pub(crate) fn enter(scratch: &Path) -> Result<Self, HelperError> {
+        let host = File::open("/proc/self/ns/mnt").context("cannot open the mount namespace")?;
+        // SAFETY: only CLONE_FILES makes unshare unsafe (descriptors of others), and it is not asked for.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
+            .context("cannot unshare the mount namespace")?;
+        let own = File::open("/proc/self/ns/mnt").context("cannot open the mount namespace")?;
+        mount_change(
+            "/",
+            MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+        )
+        .context("cannot make mounts private")?;
+        hide_cgroups()?;
+        mount_tmpfs(scratch, c"mode=755")?;
+        Ok(Self {
+            host,
+            own,
+            scratch: scratch.into(),
+        })
+    }
+
+    /// The host's mount namespace.
+    pub(crate) fn host(&self) -> &File {
+        &self.host
+    }
+
+    /// Number of the descriptor of the host's mount namespace.
+    pub(crate) fn host_descriptor(&self) -> String {
+        self.host.as_raw_fd().to_string()
+    }
+
+    /// Does something that needs to see the host's mounts.
+    pub(crate) fn on_host<T>(
+        &self,
+        action: impl FnOnce() -> Result<T, HelperError>,
+    ) -> Result<T, HelperError> {
+        go(&self.host)?;
+        let result = action();
+        go(&self.own)?;
+        result
+    }
+
+    /// A new folder of scratch space.
+    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, HelperError> {
+        let path = self.scratch.join(name);
+        fs::create_dir_all(&path).context(format_args!("cannot create {}", path.display()))?;
+        Ok(path)
+    }
+
+    /// Mounts the root file system of `plan` and gives its folder.
+    pub(crate) fn root(&self, plan: &HelperPlan) -> Result<PathBuf, HelperError> {
+        let root = self.folder("root")?;
+        if !plan.isolation.mount {
+            // Libcontainer's throw-away root; see `spec::config`.
+            fs::create_dir_all(root.join("dev")).context("cannot create the throw-away root")?;
+            return Ok(root);
+        }
+        let lower = match &plan.service.program {
+            Program::Node => plan.image_dir.as_str(),
+            Program::Command { rootfs, .. } => rootfs.as_deref().unwrap_or("/"),
+        };
+        let cannot = format!("cannot mount the root file system {lower}");
+        if plan.isolation.overlay {
+            self.overlay(lower, &root)
+                .map_err(|error| HelperError::new(format!("{cannot}: {error}")))?;
+        } else if lower == "/" {
+            mount_bind_recursive(lower, &root).context(cannot)?;
+        } else {
+            mount_bind(lower, &root).context(cannot)?;
+        }
+        Ok(root)
+    }
+
+    fn overlay(&self, lower: &str, root: &Path) -> Result<(), HelperError> {
+        if lower.contains([',', ':', '\\']) {
+            return Err(HelperError::new(
+                "an overlay cannot have ',', ':' or '\\' in a path",
+            ));
+        }
+        let upper = self.folder("upper")?;
+        let work = self.folder("work")?;
+        let options = format!(
+            "lowerdir={lower},upperdir={},workdir={}",
+            upper.display(),
+            work.display()
+        );
+        let options = CString::new(options).context("overlay")?;
+        mount(
+            "overlay",
+            root,
+            "overlay",
+            MountFlags::empty(),
+            options.as_c_str(),
+        )
+        .context("overlay")
+    }
+}
+
+fn go(namespace: &File) -> Result<(), HelperError> {
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
+        .context("cannot change the mount namespace")
+}
+
+fn mount_tmpfs(on: &Path, options: &std::ffi::CStr) -> Result<(), HelperError> {
+    mount(
+        "stowplan",
+        on,
+        "tmpfs",
+        MountFlags::NOSUID | MountFlags::NODEV,
+        options,
+    )
+    .context(format_args!("cannot mount tmpfs on {}", on.display()))
+}
+
+/// Takes the cgroup hierarchies out of our mount namespace.
+///
+/// Libcontainer would otherwise make cgroups, enable controllers in the host's root cgroup and kill what it finds. We
+/// do all that ourselves, the same way for every engine. What it sees is a machine with cgroup v1 and no controller.
+fn hide_cgroups() -> Result<(), HelperError> {
+    match unmount(CGROUPS, UnmountFlags::DETACH) {
+        Ok(()) | Err(rustix::io::Errno::INVAL) => {}
+        Err(error) => return Err(error).context("cannot hide the cgroup hierarchies"),
+    }
+    mount_tmpfs(Path::new(CGROUPS), c"mode=755,size=4k")
+}

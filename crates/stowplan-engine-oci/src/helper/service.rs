@@ -1,0 +1,274 @@
+//! The one service of a helper: its container from creation to removal.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use libcontainer::container::Container;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use stowplan_host::cgroup::Group;
+use stowplan_host::process::{clock_ns, start_ticks};
+use stowplan_wire::deployment::{EngineEventKind, StopMode};
+
+use super::error::{Context as _, HelperError};
+use super::oom::OomWatch;
+use super::place::{Place, SCRATCH};
+use super::{after_create, container, processes, readback, wake};
+use crate::protocol::{Command, Created, HelperPlan, Message};
+use crate::spec::Surroundings;
+
+/// Folder of a mount namespace that this process was started in, kept open: a path to it as long as it is.
+const HOST_MOUNTS: &str = "/proc/self/fd";
+
+/// A service and everything that is there of it.
+pub(crate) struct Service {
+    plan: HelperPlan,
+    place: Place,
+    scratch: PathBuf,
+    around: Surroundings,
+    children: OwnedFd,
+    made: Option<Made>,
+}
+
+/// A container that has been made.
+struct Made {
+    container: Container,
+    group: Group,
+    oom: Option<OomWatch>,
+    first: Pid,
+    started: bool,
+    ended: Option<i32>,
+}
+
+impl Service {
+    pub(crate) fn open(plan: HelperPlan) -> Result<Self, HelperError> {
+        let scratch = PathBuf::from(&plan.service_dir).join(SCRATCH);
+        let around = Surroundings {
+            capabilities: readback::own_capabilities()?,
+        };
+        Ok(Self {
+            place: Place::enter(&scratch)?,
+            scratch,
+            around,
+            children: wake::child_events()?,
+            plan,
+            made: None,
+        })
+    }
+
+    /// Carries out a command.
+    pub(crate) fn obey(&mut self, command: &Command) -> Result<Message, HelperError> {
+        match command {
+            Command::Create { cgroups } => {
+                let created = self.create(&Group::from_paths(cgroups))?;
+                self.tell(EngineEventKind::Created);
+                return Ok(Message::Created(created));
+            }
+            Command::Start => self.start()?,
+            Command::Stop(how) => self.stop(*how)?,
+            Command::Pause => self.freeze(true)?,
+            Command::Resume => self.freeze(false)?,
+            Command::Destroy => {
+                self.remove()?;
+                self.tell(EngineEventKind::Destroyed);
+            }
+        }
+        Ok(Message::Done)
+    }
+
+    fn create(&mut self, group: &Group) -> Result<Created, HelperError> {
+        if self.made.is_some() {
+            return Err(HelperError::new("the container exists already"));
+        }
+        let container = container::create(&self.plan, &self.place, &self.around)?;
+        let first = container
+            .pid()
+            .and_then(|pid| Pid::from_raw(pid.as_raw()))
+            .ok_or_else(|| HelperError::new("libcontainer gave no pid"))?;
+        let result = self.complete(first, group);
+        self.made = Some(Made {
+            container,
+            oom: None,
+            group: group.clone(),
+            first,
+            started: false,
+            ended: None,
+        });
+        if result.is_err() {
+            // What was made must not look like a service that can be started.
+            processes::kill_all(None)?;
+            self.made = None;
+        }
+        result
+    }
+
+    fn complete(&mut self, first: Pid, group: &Group) -> Result<Created, HelperError> {
+        let pid = first.as_raw_nonzero().get().unsigned_abs();
+        let plan = &self.plan;
+        if plan.isolation.net {
+            after_create::loopback_up(pid)?;
+        }
+        let host_mounts = PathBuf::from(HOST_MOUNTS).join(self.place.host_descriptor());
+        let own = self.around.capabilities;
+        self.place.on_host(|| {
+            after_create::limit(group, pid, &plan.service.limits)?;
+            readback::check(plan, pid, &host_mounts, group, own)
+        })?;
+        Ok(Created {
+            pid,
+            start_ticks: start_ticks(pid)
+                .ok_or_else(|| HelperError::new("the container's first process is gone"))?,
+            program_inode: readback::program_inode(plan, pid),
+        })
+    }
+
+    fn start(&mut self) -> Result<(), HelperError> {
+        let made = self.made.as_mut().ok_or_else(not_created)?;
+        if made.started {
+            return Err(HelperError::new("the container was started already"));
+        }
+        container::start(&mut made.container)?;
+        made.started = true;
+        let t_ns = clock_ns();
+        let group = made.group.clone();
+        let watch = self.place.on_host(|| Ok(OomWatch::new(&group)))?;
+        if let Some(made) = &mut self.made {
+            made.oom = watch;
+        }
+        wake::tell(&Message::Event {
+            kind: EngineEventKind::Started,
+            t_ns,
+        });
+        Ok(())
+    }
+
+    fn freeze(&mut self, frozen: bool) -> Result<(), HelperError> {
+        let made = self.made.as_ref().ok_or_else(not_created)?;
+        let group = made.group.clone();
+        self.place.on_host(|| Ok(group.freeze(frozen)?))?;
+        self.tell(if frozen {
+            EngineEventKind::Paused
+        } else {
+            EngineEventKind::Resumed
+        });
+        Ok(())
+    }
+
+    /// Asks the first process to end as `docker stop` does, then ends all that is left.
+    fn stop(&mut self, how: StopMode) -> Result<(), HelperError> {
+        if let StopMode::Terminate { grace_ms } = how
+            && let Some(made) = &self.made
+            && made.started
+            && made.ended.is_none()
+        {
+            kill_process(made.first, Signal::TERM).context("cannot send SIGTERM")?;
+            self.wait_for_end(Duration::from_millis(grace_ms));
+        }
+        self.kill()
+    }
+
+    fn wait_for_end(&mut self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        while self.made.as_ref().is_some_and(|made| made.ended.is_none()) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left).ok();
+            let mut wanted = [PollFd::new(&self.children, PollFlags::IN)];
+            if poll(&mut wanted, timeout.as_ref()) == Ok(0) {
+                return;
+            }
+            self.look();
+        }
+    }
+
+    /// Kills every process of the service and waits until none is left.
+    fn kill(&mut self) -> Result<(), HelperError> {
+        let first = self.made.as_ref().map(|made| made.first);
+        if let Some(made) = &self.made
+            && !made.group.paths().is_empty()
+        {
+            let group = made.group.clone();
+            // A frozen process of cgroup v1 does not even end by SIGKILL.
+            self.place.on_host(|| {
+                let _ = group.freeze(false);
+                Ok(())
+            })?;
+        }
+        let ended = processes::kill_all(first)?;
+        self.note_end(ended);
+        Ok(())
+    }
+
+    /// Looks for what has happened: processes that ended, memory that ran out. Sends the events.
+    pub(crate) fn look(&mut self) {
+        wake::drain(&self.children);
+        let first = self.made.as_ref().map(|made| made.first);
+        let ended = processes::reap(first);
+        self.note_end(ended);
+    }
+
+    fn note_end(&mut self, ended: Option<i32>) {
+        let Some(made) = &mut self.made else { return };
+        let Some(status) = ended else { return };
+        if made.ended.replace(status).is_none() && made.started {
+            self.look_for_oom(false);
+            self.tell(EngineEventKind::Exited(status));
+        }
+    }
+
+    /// Sends an event when the kernel has ended a process for lack of memory.
+    pub(crate) fn look_for_oom(&mut self, told: bool) {
+        let Some(mut watch) = self.made.as_mut().and_then(|made| made.oom.take()) else {
+            return;
+        };
+        let happened = self.place.on_host(|| Ok(watch.happened(told)));
+        if let Some(made) = &mut self.made {
+            made.oom = Some(watch);
+        }
+        if matches!(happened, Ok(true)) {
+            self.tell(EngineEventKind::OutOfMemory);
+        }
+    }
+
+    /// Removes everything. May be called again.
+    pub(crate) fn remove(&mut self) -> Result<(), HelperError> {
+        self.kill()?;
+        let group = self.made.take().map(|made| made.group);
+        let scratch = self.scratch.clone();
+        self.place.on_host(|| {
+            if let Some(group) = group {
+                group.remove()?;
+            }
+            // It is a mount point in our namespace only, which the kernel lets go.
+            match std::fs::remove_dir(&scratch) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(error).context(format_args!("cannot remove {}", scratch.display()))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Descriptor for ended children.
+    pub(crate) const fn children(&self) -> &OwnedFd {
+        &self.children
+    }
+
+    /// What to poll for lack of memory.
+    pub(crate) fn oom(&self) -> Option<PollFd<'_>> {
+        let watch = self.made.as_ref()?.oom.as_ref()?;
+        let (descriptor, flags) = watch.poll();
+        Some(PollFd::from_borrowed_fd(descriptor, flags))
+    }
+
+    fn tell(&self, kind: EngineEventKind) {
+        wake::tell(&Message::Event {
+            kind,
+            t_ns: clock_ns(),
+        });
+    }
+}
+
+fn not_created() -> HelperError {
+    HelperError::new("the container has not been created")
+}

@@ -1,0 +1,302 @@
+//! The OCI runtime configuration of a service.
+
+mod capabilities;
+mod mounts;
+mod seccomp;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use stowplan_wire::deployment::{IsolationPlan, Program};
+
+pub(crate) use capabilities::{Capabilities, DOCKER_DEFAULT};
+
+use crate::protocol::HelperPlan;
+
+/// Search path of a program that brings none.
+const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Paths that Docker hides from a container, moby `oci/defaults.go`.
+const MASKED: [&str; 9] = [
+    "/proc/asound",
+    "/proc/acpi",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/scsi",
+    "/sys/firmware",
+];
+
+/// Paths that Docker makes read-only in a container, moby `oci/defaults.go`.
+const READ_ONLY: [&str; 5] = [
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+];
+
+/// What the helper itself finds out about its machine.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Surroundings {
+    /// Capabilities that the helper has.
+    pub capabilities: Capabilities,
+}
+
+/// The configuration (`config.json`) of the container of `plan` with its root at `root`.
+///
+/// Libcontainer always gets a mount namespace of its own: without one it would mount in the host's. When the plan
+/// wants none, the root is a throw-away one and the executor goes back to the host's before the program runs; what
+/// must happen after that (capabilities, seccomp) is left out here and done there, see [`deferred`].
+pub(crate) fn config(plan: &HelperPlan, root: &Path, around: &Surroundings) -> Value {
+    let isolation = &plan.isolation;
+    let mut process = json!({
+        "terminal": false,
+        "user": {"uid": 0, "gid": 0},
+        "args": arguments(plan),
+        "env": environment(plan),
+        "cwd": "/",
+    });
+    if isolation.capabilities {
+        process["noNewPrivileges"] = json!(true);
+    }
+    let mut linux = json!({
+        "namespaces": namespaces(isolation),
+        // Cgroups are made and entered by the helper, in the same way as the bare engine does it.
+        "cgroupsPath": "",
+    });
+    if isolation.user {
+        // The ids stay as they are: files of the image and of the run folder keep their owner.
+        let map = json!([{"containerID": 0, "hostID": 0, "size": 65_536}]);
+        linux["uidMappings"] = map.clone();
+        linux["gidMappings"] = map;
+    }
+    if isolation.mount {
+        linux["maskedPaths"] = json!(MASKED);
+        linux["readonlyPaths"] = json!(READ_ONLY);
+        let late = deferred(plan, around);
+        process["capabilities"] = late["capabilities"].clone();
+        linux["seccomp"] = late["seccomp"].clone();
+    }
+    let mut config = json!({
+        "ociVersion": "1.0.2",
+        "root": {"path": root, "readonly": isolation.mount && isolation.read_only_root},
+        "process": process,
+        "mounts": mounts::mounts(plan),
+        "linux": linux,
+    });
+    if isolation.uts {
+        config["hostname"] = json!(plan.service.name);
+    }
+    config
+}
+
+/// Capabilities and seccomp profile of `plan`, each null when it is not wanted.
+pub(crate) fn deferred(plan: &HelperPlan, around: &Surroundings) -> Value {
+    let isolation = &plan.isolation;
+    let kept = if isolation.capabilities {
+        around.capabilities.and(DOCKER_DEFAULT)
+    } else {
+        around.capabilities
+    };
+    json!({
+        "capabilities": isolation.capabilities.then(|| kept.config()),
+        "seccomp": isolation.seccomp.then(|| seccomp::profile(kept)),
+    })
+}
+
+/// Name of the container and of its hostname: what libcontainer accepts as one.
+pub(crate) fn container_id(plan: &HelperPlan) -> String {
+    format!("stowplan-{}-{}", plan.run, plan.service.name)
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '_' | '+' | '-' | '.') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect()
+}
+
+fn namespaces(isolation: &IsolationPlan) -> Value {
+    let wanted = [
+        (true, "mount"),
+        (isolation.pid, "pid"),
+        (isolation.ipc, "ipc"),
+        (isolation.uts, "uts"),
+        (isolation.net, "network"),
+        (isolation.user, "user"),
+    ];
+    wanted
+        .iter()
+        .filter(|(on, _)| *on)
+        .map(|(_, kind)| json!({"type": kind}))
+        .collect()
+}
+
+fn arguments(plan: &HelperPlan) -> Vec<String> {
+    match &plan.service.program {
+        Program::Command { command, .. } => command.clone(),
+        Program::Node => {
+            // Without a root of its own the service sees the image where it lies on the host.
+            let root = if plan.isolation.mount {
+                ""
+            } else {
+                plan.image_dir.as_str()
+            };
+            vec![
+                format!("{root}/stowplan-node"),
+                "launch".into(),
+                format!("{}/plan.json", plan.service_dir),
+                "--files".into(),
+                format!("{root}/files"),
+            ]
+        }
+    }
+}
+
+fn environment(plan: &HelperPlan) -> Vec<String> {
+    let mut environment = match &plan.service.program {
+        Program::Node => vec![],
+        Program::Command { env, .. } => env.iter().map(|(k, v)| format!("{k}={v}")).collect(),
+    };
+    if !environment
+        .iter()
+        .any(|variable: &String| variable.starts_with("PATH="))
+    {
+        environment.push(PATH.into());
+    }
+    environment
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use stowplan_wire::deployment::{LimitsPlan, ServiceStart};
+
+    use super::*;
+
+    pub(crate) fn isolation(on: bool) -> IsolationPlan {
+        IsolationPlan {
+            mount: on,
+            pid: on,
+            ipc: on,
+            uts: on,
+            net: false,
+            user: false,
+            cgroup: on,
+            read_only_root: false,
+            overlay: on,
+            seccomp: on,
+            capabilities: on,
+        }
+    }
+
+    pub(crate) fn plan(isolation: IsolationPlan) -> HelperPlan {
+        HelperPlan {
+            run: "r1".into(),
+            service_dir: "/dev/shm/stowplan-r1/sensing".into(),
+            image_dir: "/images/0".into(),
+            service: ServiceStart {
+                name: "sensing".into(),
+                program: Program::Node,
+                limits: LimitsPlan::default(),
+                log: "/dev/shm/stowplan-r1/sensing.log".into(),
+            },
+            isolation,
+        }
+    }
+
+    fn all() -> Surroundings {
+        Surroundings {
+            capabilities: Capabilities::from_bits(u64::MAX),
+        }
+    }
+
+    fn read(value: &Value) -> libcontainer::oci_spec::runtime::Spec {
+        serde_json::from_value(value.clone()).expect("libcontainer reads it")
+    }
+
+    #[test]
+    fn libcontainer_reads_every_combination_of_two_switches() {
+        for bits in 0..(1_u32 << 11) {
+            let on = |bit: u32| bits & (1 << bit) != 0;
+            if !(bits.count_ones() <= 2 || bits.count_zeros() <= 23) {
+                continue;
+            }
+            let isolation = IsolationPlan {
+                mount: on(0),
+                pid: on(1),
+                ipc: on(2),
+                uts: on(3),
+                net: on(4),
+                user: on(5),
+                cgroup: on(6),
+                read_only_root: on(7),
+                overlay: on(8),
+                seccomp: on(9),
+                capabilities: on(10),
+            };
+            let spec = read(&config(&plan(isolation), Path::new("/r"), &all()));
+            let linux = spec.linux().as_ref().unwrap();
+            let namespaces = linux.namespaces().as_ref().unwrap().len() as u32;
+            assert_eq!(namespaces, 1 + (bits >> 1 & 0x1F).count_ones());
+            assert_eq!(linux.seccomp().is_some(), on(0) && on(9));
+        }
+    }
+
+    #[test]
+    fn the_node_program_is_found_inside_the_root_or_on_the_host() {
+        let inside = config(&plan(isolation(true)), Path::new("/r"), &all());
+        assert_eq!(
+            inside["process"]["args"],
+            json!([
+                "/stowplan-node",
+                "launch",
+                "/dev/shm/stowplan-r1/sensing/plan.json",
+                "--files",
+                "/files"
+            ])
+        );
+        let outside = config(&plan(isolation(false)), Path::new("/r"), &all());
+        assert_eq!(outside["process"]["args"][0], "/images/0/stowplan-node");
+        assert_eq!(outside["process"]["args"][4], "/images/0/files");
+    }
+
+    #[test]
+    fn a_program_keeps_its_own_path() {
+        let mut plan = plan(isolation(true));
+        plan.service.program = Program::Command {
+            command: vec!["/bin/true".into()],
+            env: vec![("PATH".into(), "/opt".into()), ("A".into(), "b c".into())],
+            rootfs: None,
+        };
+        let config = config(&plan, Path::new("/r"), &all());
+        assert_eq!(config["process"]["env"], json!(["PATH=/opt", "A=b c"]));
+    }
+
+    #[test]
+    fn capabilities_and_seccomp_are_left_to_the_executor_without_a_mount_namespace() {
+        let mut switches = isolation(true);
+        switches.mount = false;
+        let plan = plan(switches);
+        let config = config(&plan, Path::new("/r"), &all());
+        assert_eq!(config["process"]["capabilities"], Value::Null);
+        assert_eq!(config["linux"]["seccomp"], Value::Null);
+        let late = deferred(&plan, &all());
+        assert_eq!(
+            late["capabilities"]["bounding"].as_array().unwrap().len(),
+            14
+        );
+        assert_eq!(late["seccomp"]["defaultAction"], "SCMP_ACT_ERRNO");
+    }
+
+    #[test]
+    fn names_are_made_fit_for_libcontainer() {
+        let mut plan = plan(isolation(true));
+        plan.service.name = "a/b c".into();
+        assert_eq!(container_id(&plan), "stowplan-r1-a-b-c");
+    }
+}
