@@ -5,7 +5,9 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs;
 
+use stowplan_ctf::dir::TraceFolder;
 use stowplan_ctf::events::{ros2::*, stowplan::*};
+use stowplan_ctf::reader::{Item, LostKind};
 use stowplan_ctf::schema::{Gid, Handle, Record};
 use stowplan_ctf::writer::{
     EnvValue, EventContext, PacketHeader, PacketInfo, PacketWriter, TraceInfo, metadata_text,
@@ -187,8 +189,66 @@ fn babeltrace2_opens_a_trace_and_counts_its_events() {
         )
         .unwrap();
     }
-    if let Some(counts) = common::babeltrace_counts(folder.path()) {
-        assert_eq!(counts, expected);
+    let trace = TraceFolder::open(folder.path()).unwrap();
+    let (lines, lost) = common::read(&trace);
+    assert_eq!(
+        (common::names(lines.iter().map(String::as_str)), lost),
+        (expected, 0)
+    );
+    assert_eq!(
+        trace.traces()[0].metadata().env_text("run"),
+        Some("r\\1 \"x\"\n")
+    );
+    assert_eq!(
+        trace.traces()[0].metadata().env("host_pid"),
+        Some(&EnvValue::Int(-1))
+    );
+    if let Some(reference) = common::babeltrace(folder.path()) {
+        assert_eq!(reference.complaints, "");
+        assert_eq!(lines, reference.lines());
+    }
+}
+
+#[test]
+fn discarded_events_are_counted_with_their_span() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("metadata"),
+        metadata_text(&common::info()),
+    )
+    .unwrap();
+    let mut stream = Stream::new(1, 2);
+    stream.fill(5);
+    fs::write(folder.path().join("stream_1"), stream.bytes()).unwrap();
+    let trace = TraceFolder::open(folder.path()).unwrap();
+    let mut events = trace.events().unwrap();
+    let mut found = None;
+    while let Some(item) = events.next_item().unwrap() {
+        if let Item::Lost(lost) = item {
+            assert!(found.replace(lost).is_none());
+        }
+    }
+    let packets: Vec<PacketInfo> = stream
+        .bytes()
+        .chunks(PACKET)
+        .map(|packet| PacketInfo::read(packet).unwrap())
+        .collect();
+    let epoch = |ns: u64| {
+        i64::try_from(ns)
+            .ok()
+            .map(|ns| ns + common::info().clock_offset_ns)
+    };
+    let lost = found.unwrap();
+    assert_eq!((lost.kind, lost.count), (LostKind::Events, 5));
+    assert_eq!(lost.begin_ns, epoch(packets[0].timestamp_end_ns));
+    assert_eq!(lost.end_ns, epoch(packets[1].timestamp_end_ns));
+    assert_eq!(trace.summary().unwrap().discarded_events, 5);
+    if let Some(reference) = common::babeltrace(folder.path()) {
+        assert!(
+            reference.complaints.contains("discarded 5 events"),
+            "{}",
+            reference.complaints
+        );
     }
 }
 

@@ -1,55 +1,207 @@
 //! What the integration tests share.
 
+#![expect(dead_code, reason = "each test program uses a part of it")]
+
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use stowplan_ctf::dir::TraceFolder;
+use stowplan_ctf::metadata::Metadata;
+use stowplan_ctf::reader::{Event, Item};
 use stowplan_ctf::writer::TraceInfo;
+use stowplan_ctf::{FieldInfo, writer::EnvValue};
 
-/// Words after which a test that lacks something it needs passes, printing why;
-/// in CI it fails instead, because there everything is installed.
+/// For a test that lacks something it needs: it passes, printing why; in CI it
+/// fails, because there everything is installed.
 pub fn skip(reason: &str) {
-    assert!(
-        std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-        "needed in CI: {reason}"
-    );
+    let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+    assert!(!in_ci, "needed in CI: {reason}");
     println!("skipped: {reason}");
 }
 
-/// Events per name as babeltrace2 counts them; `None` if it is not installed.
-/// Anything that it says on stderr fails the test.
-pub fn babeltrace_counts(trace: &Path) -> Option<BTreeMap<String, u64>> {
+/// What a trace contains according to babeltrace2.
+pub struct Reference {
+    text: String,
+    /// What it said on stderr.
+    pub complaints: String,
+}
+
+impl Reference {
+    /// One line per event, numbers in base 10, sorted.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.text.lines().map(decimal).collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    /// Events per name.
+    pub fn names(&self) -> BTreeMap<String, u64> {
+        names(self.text.lines())
+    }
+}
+
+/// Runs babeltrace2, the reference implementation; `None` if it is not installed.
+pub fn babeltrace(trace: &Path) -> Option<Reference> {
     let output = match Command::new("babeltrace2")
         .args(["--no-delta", "--clock-cycles"])
         .arg(trace)
         .output()
     {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             skip("babeltrace2 is not installed");
             return None;
         }
         other => other.expect("babeltrace2 runs"),
     };
-    let stderr = String::from_utf8_lossy(&output.stderr);
+    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         output.status.success(),
-        "babeltrace2: {}: {stderr}",
+        "babeltrace2: {}: {complaints}",
         output.status
     );
-    assert_eq!(stderr, "", "babeltrace2 on {}", trace.display());
-    let mut counts = BTreeMap::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let name = line
-            .split_whitespace()
-            .find(|word| {
-                word.ends_with(':') && word.len() > 1 && word[..word.len() - 1].contains(':')
-            })
-            .unwrap_or_else(|| panic!("no event name in {line:?}"));
-        *counts
-            .entry(name.trim_end_matches(':').to_owned())
-            .or_insert(0) += 1;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(Reference { text, complaints })
+}
+
+/// `0x1F` outside of quotes becomes `31`.
+fn decimal(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let (mut quoted, mut rest) = (false, line);
+    while let Some(first) = rest.chars().next() {
+        if !quoted && let Some(hex) = rest.strip_prefix("0x") {
+            let length = hex
+                .find(|c: char| !c.is_ascii_hexdigit())
+                .unwrap_or(hex.len());
+            let number = u64::from_str_radix(&hex[..length], 16).expect("64 bits");
+            write!(out, "{number}").expect("a String");
+            rest = &hex[length..];
+            continue;
+        }
+        let mut length = first.len_utf8();
+        match first {
+            '\\' => length += rest[1..].chars().next().map_or(0, char::len_utf8),
+            '"' => quoted = !quoted,
+            _ => {}
+        }
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
     }
-    Some(counts)
+    out
+}
+
+/// All events as this reader sees them, in the form of [`Reference::lines`], and
+/// the number of lost ones. Checks that time does not go back.
+pub fn read(folder: &TraceFolder) -> (Vec<String>, u64) {
+    let mut events = folder.events().expect("streams open");
+    let (mut lines, mut lost, mut last) = (Vec::new(), 0, i64::MIN);
+    while let Some(item) = events.next_item().expect("valid trace") {
+        match item {
+            Item::Event(event) => {
+                assert!(event.timestamp_ns >= last);
+                last = event.timestamp_ns;
+                let metadata = folder.traces()[event.trace as usize].metadata();
+                lines.push(line(metadata, &event));
+            }
+            Item::Lost(gap) => lost += gap.count,
+        }
+    }
+    lines.sort_unstable();
+    (lines, lost)
+}
+
+fn line(metadata: &Metadata, event: &Event<'_>) -> String {
+    let mut out = String::with_capacity(256);
+    let host = match metadata.env("hostname") {
+        Some(EnvValue::Text(host)) => host,
+        other => panic!("hostname is {other:?}"),
+    };
+    let class = event.class();
+    write!(
+        out,
+        "[{:020}] {host} {}: {{ cpu_id = {} }}, ",
+        event.clock_ns(),
+        class.name,
+        event.cpu.expect("all our traces have it"),
+    )
+    .expect("a String");
+    scope(&mut out, event, &class.contexts);
+    out.push_str(", ");
+    scope(&mut out, event, &class.fields);
+    out
+}
+
+fn scope(out: &mut String, event: &Event<'_>, fields: &[FieldInfo]) {
+    out.push('{');
+    for (index, field) in fields.iter().enumerate() {
+        out.push_str(if index == 0 { " " } else { ", " });
+        write!(out, "{} = ", field.name).expect("a String");
+        value(out, event, field);
+    }
+    out.push_str(" }");
+}
+
+fn value(out: &mut String, event: &Event<'_>, field: &FieldInfo) {
+    let key = field.field;
+    if let Some(number) = event.u64(key) {
+        write!(out, "{number}")
+    } else if let Some(number) = event.i64(key) {
+        write!(out, "{number}")
+    } else if let Some(text) = event.text(key) {
+        let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+        write!(out, "\"{}\"", text.replace('\n', "\\n"))
+    } else if let Some(elements) = event.integers(key) {
+        out.push('[');
+        for (index, element) in elements.enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(out, "{comma} [{index}] = {element}").expect("a String");
+        }
+        write!(out, " ]")
+    } else {
+        panic!("{} of {} cannot be read", field.name, event.name())
+    }
+    .expect("a String");
+}
+
+/// Events per name in lines of [`Reference::lines`].
+pub fn names<'l>(lines: impl IntoIterator<Item = &'l str>) -> BTreeMap<String, u64> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in lines {
+        let head = line.split(": {").next().unwrap_or_default();
+        let name = head.rsplit(' ').next().unwrap_or_default();
+        *counts.entry(name).or_insert(0) += 1;
+    }
+    let own = |(name, count): (&str, u64)| (name.to_owned(), count);
+    counts.into_iter().map(own).collect()
+}
+
+/// A trace kept outside of the repository, unpacked; `None` if it is not there.
+pub fn kept_trace(name: &str) -> Option<tempfile::TempDir> {
+    let folder = std::env::var_os("STOWPLAN_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let archive = folder.join("traces").join(format!("{name}.tar.zst"));
+    if !archive.is_file() {
+        skip(&format!(
+            "no {} (STOWPLAN_DATA names the folder)",
+            archive.display()
+        ));
+        return None;
+    }
+    let target = tempfile::tempdir().expect("a temporary folder");
+    let status = Command::new("tar")
+        .arg("--zstd")
+        .arg("-xf")
+        .arg(&archive)
+        .arg("-C")
+        .arg(target.path())
+        .status()
+        .expect("tar runs");
+    assert!(status.success(), "tar of {}: {status}", archive.display());
+    Some(target)
 }
 
 pub fn info() -> TraceInfo {
@@ -57,7 +209,7 @@ pub fn info() -> TraceInfo {
         uuid: *b"trace-identifier",
         clock_uuid: *b"clock-identifier",
         clock_offset_ns: 1_795_166_614_731_197_351,
-        hostname: "host \"quoted\"".into(),
+        hostname: "host".into(),
         tracer_version: (0, 1),
         env: vec![],
     }
