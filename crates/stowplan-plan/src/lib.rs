@@ -1,8 +1,30 @@
 //! Checks, partition presets, edges and utilisation.
+//!
+//! Pure functions on the model: nothing here reads a file or a clock.
 
 pub mod check;
+mod components;
+mod dot;
+mod duration;
+mod edges;
+mod error;
+mod limits;
 pub mod nearest;
+mod partition;
+mod plan;
+mod rates;
+mod split;
 mod table;
 
 pub use check::{Finding, Subject, check};
+pub use dot::dot;
+pub use duration::{Duration, Schedule};
+pub use edges::{Crossing, EdgeClass, Flow};
+pub use error::PlanError;
+pub use partition::partition;
+pub use plan::{
+    MachineFacts, NOT_SCALED, Plan, PlanOptions, SCALED_CAVEAT, Scaling, ServicePlan, TopicRate,
+    plan, scale_work,
+};
+pub use split::{ProcessPart, ServiceSplit, split};
 pub use table::{Choice, Preset, Table, TableService};

@@ -1,0 +1,106 @@
+//! How long a run and an experiment are expected to take.
+
+use stowplan_model::Stack;
+
+use crate::plan::{MachineFacts, ServicePlan};
+
+/// How often and how long is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Schedule {
+    /// Number of deployments in a block.
+    pub deployments: u32,
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Time between readiness and arming, in nanoseconds.
+    pub warm_up_ns: u64,
+    /// Length of the measurement in nanoseconds.
+    pub window_ns: u64,
+    /// Starts in a row of which the last counts: 3 for a re-run, otherwise 1.
+    pub starts: u32,
+}
+
+/// Expected durations in seconds. Start-up is what launchers and constructors need on free CPUs;
+/// reading files and discovery come on top, so it is the least that can be expected.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Duration {
+    /// From start to the last node loaded, at least.
+    pub start_up_s: f64,
+    /// One run: start-up, warm-up, window, quiet time, for each start in a row.
+    pub run_s: f64,
+    /// All runs of all blocks.
+    pub experiment_s: f64,
+}
+
+/// A run begins when the machine was quiet for 2 s (MEASURING §5).
+const QUIET_S: f64 = 2.0;
+
+impl Duration {
+    pub(crate) fn expected(
+        stack: &Stack,
+        services: &[ServicePlan],
+        machine: &MachineFacts,
+        schedule: Option<&Schedule>,
+    ) -> Option<Self> {
+        let seconds_per_iteration = machine.ns_per_iteration? / 1e9;
+        let start_up_s = start_up_iterations(stack, services, f64::from(machine.cpus.max(1)))
+            * seconds_per_iteration;
+        let default = Schedule {
+            deployments: 1,
+            blocks: 1,
+            starts: 1,
+            ..Schedule::default()
+        };
+        let schedule = schedule.unwrap_or(&default);
+        let measured_s = seconds(schedule.warm_up_ns) + seconds(schedule.window_ns);
+        let run_s = f64::from(schedule.starts.max(1)) * (start_up_s + QUIET_S) + measured_s;
+        Some(Self {
+            start_up_s,
+            run_s,
+            experiment_s: run_s * f64::from(schedule.deployments) * f64::from(schedule.blocks),
+        })
+    }
+}
+
+/// The longest serial part of any service, or all the work spread over all CPUs: the greater.
+fn start_up_iterations(stack: &Stack, services: &[ServicePlan], cpus: f64) -> f64 {
+    let constructors: std::collections::HashMap<&str, f64> = stack
+        .nodes
+        .iter()
+        .map(|n| (n.name.as_str(), to_f64(n.start_up.iterations)))
+        .collect();
+    let mut longest: f64 = 0.0;
+    let mut all = 0.0;
+    for service in services {
+        let entities = to_f64(service.nodes().count() as u64);
+        let launch = to_f64(stack.launch.start_iterations)
+            + entities * to_f64(stack.launch.entity_iterations);
+        // Processes start side by side; inside one, constructors run one after another.
+        let of_part = |nodes: &[stowplan_model::Name]| -> f64 {
+            nodes
+                .iter()
+                .filter_map(|n| constructors.get(n.as_str()))
+                .sum()
+        };
+        let parts: Vec<f64> = service
+            .processes
+            .iter()
+            .map(|p| of_part(&p.nodes))
+            .collect();
+        let slowest = parts.iter().copied().fold(0.0, f64::max);
+        longest = longest.max(launch + slowest);
+        all += launch + parts.iter().sum::<f64>();
+    }
+    longest.max(all / cpus)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "durations and counts here are far below 2^53"
+)]
+fn to_f64(value: u64) -> f64 {
+    value as f64
+}
+
+fn seconds(ns: u64) -> f64 {
+    to_f64(ns) / 1e9
+}

@@ -1,0 +1,180 @@
+//! Edges: from a publishing callback to a subscription, with class and rate.
+
+use std::collections::HashMap;
+
+use stowplan_model::{Stack, Trigger};
+
+use crate::rates::{Rates, topic_positions};
+use crate::split::Seats;
+
+/// How a message gets from publisher to subscriber (MEASURING §1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EdgeClass {
+    /// By pointer inside a process.
+    IntraProcess,
+    /// Through DDS inside a process.
+    SameProcess,
+    /// Through DDS over loopback.
+    Loopback,
+    /// Through DDS into another network namespace.
+    OtherNamespace,
+}
+
+impl EdgeClass {
+    /// All classes, from the cheapest.
+    pub const ALL: [Self; 4] = [
+        Self::IntraProcess,
+        Self::SameProcess,
+        Self::Loopback,
+        Self::OtherNamespace,
+    ];
+
+    /// Its name in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IntraProcess => "intra_process",
+            Self::SameProcess => "same_process",
+            Self::Loopback => "loopback",
+            Self::OtherNamespace => "other_namespace",
+        }
+    }
+}
+
+/// What flows over some edges. Rates are those offered; where real programs publish, less than the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Flow {
+    /// Number of edges.
+    pub edges: usize,
+    /// Messages a second, counted once per subscription.
+    pub messages_per_s: f64,
+    /// Payload bytes a second, counted once per subscription.
+    pub bytes_per_s: f64,
+}
+
+impl Flow {
+    fn add(&mut self, per_s: f64, bytes: f64) {
+        self.edges += 1;
+        self.messages_per_s += per_s;
+        self.bytes_per_s += per_s * bytes;
+    }
+}
+
+/// Edges of one topic between two services.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crossing {
+    /// The topic.
+    pub topic: String,
+    /// The service of the publisher.
+    pub from: String,
+    /// The service of the subscriber.
+    pub to: String,
+    /// What flows.
+    pub flow: Flow,
+}
+
+/// All edges of a stack in a partition.
+pub(crate) struct Edges {
+    /// Flow by class; only classes that occur.
+    pub by_class: Vec<(EdgeClass, Flow)>,
+    /// Edges between services, those with most bytes first.
+    pub crossings: Vec<Crossing>,
+    /// The sum of the crossings.
+    pub crossing: Flow,
+}
+
+/// A publishing callback or a subscription: its node, and the messages a second that it sends.
+struct End {
+    node: usize,
+    per_s: f64,
+}
+
+/// Finds all edges; `services` are the names by position, `own_network` that each has its own
+/// network namespace.
+pub(crate) fn edges(
+    stack: &Stack,
+    seats: &Seats,
+    rates: &Rates,
+    services: &[&str],
+    own_network: bool,
+) -> Edges {
+    let topics = topic_positions(stack);
+    let mut publishers: Vec<Vec<End>> = stack.topics.iter().map(|_| Vec::new()).collect();
+    let mut subscribers: Vec<Vec<usize>> = vec![Vec::new(); stack.topics.len()];
+    for (position, node) in stack.nodes.iter().enumerate() {
+        for (callback, rate) in node.callbacks.iter().zip(&rates.callbacks[position]) {
+            for topic in callback
+                .publishes
+                .iter()
+                .filter_map(|t| topics.get(t.as_str()))
+            {
+                publishers[*topic].push(End {
+                    node: position,
+                    per_s: rate.per_s,
+                });
+            }
+            if let Trigger::Subscription { topic } = &callback.trigger
+                && let Some(topic) = topics.get(topic.as_str())
+            {
+                subscribers[*topic].push(position);
+            }
+        }
+    }
+    let mut by_class = [Flow::default(); EdgeClass::ALL.len()];
+    let mut between: HashMap<(usize, usize, usize), Flow> = HashMap::new();
+    let mut crossing = Flow::default();
+    for (index, topic) in stack.topics.iter().enumerate() {
+        let bytes = topic.bytes.mean();
+        for from in &publishers[index] {
+            for to in &subscribers[index] {
+                let (here, there) = (seats.service[from.node], seats.service[*to]);
+                let class = if seats.part[from.node] == seats.part[*to] {
+                    if topic.intra_process {
+                        EdgeClass::IntraProcess
+                    } else {
+                        EdgeClass::SameProcess
+                    }
+                } else if own_network && here != there {
+                    EdgeClass::OtherNamespace
+                } else {
+                    EdgeClass::Loopback
+                };
+                by_class[class as usize].add(from.per_s, bytes);
+                if here != there {
+                    crossing.add(from.per_s, bytes);
+                    between
+                        .entry((index, here, there))
+                        .or_default()
+                        .add(from.per_s, bytes);
+                }
+            }
+        }
+    }
+    Edges {
+        by_class: EdgeClass::ALL
+            .into_iter()
+            .zip(by_class)
+            .filter(|(_, f)| f.edges > 0)
+            .collect(),
+        crossings: crossings(stack, services, between),
+        crossing,
+    }
+}
+
+fn crossings(
+    stack: &Stack,
+    services: &[&str],
+    between: HashMap<(usize, usize, usize), Flow>,
+) -> Vec<Crossing> {
+    let mut keyed: Vec<_> = between.into_iter().collect();
+    keyed.sort_by(|(a, x), (b, y)| y.bytes_per_s.total_cmp(&x.bytes_per_s).then(a.cmp(b)));
+    keyed
+        .into_iter()
+        .map(|((topic, from, to), flow)| Crossing {
+            topic: stack.topics[topic].name.clone(),
+            from: services[from].to_owned(),
+            to: services[to].to_owned(),
+            flow,
+        })
+        .collect()
+}

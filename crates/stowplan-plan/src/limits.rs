@@ -1,0 +1,95 @@
+//! What cannot be run, and what makes results doubtful.
+
+use stowplan_model::{Profile, Stack, units};
+
+use crate::plan::{MachineFacts, Plan, PlanOptions};
+
+/// Participants that one domain can have when DDS cannot use multicast and so addresses each by
+/// its participant index: CycloneDDS's default `MaxAutoParticipantIndex` is 99.
+const MOST_WITHOUT_MULTICAST: usize = 100;
+
+pub(crate) fn refusals(
+    stack: &Stack,
+    plan: &Plan,
+    machine: &MachineFacts,
+    options: &PlanOptions,
+) -> Vec<String> {
+    let mut refusals = Vec::new();
+    if !machine.multicast && plan.participants > MOST_WITHOUT_MULTICAST {
+        refusals.push(format!(
+            "{} DDS participants, and without multicast at most {MOST_WITHOUT_MULTICAST} find each other: use a partition with fewer services and processes, or a network namespace with multicast",
+            plan.participants
+        ));
+    }
+    if let Some(have) = machine.memory_bytes {
+        let need: u64 = plan.services.iter().map(|s| s.memory_bytes).sum();
+        if need > have {
+            refusals.push(format!(
+                "the nodes and launchers keep {}, and the machine has {}",
+                units::show_bytes(to_f64(need)),
+                units::show_bytes(to_f64(have))
+            ));
+        }
+    }
+    if let Some(asked) = options.utilisation
+        && !(asked > 0.0 && asked <= 1.0)
+    {
+        refusals.push(format!(
+            "a utilisation of {asked}: it must be above 0 and at most 1"
+        ));
+    }
+    if stack.nodes.is_empty() {
+        refusals.push("the stack has no nodes".to_owned());
+    }
+    refusals
+}
+
+pub(crate) fn warnings(
+    stack: &Stack,
+    plan: &Plan,
+    machine: &MachineFacts,
+    options: &PlanOptions,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(utilisation) = plan.utilisation.filter(|u| *u > 1.0) {
+        warnings.push(format!(
+            "callback work needs {utilisation:.1} times what {} CPUs can do: messages will be lost; scale it with a utilisation below 1",
+            machine.cpus
+        ));
+    }
+    if plan.utilisation.is_none() {
+        warnings.push("the work kernel is not calibrated on this machine: utilisation and duration are not known".to_owned());
+    }
+    if options.utilisation.is_some() && plan.scaling.is_none() && plan.utilisation.is_some() {
+        warnings.push("no callback has work, so there is nothing to scale".to_owned());
+    }
+    let circular = plan.topics.iter().filter(|t| t.circular).count();
+    if circular > 0 {
+        warnings.push(format!(
+            "on {circular} topics messages trigger each other in a circle: rates and utilisation count each message once"
+        ));
+    }
+    let unknown = plan
+        .topics
+        .iter()
+        .filter(|t| t.messages_per_s.is_none())
+        .count();
+    if unknown > 0 {
+        warnings.push(format!(
+            "real programs feed {unknown} topics at rates that the stack does not say: utilisation leaves them out"
+        ));
+    }
+    if stack
+        .processes
+        .iter()
+        .any(|p| p.profile == Profile::Minimal)
+    {
+        warnings.push("processes of profile 'minimal' lack the endpoints that ROS 2 nodes have: discovery is cheaper than on a vehicle".to_owned());
+    }
+    warnings
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people, in three digits")]
+fn to_f64(bytes: u64) -> f64 {
+    bytes as f64
+}

@@ -1,0 +1,253 @@
+//! What a partition of a stack amounts to on a machine, before anything is started.
+
+use stowplan_model::{Partition, Stack};
+
+use crate::duration::{Duration, Schedule};
+use crate::edges::{Crossing, EdgeClass, Flow, edges};
+use crate::error::PlanError;
+use crate::limits::{refusals, warnings};
+use crate::rates::{Rates, rates};
+use crate::split::{ProcessPart, split_with_seats};
+
+/// What is known about the machine; `None` is not known, never zero.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MachineFacts {
+    /// Number of CPUs that the stack may use.
+    pub cpus: u32,
+    /// Time of one iteration of the work kernel in nanoseconds, from calibration.
+    pub ns_per_iteration: Option<f64>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Whether DDS can use multicast where the services run.
+    pub multicast: bool,
+}
+
+/// What the user asks for beside stack and partition.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PlanOptions {
+    /// Share of the machine's CPUs to which callback work is scaled.
+    pub utilisation: Option<f64>,
+    /// Whether each service has a network namespace of its own.
+    pub own_network: bool,
+    /// How often and how long it is measured; `None` plans one run without a window.
+    pub schedule: Option<Schedule>,
+}
+
+/// One service of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServicePlan {
+    /// Its name.
+    pub name: String,
+    /// Its processes with their nodes.
+    pub processes: Vec<ProcessPart>,
+    /// CPUs that its callback work keeps busy, after scaling; `None` without calibration.
+    pub cpus: Option<f64>,
+    /// Private memory in bytes that its nodes and its launcher keep, as the stack says.
+    pub memory_bytes: u64,
+}
+
+impl ServicePlan {
+    /// Names of its nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.processes
+            .iter()
+            .flat_map(|p| &p.nodes)
+            .map(|n| n.as_str())
+    }
+}
+
+/// The rate of a topic.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopicRate {
+    /// The topic.
+    pub topic: String,
+    /// Messages a second that all its publishers offer; `None` where a real program publishes.
+    pub messages_per_s: Option<f64>,
+    /// Whether messages on it trigger each other in a circle: each is counted once.
+    pub circular: bool,
+}
+
+/// How callback work is scaled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scaling {
+    /// Factor on the iterations of every callback.
+    pub factor: f64,
+    /// What every result must carry beside it.
+    pub caveat: &'static str,
+    /// What keeps its size.
+    pub not_scaled: &'static [&'static str],
+}
+
+/// What a scaled experiment does not scale (MEASURING §1).
+pub const NOT_SCALED: &[&str] = &[
+    "rates of timers and messages",
+    "sizes of messages and the cost of serialising and sending them",
+    "numbers of nodes, processes, participants and endpoints",
+    "cost of executors, DDS and the kernel",
+    "start-up cost: launch, files, constructors, discovery",
+    "memory and working sets",
+];
+
+/// The words that stand beside every scaled result.
+pub const SCALED_CAVEAT: &str = "scaled: not a prediction for the vehicle";
+
+/// What a partition of a stack amounts to on a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Name of the stack.
+    pub stack: String,
+    /// Name of the partition.
+    pub partition: String,
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Number of processes, launchers not counted.
+    pub processes: usize,
+    /// Number of DDS participants: one per process and one per service's launcher.
+    pub participants: usize,
+    /// Names of processes that the partition cuts, each into how many.
+    pub cut_processes: Vec<(String, usize)>,
+    /// The services.
+    pub services: Vec<ServicePlan>,
+    /// What flows, by class of edge; classes that do not occur are left out.
+    pub edges_by_class: Vec<(EdgeClass, Flow)>,
+    /// What flows between services, by topic and services.
+    pub crossings: Vec<Crossing>,
+    /// What flows between services, in all.
+    pub crossing: Flow,
+    /// Rates of all topics.
+    pub topics: Vec<TopicRate>,
+    /// Share of the machine's CPUs that callback work needs as the stack says; above 1 it cannot
+    /// keep up. `None` without calibration.
+    pub face_utilisation: Option<f64>,
+    /// The same after scaling.
+    pub utilisation: Option<f64>,
+    /// How work is scaled, where asked for.
+    pub scaling: Option<Scaling>,
+    /// Expected durations; `None` without calibration.
+    pub duration: Option<Duration>,
+    /// Why this cannot be run; empty when it can.
+    pub refusals: Vec<String>,
+    /// What makes results doubtful.
+    pub warnings: Vec<String>,
+    /// What the partition says about itself.
+    pub notes: Vec<String>,
+}
+
+/// Works out what `partition` of `stack` amounts to.
+///
+/// # Errors
+/// When the partition is not one of this stack.
+pub fn plan(
+    stack: &Stack,
+    partition: &Partition,
+    machine: &MachineFacts,
+    options: &PlanOptions,
+) -> Result<Plan, PlanError> {
+    let (splits, seats) = split_with_seats(stack, partition)?;
+    let rates = rates(stack);
+    let names: Vec<&str> = splits.iter().map(|s| s.service.as_str()).collect();
+    let edges = edges(stack, &seats, &rates, &names, options.own_network);
+    let busy = iterations_per_s(stack, &rates, &seats.service, splits.len());
+    let all: f64 = busy.iter().sum();
+    let cpus = f64::from(machine.cpus.max(1));
+    let share = |iterations: f64| {
+        machine
+            .ns_per_iteration
+            .map(|ns| iterations * ns / 1e9 / cpus)
+    };
+    let face = share(all);
+    let factor = match (options.utilisation, face) {
+        (Some(asked), Some(face)) if face > 0.0 => Some(asked / face),
+        _ => None,
+    };
+    let scale = factor.unwrap_or(1.0);
+    let memory = memory(stack, &seats.service, splits.len());
+    let services: Vec<ServicePlan> = splits
+        .into_iter()
+        .enumerate()
+        .map(|(i, split)| ServicePlan {
+            name: split.service.to_string(),
+            processes: split.processes,
+            cpus: share(busy[i] * scale).map(|s| s * cpus),
+            memory_bytes: memory[i],
+        })
+        .collect();
+    let processes: usize = services.iter().map(|s| s.processes.len()).sum();
+    let mut plan = Plan {
+        stack: stack.name.to_string(),
+        partition: partition.name.clone(),
+        nodes: stack.nodes.len(),
+        processes,
+        participants: processes + services.len(),
+        cut_processes: cut(&services),
+        edges_by_class: edges.by_class,
+        crossings: edges.crossings,
+        crossing: edges.crossing,
+        topics: topic_rates(stack, &rates),
+        face_utilisation: face,
+        utilisation: share(all * scale),
+        scaling: factor.map(|factor| Scaling {
+            factor,
+            caveat: SCALED_CAVEAT,
+            not_scaled: NOT_SCALED,
+        }),
+        duration: Duration::expected(stack, &services, machine, options.schedule.as_ref()),
+        services,
+        refusals: Vec::new(),
+        warnings: Vec::new(),
+        notes: partition.notes.clone(),
+    };
+    plan.refusals = refusals(stack, &plan, machine, options);
+    plan.warnings = warnings(stack, &plan, machine, options);
+    Ok(plan)
+}
+
+/// The stack with the work of every callback multiplied by `factor`; nothing else changes.
+#[must_use]
+pub fn scale_work(stack: &Stack, factor: f64) -> Stack {
+    let mut scaled = stack.clone();
+    for callback in scaled.nodes.iter_mut().flat_map(|n| &mut n.callbacks) {
+        callback.work.iterations = callback.work.iterations.scaled(factor);
+    }
+    scaled
+}
+
+/// Kernel iterations a second of each service.
+fn iterations_per_s(stack: &Stack, rates: &Rates, service: &[usize], services: usize) -> Vec<f64> {
+    let mut busy = vec![0.0; services];
+    for (position, node) in stack.nodes.iter().enumerate() {
+        for (callback, rate) in node.callbacks.iter().zip(&rates.callbacks[position]) {
+            busy[service[position]] += rate.per_s * callback.work.iterations.mean();
+        }
+    }
+    busy
+}
+
+fn memory(stack: &Stack, service: &[usize], services: usize) -> Vec<u64> {
+    let mut memory = vec![stack.launch.memory_bytes; services];
+    for (node, service) in stack.nodes.iter().zip(service) {
+        memory[*service] = memory[*service].saturating_add(node.start_up.memory_bytes);
+    }
+    memory
+}
+
+fn cut(services: &[ServicePlan]) -> Vec<(String, usize)> {
+    let mut parts = std::collections::BTreeMap::new();
+    for part in services.iter().flat_map(|s| &s.processes) {
+        *parts.entry(part.process.name.to_string()).or_insert(0) += 1;
+    }
+    parts.into_iter().filter(|(_, n)| *n > 1).collect()
+}
+
+fn topic_rates(stack: &Stack, rates: &Rates) -> Vec<TopicRate> {
+    stack
+        .topics
+        .iter()
+        .zip(&rates.topics)
+        .map(|(topic, rate)| TopicRate {
+            topic: topic.name.clone(),
+            messages_per_s: (!rate.unknown).then_some(rate.per_s),
+            circular: rate.circular,
+        })
+        .collect()
+}

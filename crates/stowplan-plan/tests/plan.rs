@@ -1,0 +1,402 @@
+//! Plans of stacks small enough to work out by hand.
+
+mod common;
+
+use common::{name, node, on, process, stack, timer, topic};
+use stowplan_model::{Partition, Ready, RealService, Stack};
+use stowplan_plan::{
+    Choice, EdgeClass, Flow, MachineFacts, Plan, PlanError, PlanOptions, Preset, Schedule, Table,
+    TableService, dot, partition, plan, scale_work, split,
+};
+
+const MACHINE: MachineFacts = MachineFacts {
+    cpus: 2,
+    ns_per_iteration: Some(1.0),
+    memory_bytes: None,
+    multicast: false,
+};
+
+/// `a` sends at 10 Hz to `b` in the same process and to `c` in another, `b` sends on to `c`;
+/// `a` and `b` are of module `m`, `c` of module `n`.
+fn three() -> Stack {
+    stack(
+        vec![topic("/x", true), topic("/y", false)],
+        vec![process("p"), process("q")],
+        vec![
+            node("a", "m", "p", vec![timer(100, &["/x"])]),
+            node("b", "m", "p", vec![on("/x", &["/y"])]),
+            node("c", "n", "q", vec![on("/x", &[]), on("/y", &[])]),
+        ],
+    )
+}
+
+fn preset(stack: &Stack, preset: Preset) -> Partition {
+    partition(stack, &Choice::Preset(preset)).expect("presets fit every stack")
+}
+
+fn planned(stack: &Stack, partition: &Partition, options: &PlanOptions) -> Plan {
+    plan(stack, partition, &MACHINE, options).expect("the partition is of this stack")
+}
+
+fn flow(edges: usize, messages_per_s: f64, bytes_per_s: f64) -> Flow {
+    Flow {
+        edges,
+        messages_per_s,
+        bytes_per_s,
+    }
+}
+
+fn rate(plan: &Plan, topic: &str) -> f64 {
+    let found = plan
+        .topics
+        .iter()
+        .find(|t| t.topic == topic)
+        .expect("a topic of the stack");
+    found.messages_per_s.expect("a known rate")
+}
+
+fn table(services: &[(&str, &[&str])]) -> Table {
+    Table {
+        name: "table".into(),
+        description: String::new(),
+        notes: vec!["a note".into()],
+        services: services
+            .iter()
+            .map(|(service, modules)| TableService {
+                service: name(service),
+                modules: modules.iter().map(|m| (*m).to_owned()).collect(),
+                functions: Vec::new(),
+                nodes: Vec::new(),
+                rest: false,
+                note: None,
+            })
+            .collect(),
+    }
+}
+
+#[test]
+fn one_service_has_no_crossing() {
+    let stack = three();
+    let plan = planned(
+        &stack,
+        &preset(&stack, Preset::Single),
+        &PlanOptions::default(),
+    );
+    assert_eq!((plan.processes, plan.participants), (2, 3));
+    assert_eq!(
+        plan.edges_by_class,
+        [
+            (EdgeClass::IntraProcess, flow(1, 10.0, 1000.0)),
+            (EdgeClass::Loopback, flow(2, 20.0, 2000.0))
+        ]
+    );
+    assert_eq!(plan.crossing, Flow::default());
+    // a 10/s, b 10/s, c 20/s of 1,000 ns each on two CPUs
+    assert!((plan.utilisation.unwrap() - 40.0 * 1e-6 / 2.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_cut_process_becomes_one_per_service() {
+    let stack = three();
+    let nodes = preset(&stack, Preset::Nodes);
+    let plan = planned(&stack, &nodes, &PlanOptions::default());
+    assert_eq!((plan.processes, plan.participants), (3, 6));
+    assert_eq!(plan.cut_processes, [("p".to_owned(), 2)]);
+    assert_eq!(
+        plan.edges_by_class,
+        [(EdgeClass::Loopback, flow(3, 30.0, 3000.0))]
+    );
+    assert_eq!(plan.crossing, flow(3, 30.0, 3000.0));
+    let splits = split(&stack, &nodes).unwrap();
+    assert_eq!(splits[0].processes[0].process, stack.processes[0]);
+    assert_eq!(splits[1].processes[0].process, stack.processes[0]);
+}
+
+#[test]
+fn a_network_namespace_of_its_own_is_another_class() {
+    let stack = three();
+    let options = PlanOptions {
+        own_network: true,
+        ..PlanOptions::default()
+    };
+    let plan = planned(&stack, &preset(&stack, Preset::Modules), &options);
+    assert_eq!(
+        plan.edges_by_class[1],
+        (EdgeClass::OtherNamespace, flow(2, 20.0, 2000.0))
+    );
+    assert_eq!(plan.crossings[0].from, "m");
+    assert_eq!(plan.crossings[0].to, "n");
+}
+
+#[test]
+fn rates_follow_all_publishers() {
+    let stack = stack(
+        vec![topic("/x", false), topic("/y", false), topic("/z", false)],
+        vec![process("p")],
+        vec![
+            node("a", "m", "p", vec![timer(100, &["/x"])]),
+            node("b", "m", "p", vec![timer(50, &["/x", "/y"])]),
+            node("c", "m", "p", vec![on("/x", &["/z"]), on("/y", &["/z"])]),
+        ],
+    );
+    let plan = planned(
+        &stack,
+        &preset(&stack, Preset::Single),
+        &PlanOptions::default(),
+    );
+    assert_eq!(
+        (rate(&plan, "/x"), rate(&plan, "/y"), rate(&plan, "/z")),
+        (30.0, 20.0, 50.0)
+    );
+}
+
+#[test]
+fn a_circle_counts_each_message_once() {
+    let stack = stack(
+        vec![topic("/x", false), topic("/y", false), topic("/z", false)],
+        vec![process("p")],
+        vec![
+            node("a", "m", "p", vec![timer(100, &["/x"])]),
+            node("b", "m", "p", vec![on("/x", &["/y"])]),
+            node("c", "m", "p", vec![on("/y", &["/x", "/z"])]),
+            node("d", "m", "p", vec![on("/z", &[])]),
+        ],
+    );
+    let plan = planned(
+        &stack,
+        &preset(&stack, Preset::Single),
+        &PlanOptions::default(),
+    );
+    assert_eq!(
+        (rate(&plan, "/x"), rate(&plan, "/y"), rate(&plan, "/z")),
+        (10.0, 10.0, 10.0)
+    );
+    let circular: Vec<bool> = plan.topics.iter().map(|t| t.circular).collect();
+    assert_eq!(circular, [true, true, false]);
+    assert!(
+        plan.warnings.iter().any(|w| w.contains("circle")),
+        "{:?}",
+        plan.warnings
+    );
+}
+
+#[test]
+fn what_real_programs_publish_has_no_rate() {
+    let mut stack = three();
+    stack.services.push(RealService {
+        name: name("pong"),
+        rootfs: None,
+        command: vec!["pong".into()],
+        env: Vec::new(),
+        publishes: vec!["/x".into()],
+        ready: Ready::Started,
+        ready_timeout_ns: 1,
+    });
+    let plan = planned(
+        &stack,
+        &preset(&stack, Preset::Single),
+        &PlanOptions::default(),
+    );
+    assert!(
+        plan.topics.iter().all(|t| t.messages_per_s.is_none()),
+        "{:?}",
+        plan.topics
+    );
+}
+
+#[test]
+fn scaling_reaches_what_was_asked_for_and_says_what_it_leaves() {
+    let stack = three();
+    let options = PlanOptions {
+        utilisation: Some(0.7),
+        ..PlanOptions::default()
+    };
+    let single = preset(&stack, Preset::Single);
+    let plan = planned(&stack, &single, &options);
+    assert!((plan.utilisation.unwrap() - 0.7).abs() < 1e-12);
+    let scaling = plan.scaling.unwrap();
+    assert_eq!(scaling.caveat, "scaled: not a prediction for the vehicle");
+    assert!(!scaling.not_scaled.is_empty());
+    let scaled = scale_work(&stack, scaling.factor);
+    let again = planned(&scaled, &single, &PlanOptions::default());
+    assert!((again.utilisation.unwrap() - 0.7).abs() < 1e-12);
+}
+
+#[test]
+fn without_calibration_nothing_is_made_up() {
+    let stack = three();
+    let machine = MachineFacts {
+        ns_per_iteration: None,
+        ..MACHINE
+    };
+    let plan = plan(
+        &stack,
+        &preset(&stack, Preset::Single),
+        &machine,
+        &PlanOptions::default(),
+    )
+    .unwrap();
+    assert_eq!(
+        (plan.utilisation, plan.duration, plan.services[0].cpus),
+        (None, None, None)
+    );
+    assert!(plan.warnings.iter().any(|w| w.contains("not calibrated")));
+}
+
+#[test]
+fn durations_add_up() {
+    let stack = three();
+    let options = PlanOptions {
+        schedule: Some(Schedule {
+            deployments: 2,
+            blocks: 6,
+            warm_up_ns: 2_000_000_000,
+            window_ns: 10_000_000_000,
+            starts: 1,
+        }),
+        ..PlanOptions::default()
+    };
+    let duration = planned(&stack, &preset(&stack, Preset::Single), &options)
+        .duration
+        .unwrap();
+    // launcher 10 ms + 3 × 1 ms, then process p with 2 × 1 ms
+    assert!((duration.start_up_s - 0.015).abs() < 1e-12);
+    assert!((duration.run_s - 14.015).abs() < 1e-9);
+    assert!((duration.experiment_s - 12.0 * 14.015).abs() < 1e-9);
+}
+
+#[test]
+fn more_participants_than_ports_are_refused() {
+    let count = 60;
+    let nodes = (0..count)
+        .map(|i| {
+            node(
+                &format!("n{i}"),
+                "m",
+                &format!("p{i}"),
+                vec![timer(100, &["/x"])],
+            )
+        })
+        .collect();
+    let processes = (0..count).map(|i| process(&format!("p{i}"))).collect();
+    let stack = stack(vec![topic("/x", false)], processes, nodes);
+    let single = planned(
+        &stack,
+        &preset(&stack, Preset::Single),
+        &PlanOptions::default(),
+    );
+    assert_eq!((single.participants, single.refusals.len()), (61, 0));
+    let nodes = planned(
+        &stack,
+        &preset(&stack, Preset::Nodes),
+        &PlanOptions::default(),
+    );
+    assert_eq!(nodes.participants, 120);
+    assert!(
+        nodes.refusals[0].contains("multicast"),
+        "{:?}",
+        nodes.refusals
+    );
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused() {
+    let stack = three();
+    let machine = MachineFacts {
+        memory_bytes: Some(3_000_000),
+        ..MACHINE
+    };
+    let plan = plan(
+        &stack,
+        &preset(&stack, Preset::Single),
+        &machine,
+        &PlanOptions::default(),
+    )
+    .unwrap();
+    assert!(plan.refusals[0].contains("3.50 MB"), "{:?}", plan.refusals);
+}
+
+#[test]
+fn tables_take_the_most_exact_claim() {
+    let stack = three();
+    let mut table = table(&[("one", &["m"]), ("two", &["n"])]);
+    table.services[1].nodes.push("b".into());
+    let partition = partition(&stack, &Choice::Table(table)).unwrap();
+    let nodes: Vec<&str> = partition.services[1]
+        .nodes
+        .iter()
+        .map(|n| n.as_str())
+        .collect();
+    assert_eq!(nodes, ["b", "c"]);
+    assert_eq!(partition.notes, ["a note"]);
+}
+
+#[test]
+fn unattributed_nodes_stay_with_their_process() {
+    let mut stack = three();
+    let mut listener = node("listener", "unattributed", "q", vec![on("/x", &[])]);
+    listener.attributed = false;
+    stack.nodes.insert(0, listener);
+    let modules = preset(&stack, Preset::Modules);
+    assert_eq!(modules.services.len(), 2);
+    assert_eq!(modules.service_of(&name("listener")), Some(&name("n")));
+    assert!(
+        modules.notes[0].contains("1 nodes that no source attributes"),
+        "{:?}",
+        modules.notes
+    );
+}
+
+#[test]
+fn wrong_tables_say_what_is_wrong() {
+    let stack = three();
+    let message = |table: Table| {
+        partition(&stack, &Choice::Table(table))
+            .unwrap_err()
+            .to_string()
+    };
+    insta::assert_snapshot!(message(table(&[("one", &["m", "nn"])])), @r"
+    partition 'table': service 'one' names the module 'nn', which the stack does not have
+      hint: known: m, n
+    ");
+    insta::assert_snapshot!(message(table(&[("one", &["m"]), ("two", &["m", "n"])])), @"partition 'table': services 'one' and 'two' both name the module 'm'");
+    insta::assert_snapshot!(message(table(&[("one", &["n"])])), @r"
+    partition 'table': no service takes the node 'a' and one more
+      hint: name it, its function or its module, or give one service 'rest: true'
+    ");
+}
+
+#[test]
+fn a_partition_of_another_stack_is_an_error() {
+    let stack = three();
+    let mut single = preset(&stack, Preset::Single);
+    single.services[0].nodes.pop();
+    assert!(matches!(
+        plan(&stack, &single, &MACHINE, &PlanOptions::default()),
+        Err(PlanError::Mismatch { .. })
+    ));
+}
+
+#[test]
+fn the_graph_marks_crossings() {
+    let stack = three();
+    insta::assert_snapshot!(dot(&stack, &preset(&stack, Preset::Modules)), @r#"
+    digraph stack {
+      rankdir=LR;
+      node [shape=box, fontsize=10];
+      edge [fontsize=8];
+      subgraph cluster_0 {
+        label="m";
+        "a";
+        "b";
+      }
+      subgraph cluster_1 {
+        label="n";
+        "c";
+      }
+      "a" -> "b" [label="/x"];
+      "a" -> "c" [label="/x", color=red];
+      "b" -> "c" [label="/y", color=red];
+    }
+    "#);
+}
