@@ -3,12 +3,14 @@
 //! - [`service`]: what one service's node programs do (`plan.json`), written by the host side.
 //! - [`announce`]: what node programs tell the agent, and the agent tells them.
 //! - [`deployment`]: what an engine gets to start.
+//! - [`ring`]: the trace buffer of a process.
 //! - [`agent`]: requests and answers between the command line and an agent, one JSON document a line.
 
 pub mod agent;
 pub mod announce;
 pub mod deployment;
 pub mod host;
+pub mod ring;
 pub mod service;
 
 /// Version of everything in this crate. Programs of another version are refused.
