@@ -1,1 +1,57 @@
-//! Services as plain processes: the reference.
+//! Services as plain processes: the reference that every other engine is compared with (MEASURING §2).
+//!
+//! - `bare:flat`: all processes in one scheduling group and one session.
+//! - `bare:session`: one session per service, as login shells start them.
+//! - `bare:grouped`: one control group per service with weights and limits, nothing else isolated.
+//!
+//! In every variant each service has accounting of its own where the machine can account without scheduling.
+//! Runs inside the agent: its caller must have one thread, because services die with the thread that made them.
+
+mod capabilities;
+mod deployment;
+mod oom;
+mod program;
+mod scheduling;
+mod service;
+mod spawn;
+
+use std::rc::Rc;
+
+use stowplan_engine::{Capabilities, Deployment, Engine, EngineError, Probe};
+use stowplan_host::Host;
+use stowplan_wire::deployment::DeploymentPlan;
+
+/// Engine name, as in a place.
+pub const NAME: &str = "bare";
+
+/// The engine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bare;
+
+impl Engine for Bare {
+    fn name(&self) -> String {
+        NAME.to_owned()
+    }
+
+    fn probe(&self, _host: &dyn Host) -> Probe {
+        Probe::Available {
+            version: format!(
+                "Linux {}",
+                rustix::system::uname().release().to_string_lossy()
+            ),
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        capabilities::capabilities()
+    }
+
+    fn prepare(
+        &self,
+        plan: &DeploymentPlan,
+        host: Rc<dyn Host>,
+    ) -> Result<Box<dyn Deployment>, EngineError> {
+        self.capabilities().require(NAME, plan)?;
+        Ok(Box::new(deployment::BareDeployment::prepare(plan, host)?))
+    }
+}

@@ -9,3 +9,10 @@ mod error;
 pub use capabilities::{Capabilities, IsolationFeature, LimitSupport, Refusal, Variant};
 pub use engine::{Deployment, Engine, Probe, selected};
 pub use error::EngineError;
+
+/// The environment of every node program, under every engine: the size of the environment moves a program's
+/// stack, so it is equal everywhere. Real programs get theirs from the stack file.
+pub const NODE_ENVIRONMENT: [(&str, &str); 1] = [(
+    "PATH",
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+)];

@@ -1,6 +1,7 @@
 //! What a host can be asked, and the local machine: cgroups, facts, sampling, run folders, ledger.
 
 pub mod cgroup;
+pub mod cold;
 pub mod digest;
 mod error;
 pub mod facts;
@@ -8,6 +9,7 @@ mod host;
 pub mod ledger;
 mod local;
 pub mod process;
+pub mod quiet;
 pub mod rundir;
 pub mod sampler;
 

@@ -71,10 +71,10 @@ impl LocalHost {
         Ok(())
     }
 
-    /// Removes the ledger of the run, when everything it names is gone.
+    /// Removes what the ledger of the run names and is still there, then the ledger.
     ///
     /// # Errors
-    /// When the file cannot be removed.
+    /// When something cannot be removed; the ledger is then kept for `stowplan clean`.
     pub fn close_run(&self) -> Result<(), HostError> {
         self.ledger
             .borrow_mut()

@@ -53,8 +53,8 @@ const STATE_HINT: &str = "set STOWPLAN_STATE to a folder that only you can write
 pub struct Ledger {
     path: PathBuf,
     file: File,
-    entries: u64,
-    kill_at: Option<u64>,
+    objects: Vec<Object>,
+    kill_at: Option<usize>,
 }
 
 impl Ledger {
@@ -84,7 +84,7 @@ impl Ledger {
         let mut ledger = Self {
             path,
             file,
-            entries: 0,
+            objects: Vec::new(),
             kill_at,
         };
         ledger.line(&owner)?;
@@ -97,8 +97,8 @@ impl Ledger {
     /// When the entry cannot be written; the object must then not be made.
     pub fn enter(&mut self, object: &Object) -> Result<(), HostError> {
         self.line(object)?;
-        self.entries += 1;
-        if self.kill_at == Some(self.entries) {
+        self.objects.push(object.clone());
+        if self.kill_at == Some(self.objects.len()) {
             // The hook stands in for a SIGKILL from outside at the worst moment.
             let _ = rustix::process::kill_process(
                 rustix::process::getpid(),
@@ -108,11 +108,19 @@ impl Ledger {
         Ok(())
     }
 
-    /// Removes the ledger, when everything it names is gone.
+    /// Removes what it names and is still there, then the ledger. Containers are their engine's to remove.
     ///
     /// # Errors
-    /// When the file cannot be removed.
+    /// When something cannot be removed; the rest is removed nevertheless, and the ledger is kept for
+    /// `stowplan clean`.
     pub fn close(self) -> Result<(), HostError> {
+        let mut result = Ok(());
+        for object in self.objects.iter().rev() {
+            if let Err(error) = super::remove_object(object) {
+                result = Err(error);
+            }
+        }
+        result?;
         fs::remove_file(&self.path).map_err(|e| HostError::io("remove", &self.path, e))
     }
 

@@ -13,6 +13,7 @@ use stowplan_wire::host::{SampleSubject, UsageSample};
 
 use crate::process::clock_ns;
 use machine::Machine;
+pub(crate) use machine::busy_ticks;
 use own::Own;
 use source::{Buffer, Source, field, sum_after};
 

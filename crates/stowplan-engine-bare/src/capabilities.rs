@@ -1,0 +1,67 @@
+//! What plain processes can do.
+
+use stowplan_engine::{Capabilities, LimitSupport, Variant};
+
+/// The three ways to start plain processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Flat,
+    Session,
+    Grouped,
+}
+
+impl Form {
+    pub(crate) fn of(variant: Option<&str>) -> Self {
+        match variant {
+            Some("session") => Self::Session,
+            Some("grouped") => Self::Grouped,
+            _ => Self::Flat,
+        }
+    }
+
+    /// v1 controllers (v2: their counterparts) of the run's group. In `session` there is no `cpu`: autogroups
+    /// act only among processes outside of such groups.
+    pub(crate) const fn run_controllers(self) -> &'static [&'static str] {
+        match self {
+            Self::Flat => &["cpu", "cpuacct", "memory", "freezer", "blkio"],
+            Self::Session => &["cpuacct", "memory", "freezer", "blkio"],
+            Self::Grouped => &["cpu", "cpuacct", "memory", "cpuset", "freezer", "blkio"],
+        }
+    }
+
+    /// Controllers that each service has for itself.
+    pub(crate) const fn service_controllers(self) -> &'static [&'static str] {
+        match self {
+            Self::Flat | Self::Session => &["cpuacct", "memory", "freezer", "blkio"],
+            Self::Grouped => &["cpu", "cpuacct", "memory", "cpuset", "freezer", "blkio"],
+        }
+    }
+}
+
+pub(crate) fn capabilities() -> Capabilities {
+    let ungrouped = LimitSupport {
+        cpuset: true,
+        scheduling: true,
+        ..LimitSupport::default()
+    };
+    let variant = |name: &str, limits: LimitSupport| Variant {
+        name: name.to_owned(),
+        separate_create: true,
+        pause: true,
+        exit_status: true,
+        oom_event: limits.memory,
+        accounting: true,
+        command: true,
+        rootfs: false,
+        limits,
+        isolation: Vec::new(),
+    };
+    Capabilities {
+        variants: vec![
+            variant("flat", ungrouped),
+            variant("session", ungrouped),
+            variant("grouped", LimitSupport::all()),
+        ],
+        max_services: None,
+    }
+}

@@ -1,0 +1,79 @@
+//! The program of a service as the kernel wants it.
+
+use std::ffi::{CString, NulError};
+
+use stowplan_engine::{EngineError, NODE_ENVIRONMENT};
+use stowplan_wire::deployment::{DeploymentPlan, Program, ServiceStart};
+
+/// Program, arguments and environment, ready for `execve`.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// File to execute.
+    pub(crate) path: CString,
+    /// Arguments with the program's own name first.
+    pub(crate) arguments: Vec<CString>,
+    /// `NAME=VALUE`.
+    pub(crate) environment: Vec<CString>,
+}
+
+pub(crate) fn prepare(
+    plan: &DeploymentPlan,
+    service: &ServiceStart,
+) -> Result<Prepared, EngineError> {
+    let base = NODE_ENVIRONMENT.map(|(name, value)| format!("{name}={value}"));
+    let (arguments, environment) = match &service.program {
+        Program::Node => {
+            let arguments = vec![
+                format!("{}/stowplan-node", plan.image_dir),
+                "launch".to_owned(),
+                format!("{}/{}/plan.json", plan.run_dir, service.name),
+                "--files".to_owned(),
+                format!("{}/files", plan.image_dir),
+            ];
+            (arguments, base.to_vec())
+        }
+        Program::Command { command, env, .. } => {
+            let mut environment: Vec<String> = env
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            if !env.iter().any(|(name, _)| name == "PATH") {
+                environment.extend(base);
+            }
+            (command.clone(), environment)
+        }
+    };
+    let Some(program) = arguments.first() else {
+        return Err(EngineError::new("the command is empty"));
+    };
+    let path = find(program, &environment).ok_or_else(|| {
+        EngineError::new(format!("there is no program '{program}'"))
+            .hint("give the absolute path of an executable file, or its name in a folder of PATH")
+    })?;
+    let texts = |list: Vec<String>| -> Result<Vec<CString>, NulError> {
+        list.into_iter().map(CString::new).collect()
+    };
+    let zero = |e: NulError| EngineError::new("an argument has a zero byte").because(e);
+    Ok(Prepared {
+        path: CString::new(path).map_err(zero)?,
+        arguments: texts(arguments).map_err(zero)?,
+        environment: texts(environment).map_err(zero)?,
+    })
+}
+
+/// The file of a program: itself where its name has a slash, else the first in PATH of the service.
+fn find(program: &str, environment: &[String]) -> Option<String> {
+    let runs = |path: &str| {
+        std::fs::metadata(path).is_ok_and(|meta| meta.is_file())
+            && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    };
+    if program.contains('/') {
+        return runs(program).then(|| program.to_owned());
+    }
+    environment
+        .iter()
+        .find_map(|variable| variable.strip_prefix("PATH="))?
+        .split(':')
+        .map(|folder| format!("{folder}/{program}"))
+        .find(|path| runs(path))
+}

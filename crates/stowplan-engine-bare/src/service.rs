@@ -1,0 +1,214 @@
+//! One service: its process, group, log and events.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::process::Signal;
+use stowplan_engine::EngineError;
+use stowplan_host::Host;
+use stowplan_host::cgroup::{Group, kill_all};
+use stowplan_host::ledger::Object;
+use stowplan_wire::deployment::{EngineEventKind, Locator, ServiceStart};
+
+use crate::capabilities::Form;
+use crate::oom::OomWatch;
+use crate::program::Prepared;
+use crate::scheduling;
+use crate::spawn::{self, Child, Layout};
+
+/// Where a service is in its life.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Not made, or ended and to be made again.
+    None,
+    /// A process waits to run the program.
+    Created(Child),
+    /// The program runs.
+    Running(Child),
+}
+
+/// A service of a deployment.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) start: ServiceStart,
+    pub(crate) program: Prepared,
+    pub(crate) state: State,
+    /// Its own group; `None` without control groups.
+    pub(crate) group: Option<Group>,
+    /// Its own group with the folders it shares with others, for the locator.
+    located: Option<Group>,
+    oom: Option<OomWatch>,
+    pub(crate) paused: bool,
+}
+
+impl Service {
+    pub(crate) const fn new(start: ServiceStart, program: Prepared) -> Self {
+        Self {
+            start,
+            program,
+            state: State::None,
+            group: None,
+            located: None,
+            oom: None,
+            paused: false,
+        }
+    }
+
+    /// Names the service and its log in an error.
+    pub(crate) fn error(&self, error: EngineError) -> EngineError {
+        error.of_service(self.start.name.clone(), Some(self.start.log.clone()))
+    }
+
+    /// Makes the group with its limits.
+    pub(crate) fn make_group(
+        &mut self,
+        host: &dyn Host,
+        run: &Group,
+        form: Form,
+        controllers: &[&str],
+    ) -> Result<(), EngineError> {
+        if self.group.is_some() {
+            return Ok(());
+        }
+        let group = run.make_child(host, &self.start.name, controllers)?;
+        self.located = Some(group.clone().with_missing_from(run));
+        // Kept before limits are set, so that it is removed even if they are refused.
+        self.group = Some(group.clone());
+        if form == Form::Grouped {
+            group.apply(&self.start.limits)?;
+            self.oom = OomWatch::new(&group);
+        }
+        Ok(())
+    }
+
+    /// Makes the process that waits, in its groups and with its class.
+    pub(crate) fn park(&mut self, host: &dyn Host, form: Form) -> Result<(), EngineError> {
+        let log = open_log(&self.start.log)?;
+        let null = File::open("/dev/null")
+            .map_err(|e| EngineError::new("cannot open /dev/null").because(e))?;
+        let layout = Layout {
+            log: log.as_fd(),
+            null: null.as_fd(),
+            session: form == Form::Session,
+        };
+        let child = spawn::park(&self.program, layout)
+            .map_err(|e| EngineError::new("cannot fork").because(e))?;
+        let (pid, start_ticks) = (child.pid, child.start_ticks);
+        // From here on the process is ended with the service, whatever fails.
+        self.state = State::Created(child);
+        host.enter(&Object::Process { pid, start_ticks })?;
+        if let Some(group) = &self.located {
+            group.join(pid)?;
+        }
+        if let Some(cpus) = &self.start.limits.cpuset
+            && form != Form::Grouped
+        {
+            scheduling::set_affinity(pid, cpus)?;
+        }
+        if let Some(class) = self.start.limits.scheduling {
+            scheduling::set_class(pid, class)?;
+        }
+        Ok(())
+    }
+
+    /// The process, if there is one.
+    pub(crate) const fn child(&self) -> Option<&Child> {
+        match &self.state {
+            State::None => None,
+            State::Created(child) | State::Running(child) => Some(child),
+        }
+    }
+
+    pub(crate) const fn child_mut(&mut self) -> Option<&mut Child> {
+        match &mut self.state {
+            State::None => None,
+            State::Created(child) | State::Running(child) => Some(child),
+        }
+    }
+
+    /// What happened by itself since the last look.
+    pub(crate) fn look(&mut self) -> Vec<EngineEventKind> {
+        let mut kinds = Vec::new();
+        if let (Some(oom), Some(group)) = (&mut self.oom, &self.group) {
+            for _ in 0..oom.new_kills(group) {
+                kinds.push(EngineEventKind::OutOfMemory);
+            }
+        }
+        if let State::Running(child) | State::Created(child) = &mut self.state
+            && let Some(status) = child.try_reap()
+        {
+            kinds.push(EngineEventKind::Exited(status));
+        }
+        kinds
+    }
+
+    /// Readable when [`Service::look`] may find something.
+    pub(crate) fn event_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let ended = self
+            .child()
+            .filter(|child| !child.is_reaped())
+            .map(Child::ended_fd);
+        ended.into_iter().chain(self.oom.as_ref().map(OomWatch::fd))
+    }
+
+    /// Asks the first process to end.
+    pub(crate) fn terminate(&self) {
+        if let Some(child) = self.child() {
+            child.signal(Signal::TERM, false);
+        }
+    }
+
+    /// Kills everything of the service and waits until it is gone.
+    pub(crate) fn kill(&mut self) -> Result<(), EngineError> {
+        let has_group = self.group.is_some();
+        if let Some(child) = self.child_mut() {
+            // With a group, that finds them all; without, the process group is what there is.
+            child.signal(Signal::KILL, !has_group);
+        }
+        let killed = match self.group.as_ref().and_then(Group::private_folder) {
+            Some(folder) => kill_all(folder),
+            None => Ok(()),
+        };
+        if let Some(child) = self.child_mut() {
+            child.wait();
+        }
+        self.state = State::None;
+        self.paused = false;
+        killed.map_err(|e| self.error(e.into()))
+    }
+
+    /// Removes the group.
+    pub(crate) fn remove_group(&mut self) -> Result<(), EngineError> {
+        self.oom = None;
+        self.located = None;
+        match self.group.take() {
+            Some(group) => group.remove().map_err(|e| self.error(e.into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Where it is; `None` before it is created.
+    pub(crate) fn locator(&self, host: &str) -> Option<Locator> {
+        let child = self.child()?;
+        Some(Locator {
+            service: self.start.name.clone(),
+            host: host.to_owned(),
+            pid: child.pid,
+            start_ticks: child.start_ticks,
+            cgroups: self
+                .located
+                .as_ref()
+                .map(Group::to_paths)
+                .unwrap_or_default(),
+            log: self.start.log.clone(),
+        })
+    }
+}
+
+fn open_log(path: &str) -> Result<File, EngineError> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|e| EngineError::new(format!("cannot write the log {path}")).because(e))
+}
