@@ -1,1 +1,42 @@
 //! The files of a finished run: versioned formats, Parquet.
+//!
+//! A result is a folder `results/NAME-TIME/` with `experiment.json`, one Parquet
+//! file per table and `comparisons.json`. Every figure that Stowplan shows can be
+//! rebuilt from it, without the machine that produced it.
+//!
+//! While an experiment runs, each finished run is kept as one small file per table
+//! under `parts/`; [`ResultsWriter::finish`] merges them. The part of the `runs`
+//! table is written last and by rename: a run without it never happened.
+#![forbid(unsafe_code)]
+
+mod cell;
+mod comparison;
+mod error;
+mod experiment;
+mod file;
+mod folder;
+mod reader;
+mod rows;
+mod table;
+mod writer;
+
+pub use comparison::{COMPARE_SCHEMA, Comparison, Comparisons, Effect};
+pub use error::ResultsError;
+pub use experiment::{
+    Assumption, BlockCalibration, DeploymentRecord, EXPERIMENT_SCHEMA, EdgeCount, Experiment,
+    LimitsRecord, Machine, MetricPlan, PartitionRecord, ScheduledRun, StackRecord, StowplanOwn,
+};
+pub use folder::folder_name;
+pub use reader::Results;
+pub use rows::{
+    ColdState, LatencyRow, LossCause, LossRow, RunRow, RunStatus, StartKind, StartupRow,
+    SubjectKind, UsageRow,
+};
+pub use table::{Column, Table};
+pub use writer::{ResultsWriter, RunData};
+
+/// Version of the Parquet tables, in each file's metadata as `stowplan.version`.
+pub const TABLE_VERSION: u32 = 1;
+
+/// Name that a text column holds many times over.
+pub type Label = std::sync::Arc<str>;

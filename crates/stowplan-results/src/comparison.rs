@@ -1,0 +1,122 @@
+//! `comparisons.json`: the verdicts. Computed from the tables, and from them alone, by `stowplan-report`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stowplan_stats::Verdict;
+
+/// Format of `comparisons.json`.
+pub const COMPARE_SCHEMA: &str = "stowplan.compare/1";
+
+/// All comparisons of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparisons {
+    /// Always [`COMPARE_SCHEMA`].
+    pub schema: String,
+    /// One per metric, subject, reference and candidate.
+    pub comparisons: Vec<Comparison>,
+}
+
+impl Comparisons {
+    /// A document of these.
+    #[must_use]
+    pub fn new(comparisons: Vec<Comparison>) -> Self {
+        Self {
+            schema: COMPARE_SCHEMA.to_owned(),
+            comparisons,
+        }
+    }
+
+    /// JSON Schema of the document.
+    #[must_use]
+    pub fn json_schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+}
+
+/// Which effect a pair of deployments shows.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// Everything at once: the candidate against the reference of the experiment.
+    Total,
+    /// Splitting into services: another partition at the same place.
+    Splitting,
+    /// Group scheduling: `bare:flat` → `bare:grouped`, same partition.
+    GroupScheduling,
+    /// Isolation: `bare:grouped` → an engine, same partition.
+    Isolation,
+}
+
+impl Effect {
+    /// The word in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::Splitting => "splitting",
+            Self::GroupScheduling => "group scheduling",
+            Self::Isolation => "isolation",
+        }
+    }
+}
+
+/// A metric of a candidate against that of a reference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Metric, as `e2e_paper_mean`.
+    pub metric: String,
+    /// Metric for people, as `e2e mean`.
+    pub label: String,
+    /// Unit of the values: `ns`, `bytes`, `cpus`, `share`.
+    pub unit: String,
+    /// Chain, start kind or service that it is about.
+    pub subject: Option<String>,
+    /// Which effect the pair shows.
+    pub effect: Effect,
+    /// Whether it answers the question of the experiment (Holm-corrected); all else is exploratory.
+    pub primary: bool,
+    /// Id of the reference.
+    pub reference: String,
+    /// Id of the candidate.
+    pub candidate: String,
+    /// Mean over the blocks of the reference, in `unit`.
+    pub reference_value: Option<f64>,
+    /// Mean over the blocks of the candidate, in `unit`.
+    pub candidate_value: Option<f64>,
+    /// Whether `difference`, `low`, `high` and `delta` are relative changes; else they are in `unit`.
+    pub relative: bool,
+    /// Estimated difference: candidate against reference.
+    pub difference: Option<f64>,
+    /// Lower end of the 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of the 95 % interval.
+    pub high: Option<f64>,
+    /// Smallest difference that matters.
+    pub delta: f64,
+    /// p of the exact sign-flip test.
+    pub p_sign_flip: Option<f64>,
+    /// p of the t test, Holm-corrected where `primary`.
+    pub p_t: Option<f64>,
+    /// Blocks in which both finished.
+    pub blocks: usize,
+    /// Verdict on the candidate: better, worse, equivalent or inconclusive.
+    #[schemars(with = "VerdictWord")]
+    pub verdict: Verdict,
+    /// Why it came out so; where inconclusive, what would help.
+    pub verdict_reason: String,
+    /// Why figures are null.
+    pub difference_reason: Option<String>,
+}
+
+/// The words of a verdict, for the JSON Schema.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum VerdictWord {
+    Better,
+    Worse,
+    Equivalent,
+    Inconclusive,
+}

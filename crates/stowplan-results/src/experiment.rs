@@ -1,0 +1,319 @@
+//! `experiment.json`: what was asked for, on which machine, with every parameter.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::StartKind;
+
+/// Format of `experiment.json`.
+pub const EXPERIMENT_SCHEMA: &str = "stowplan.experiment/1";
+
+/// An experiment with everything that is needed to repeat it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Experiment {
+    /// Always [`EXPERIMENT_SCHEMA`].
+    pub schema: String,
+    /// Name of the experiment.
+    pub name: String,
+    /// Version of Stowplan.
+    pub stowplan_version: String,
+    /// Build id that command line, agent and node program share.
+    #[serde(default)]
+    pub build_id: String,
+    /// When it was begun, seconds since 1970.
+    pub created_unix_s: u64,
+    /// The command line that began it.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// What was started.
+    pub stack: StackRecord,
+    /// Places asked for.
+    #[serde(default)]
+    pub places: Vec<String>,
+    /// Partitions asked for.
+    #[serde(default)]
+    pub partitions: Vec<PartitionRecord>,
+    /// The matrix of both, with what was refused.
+    pub deployments: Vec<DeploymentRecord>,
+    /// Id of the deployment that the others are compared with.
+    #[serde(default)]
+    pub reference: Option<String>,
+    /// Blocks planned.
+    pub blocks_planned: u32,
+    /// Every run planned, in order.
+    #[serde(default)]
+    pub schedule: Vec<ScheduledRun>,
+    /// What is compared, declared before measuring.
+    #[serde(default)]
+    pub metrics: Vec<MetricPlan>,
+    /// Seed of order, phases and work.
+    pub seed: u64,
+    /// Timer phases: `re-based` (drawn per block) or `natural`.
+    #[serde(default)]
+    pub phase: Option<String>,
+    /// Length of the measured window, s.
+    pub window_s: f64,
+    /// Time between the start and the window, s.
+    #[serde(default)]
+    pub warm_up_s: f64,
+    /// Longest time for the experiment, s.
+    #[serde(default)]
+    pub budget_s: Option<f64>,
+    /// Utilisation of the machine that callback work was scaled to, 0 to 1.
+    #[serde(default)]
+    pub utilisation: Option<f64>,
+    /// Factor on callback work; null where nothing was scaled.
+    #[serde(default)]
+    pub scale_factor: Option<f64>,
+    /// What was not scaled with it.
+    #[serde(default)]
+    pub not_scaled: Vec<String>,
+    /// The machine.
+    pub machine: Machine,
+    /// Versions of engines and tools by name.
+    #[serde(default)]
+    pub versions: BTreeMap<String, String>,
+    /// SHA-256 of programs and input files by name.
+    #[serde(default)]
+    pub digests: BTreeMap<String, String>,
+    /// Calibration of the work kernel per block.
+    #[serde(default)]
+    pub calibration: Vec<BlockCalibration>,
+    /// Parameters that are assumed, not published or measured.
+    #[serde(default)]
+    pub assumptions: Vec<Assumption>,
+    /// Environment variables: values of an allow-list, null for the others.
+    #[serde(default)]
+    pub environment: BTreeMap<String, Option<String>>,
+    /// Every other parameter by name.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Value>,
+    /// What Stowplan itself used while armed, over all runs.
+    #[serde(default)]
+    pub stowplan_own: Option<StowplanOwn>,
+    /// What a reader of the figures has to know.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// The stack that was started.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StackRecord {
+    /// Name.
+    pub name: String,
+    /// SHA-256 of its file, hex.
+    pub sha256: String,
+    /// File, as named on the command line.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// Nodes.
+    pub nodes: u64,
+    /// Topics.
+    pub topics: u64,
+    /// Modules in the order of the file.
+    #[serde(default)]
+    pub modules: Vec<String>,
+    /// Names of the chains in the order of the file.
+    #[serde(default)]
+    pub chains: Vec<String>,
+    /// Deadlines of chains that have one, ns.
+    #[serde(default)]
+    pub deadlines_ns: BTreeMap<String, u64>,
+}
+
+/// A partition.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PartitionRecord {
+    /// Name.
+    pub name: String,
+    /// Services in starting order.
+    pub services: Vec<String>,
+    /// Service of every node.
+    #[serde(default)]
+    pub nodes: BTreeMap<String, String>,
+}
+
+/// A deployment of the experiment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeploymentRecord {
+    /// Id, unique within the experiment; the tables name deployments by it.
+    pub id: String,
+    /// Label for people, as `oci · wen-5`.
+    pub label: String,
+    /// Place.
+    pub place: String,
+    /// Name of the partition.
+    pub partition: String,
+    /// Number of services.
+    pub services: u64,
+    /// Number of ROS processes.
+    pub processes: u64,
+    /// Number of DDS participants.
+    pub participants: u64,
+    /// Edges by class.
+    #[serde(default)]
+    pub edges_by_class: BTreeMap<String, EdgeCount>,
+    /// Isolation features by name, and whether each was on.
+    #[serde(default)]
+    pub isolation: BTreeMap<String, bool>,
+    /// Limits per service that has any.
+    #[serde(default)]
+    pub limits: BTreeMap<String, LimitsRecord>,
+    /// Settings that were read back from the processes (fingerprint) by name.
+    #[serde(default)]
+    pub fingerprint: BTreeMap<String, String>,
+    /// What was asked for, could not be had, and what stood in its place.
+    #[serde(default)]
+    pub deviations: Vec<String>,
+    /// Whether the engine runs in emulation.
+    #[serde(default)]
+    pub emulated: bool,
+    /// Why it was not run at all.
+    #[serde(default)]
+    pub refused: Option<String>,
+}
+
+/// Edges of one class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EdgeCount {
+    /// Edges from a publisher to a subscription.
+    pub edges: u64,
+    /// Bytes per second that the stack sends over them.
+    #[serde(default)]
+    pub bytes_per_s: f64,
+}
+
+/// Limits of one service, as read back from the kernel; null is the engine's default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitsRecord {
+    /// CPU numbers.
+    #[serde(default)]
+    pub cpuset: Option<Vec<u32>>,
+    /// Weight on cgroup v2's scale.
+    #[serde(default)]
+    pub cpu_weight: Option<u32>,
+    /// Quota in CPUs.
+    #[serde(default)]
+    pub cpu_quota: Option<f64>,
+    /// Memory limit in bytes.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// Scheduling class, as `other`, `fifo 10`.
+    #[serde(default)]
+    pub scheduling: Option<String>,
+}
+
+/// A run of the schedule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScheduledRun {
+    /// Number, from 1.
+    pub run: u32,
+    /// Block, from 1.
+    pub block: u32,
+    /// Place in the block, from 1.
+    pub order: u32,
+    /// Id of the deployment.
+    pub deployment: String,
+    /// State of the page cache.
+    pub start: StartKind,
+    /// Seed of the run.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// A metric to compare, declared before measuring.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricPlan {
+    /// Name as in `comparisons.json`, for example `e2e_paper_mean`.
+    pub metric: String,
+    /// Smallest relative difference that matters.
+    pub delta: f64,
+    /// Whether verdicts on it are Holm-corrected as the answer to the question; all others are exploratory.
+    #[serde(default)]
+    pub primary: bool,
+}
+
+/// The machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// Host name.
+    pub host: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// CPU model.
+    pub cpu_model: String,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Kernel release and version.
+    pub kernel: String,
+    /// `v1`, `hybrid` or `v2`.
+    #[serde(default)]
+    pub cgroup: String,
+    /// Everything else that may differ between machines.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Calibration of the work kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockCalibration {
+    /// Block.
+    pub block: u32,
+    /// ns per iteration.
+    pub ns_per_iteration: f64,
+}
+
+/// A parameter that is assumed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Assumption {
+    /// Parameter, with its path in the stack file.
+    pub parameter: String,
+    /// Value used, with unit.
+    pub value: String,
+    /// Range for sensitivity runs, with unit.
+    #[serde(default)]
+    pub range: Option<String>,
+    /// Why this value.
+    #[serde(default)]
+    pub why: Option<String>,
+}
+
+/// Stowplan's own use of the machine between arm and disarm.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StowplanOwn {
+    /// Context switches.
+    pub switches: u64,
+    /// CPU time, ns.
+    pub cpu_ns: u64,
+    /// Armed time over which they were counted, ns.
+    pub armed_ns: u64,
+}
+
+impl Experiment {
+    /// The deployment with this id.
+    #[must_use]
+    pub fn deployment(&self, id: &str) -> Option<&DeploymentRecord> {
+        self.deployments.iter().find(|d| d.id == id)
+    }
+
+    /// The id of the reference: the one declared, else the first `bare:flat`, else the first
+    /// deployment that was not refused.
+    #[must_use]
+    pub fn reference_id(&self) -> Option<&str> {
+        let run = || self.deployments.iter().filter(|d| d.refused.is_none());
+        let declared = self.reference.as_deref();
+        declared
+            .filter(|id| run().any(|d| d.id == **id))
+            .or_else(|| run().find(|d| d.place == "bare:flat").map(|d| &*d.id))
+            .or_else(|| run().next().map(|d| &*d.id))
+    }
+
+    /// JSON Schema of `experiment.json`.
+    #[must_use]
+    pub fn json_schema() -> Value {
+        schemars::schema_for!(Self).to_value()
+    }
+}

@@ -1,0 +1,138 @@
+//! Reading a result, finished or not.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::comparison::{COMPARE_SCHEMA, Comparisons};
+use crate::error::ResultsError;
+use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
+use crate::file::{TableReader, read_json};
+use crate::folder;
+use crate::rows::{LatencyRow, LossRow, RunRow, StartupRow, UsageRow};
+use crate::table::Table;
+
+/// A result on disk. Tables are read when they are asked for; runs are known at once.
+#[derive(Debug, Clone)]
+pub struct Results {
+    dir: PathBuf,
+    /// What was asked for, and where.
+    pub experiment: Experiment,
+    /// The runs, ascending by number.
+    pub runs: Vec<RunRow>,
+}
+
+impl Results {
+    /// Opens a result; one that was interrupted gives the runs that ended.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, ResultsError> {
+        let dir = dir.as_ref();
+        let path = dir.join(folder::EXPERIMENT);
+        if !path.exists() {
+            return Err(ResultsError::NotAResult {
+                path: dir.to_owned(),
+            });
+        }
+        let experiment: Experiment = read_json(&path, EXPERIMENT_SCHEMA)?;
+        let mut runs: Vec<RunRow> = Vec::new();
+        scan(dir, None, &mut |rows| {
+            runs.extend(rows);
+            Ok(())
+        })?;
+        runs.sort_by_key(|run| run.run);
+        if let Some(run) = runs
+            .iter()
+            .find(|run| experiment.deployment(&run.deployment).is_none())
+        {
+            return Err(ResultsError::UnknownDeployment {
+                path: dir.to_owned(),
+                run: run.run,
+                deployment: run.deployment.to_string(),
+            });
+        }
+        Ok(Self {
+            dir: dir.to_owned(),
+            experiment,
+            runs,
+        })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Gives every row of a table to `take`, without holding them all.
+    pub fn scan<T: Table>(&self, mut take: impl FnMut(T)) -> Result<(), ResultsError> {
+        let known: BTreeSet<u32> = self.runs.iter().map(|run| run.run).collect();
+        scan(&self.dir, Some(&known), &mut |rows| {
+            rows.into_iter().for_each(&mut take);
+            Ok(())
+        })
+    }
+
+    /// All rows of a table.
+    pub fn read<T: Table>(&self) -> Result<Vec<T>, ResultsError> {
+        let mut all = Vec::new();
+        self.scan(|row| all.push(row))?;
+        Ok(all)
+    }
+
+    /// The start-up table.
+    pub fn startup(&self) -> Result<Vec<StartupRow>, ResultsError> {
+        self.read()
+    }
+
+    /// The latency table.
+    pub fn latency(&self) -> Result<Vec<LatencyRow>, ResultsError> {
+        self.read()
+    }
+
+    /// The usage table.
+    pub fn usage(&self) -> Result<Vec<UsageRow>, ResultsError> {
+        self.read()
+    }
+
+    /// The losses table.
+    pub fn losses(&self) -> Result<Vec<LossRow>, ResultsError> {
+        self.read()
+    }
+
+    /// The verdicts that were saved with the result; `None` where none were.
+    pub fn comparisons(&self) -> Result<Option<Comparisons>, ResultsError> {
+        let path = self.dir.join(folder::COMPARISONS);
+        if path.exists() {
+            read_json(&path, COMPARE_SCHEMA).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+}
+
+/// Gives the rows of the merged file and of all parts that it does not hold yet to `take`;
+/// only rows of `known` runs, where given.
+pub(crate) fn scan<T: Table>(
+    dir: &Path,
+    known: Option<&BTreeSet<u32>>,
+    take: &mut dyn FnMut(Vec<T>) -> Result<(), ResultsError>,
+) -> Result<(), ResultsError> {
+    let counts = |run: u32| known.is_none_or(|known| known.contains(&run));
+    let mut merged = BTreeSet::new();
+    if let Some(file) = TableReader::open(&folder::merged(dir, T::NAME))? {
+        merged.clone_from(&file.runs);
+        file.scan(&mut |mut rows: Vec<T>| {
+            rows.retain(|row| counts(row.run()));
+            take(rows)
+        })?;
+    }
+    let parts =
+        folder::parts(dir, T::NAME).map_err(ResultsError::io("list", &dir.join("parts")))?;
+    for run in parts {
+        if merged.contains(&run) || !counts(run) {
+            continue;
+        }
+        if let Some(file) = TableReader::open(&folder::part(dir, run, T::NAME))? {
+            file.scan(take)?;
+        }
+    }
+    Ok(())
+}

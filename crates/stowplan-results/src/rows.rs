@@ -1,0 +1,302 @@
+//! The rows of the Parquet tables. Their documentation is the one in `docs/results.md`.
+
+use crate::Label;
+use crate::cell::words;
+use crate::table::table;
+
+words! {
+    /// How a run ended.
+    RunStatus {
+        /// It was measured and all its checks held.
+        Finished = "finished",
+        /// It was started and broke, or a check failed.
+        Failed = "failed",
+        /// It was not started.
+        Skipped = "skipped",
+    }
+}
+
+words! {
+    /// In which state the page cache was (MEASURING: cold, re-run).
+    StartKind {
+        /// Page cache dropped, and proven cold.
+        Cold = "cold",
+        /// Third start in a row of the same deployment.
+        Rerun = "rerun",
+        /// Neither: the state that earlier runs left.
+        Warm = "warm",
+    }
+}
+
+words! {
+    /// Whether a cold start was cold.
+    ColdState {
+        /// At most 1 % of the pages were resident.
+        Proven = "proven",
+        /// More were, so the run does not count as cold.
+        Failed = "failed",
+    }
+}
+
+words! {
+    /// What a start-up row is about.
+    SubjectKind {
+        /// The whole deployment.
+        Total = "total",
+        /// One service.
+        Service = "service",
+        /// One module.
+        Module = "module",
+        /// One node.
+        Node = "node",
+        /// One chain: until its first complete output.
+        Chain = "chain",
+    }
+}
+
+words! {
+    /// Why a message did not reach a callback.
+    LossCause {
+        /// Published before publisher and subscription had found each other.
+        NotMatched = "not-matched",
+        /// Dropped by the receiving socket.
+        SocketBuffer = "socket-buffer",
+        /// A fragment was missing when the message was put together.
+        Reassembly = "reassembly",
+        /// DDS reported it as lost.
+        SampleLost = "sample-lost",
+        /// A newer message took its place in the reader's cache.
+        Overwritten = "overwritten",
+    }
+}
+
+table! {
+    /// One row per run.
+    RunRow in "runs" {
+        /// Number of the run in the experiment, from 1.
+        run: u32,
+        /// Block, from 1: one run of every deployment.
+        block: u32,
+        /// Place in the order of the block, from 1.
+        order: u32,
+        /// Id of the deployment in `experiment.json`.
+        deployment: Label,
+        /// State of the page cache that was asked for.
+        start: StartKind,
+        /// How the run ended.
+        status: RunStatus,
+        /// Why it failed or was skipped; null if it finished.
+        reason: Option<Label>,
+        /// CLOCK_REALTIME when the run began, ns since 1970.
+        start_unix_ns: i64,
+        /// Seed of the run: timer phases and work are drawn from it.
+        seed: u64,
+        /// Length of the measured window, ns; null where nothing was armed.
+        window_ns: Option<i64>,
+        /// Calibration of the work kernel in this block, ns per iteration.
+        calibration_ns: Option<f64>,
+        /// Share of the window that the hypervisor took, 0 to 1.
+        steal: Option<f64>,
+        /// Whether the machine was quiet before the run.
+        quiet: Option<bool>,
+        /// Whether a cold start was proven cold; null if it was not to be cold.
+        cold: Option<ColdState>,
+        /// Share of the pages that were still resident, 0 to 1.
+        cold_resident: Option<f64>,
+        /// Trace events recorded.
+        events: Option<u64>,
+        /// Trace events that found no room.
+        discarded: Option<u64>,
+        /// Messages published in the window.
+        published: Option<u64>,
+        /// Messages taken by a callback in the window.
+        taken: Option<u64>,
+        /// Messages lost, all causes.
+        lost: Option<u64>,
+        /// Context switches of Stowplan's own processes while armed.
+        own_switches: Option<u64>,
+        /// CPU time of Stowplan's own processes while armed, ns.
+        own_cpu_ns: Option<u64>,
+        /// SHA-256 of the node program that the processes really executed.
+        program_sha256: Option<Label>,
+        /// What a reader of the figures has to know.
+        warnings: Vec<String>,
+    }
+}
+
+table! {
+    /// One row per run and subject: when it started up. Instants are ns since t0, which is read before `create`, images present.
+    StartupRow in "startup" {
+        /// Run.
+        run: u32,
+        /// Block.
+        block: u32,
+        /// Id of the deployment.
+        deployment: Label,
+        /// State of the page cache.
+        start: StartKind,
+        /// What the row is about.
+        subject_kind: SubjectKind,
+        /// Name of the service, module, node or chain; `total` for the whole deployment.
+        subject: Label,
+        /// The subject's own begin: a module's and a node's first load begins; 0 for the total; ns since t0.
+        begin_ns: Option<i64>,
+        /// The subject is up: last node loaded, for a chain its first complete output; ns since t0.
+        end_ns: Option<i64>,
+        /// The service is created, before its start; null where an engine cannot separate the two.
+        create_done_ns: Option<i64>,
+        /// First instruction inside the partition.
+        first_instruction_ns: Option<i64>,
+        /// The launcher has evaluated everything.
+        launch_ready_ns: Option<i64>,
+        /// First node loaded.
+        first_node_loaded_ns: Option<i64>,
+        /// Last node loaded.
+        last_node_loaded_ns: Option<i64>,
+        /// All declared endpoints have found each other.
+        matched_ns: Option<i64>,
+        /// First complete output of a chain; of the last chain for the total.
+        first_output_ns: Option<i64>,
+        /// Why instants that the subject should have are null.
+        reason: Option<Label>,
+    }
+}
+
+table! {
+    /// One row per input of a chain. Durations that are null have their reason beside them.
+    LatencyRow in "latency" {
+        /// Run.
+        run: u32,
+        /// Block.
+        block: u32,
+        /// Id of the deployment.
+        deployment: Label,
+        /// Chain.
+        chain: Label,
+        /// Number of the input within run and chain, from 0.
+        instance: u64,
+        /// Release of the input by the sensor, ns since arm.
+        origin_ns: i64,
+        /// Last publication of the chain for this input, ns since arm.
+        output_ns: Option<i64>,
+        /// Start of callback 0 → last publication (the papers' end-to-end latency).
+        e2e_paper_ns: Option<i64>,
+        /// Release by the sensor → last publication.
+        e2e_full_ns: Option<i64>,
+        /// Sum over the chain of callback start → publication, or → callback end where the next link is idle.
+        computation_ns: Option<i64>,
+        /// Sum of publication → sample handed to the transport.
+        send_ns: Option<i64>,
+        /// Sum of transport → sample in the reader's cache.
+        transport_ns: Option<i64>,
+        /// Sum of reader's cache → start of the callback that takes it.
+        wait_ns: Option<i64>,
+        /// Sum of callback end → start of the timer callback of the same node that uses the data.
+        idle_ns: Option<i64>,
+        /// send + transport + wait, also where these are not known apart.
+        communication_ns: Option<i64>,
+        /// Release → first output that is based on this input or on a later one.
+        reaction_ns: Option<i64>,
+        /// Age of the oldest origin in the output, at its publication.
+        data_age_ns: Option<i64>,
+        /// Mean over all outputs that are based on this input (the papers' figure per input).
+        mean_over_outputs_ns: Option<i64>,
+        /// A newer message took the place of this one before it was used.
+        overwritten: bool,
+        /// Whether the row counts: released in the window, and early enough to have an output.
+        valid: bool,
+        /// Why it does not count, or why durations are null.
+        reason: Option<Label>,
+    }
+}
+
+table! {
+    /// One row per sample of a service, of the machine (`machine`) or of Stowplan itself (`stowplan`).
+    UsageRow in "usage" {
+        /// Run.
+        run: u32,
+        /// Block.
+        block: u32,
+        /// Id of the deployment.
+        deployment: Label,
+        /// Service, `machine` or `stowplan`.
+        subject: Label,
+        /// When, ns since arm; negative before.
+        t_ns: i64,
+        /// CPU time since sampling began, ns.
+        cpu_ns: Option<u64>,
+        /// Memory charged, bytes.
+        memory_bytes: Option<u64>,
+        /// Anonymous part of it, bytes.
+        anon_bytes: Option<u64>,
+        /// File part of it, bytes.
+        file_bytes: Option<u64>,
+        /// Read from block devices since sampling began, bytes.
+        read_bytes: Option<u64>,
+        /// Written to block devices since sampling began, bytes.
+        write_bytes: Option<u64>,
+        /// Periods in which the quota throttled it, since sampling began.
+        throttled: Option<u64>,
+        /// Why figures are null.
+        reason: Option<Label>,
+    }
+}
+
+table! {
+    /// One row per run, edge and cause of loss.
+    LossRow in "losses" {
+        /// Run.
+        run: u32,
+        /// Block.
+        block: u32,
+        /// Id of the deployment.
+        deployment: Label,
+        /// Topic.
+        topic: Label,
+        /// Publishing node; null where any of several.
+        publisher: Option<Label>,
+        /// Subscribing node.
+        subscriber: Label,
+        /// Class of the edge: intra-process, same-process, loopback, other-namespace, other-machine.
+        edge_class: Option<Label>,
+        /// Cause.
+        cause: LossCause,
+        /// Messages published on the edge in the window.
+        published: Option<u64>,
+        /// Messages lost by this cause; null where it cannot be known.
+        lost: Option<u64>,
+        /// Why the figure is null.
+        reason: Option<Label>,
+    }
+}
+
+impl LatencyRow {
+    /// A row without figures: the runner fills in what the trace gives.
+    #[must_use]
+    pub fn new(run: (u32, u32, Label), chain: Label, instance: u64, origin_ns: i64) -> Self {
+        let (run, block, deployment) = run;
+        Self {
+            run,
+            block,
+            deployment,
+            chain,
+            instance,
+            origin_ns,
+            output_ns: None,
+            e2e_paper_ns: None,
+            e2e_full_ns: None,
+            computation_ns: None,
+            send_ns: None,
+            transport_ns: None,
+            wait_ns: None,
+            idle_ns: None,
+            communication_ns: None,
+            reaction_ns: None,
+            data_age_ns: None,
+            mean_over_outputs_ns: None,
+            overwritten: false,
+            valid: true,
+            reason: None,
+        }
+    }
+}
