@@ -7,8 +7,13 @@
 //! Libcontainer makes namespaces, mounts, seccomp and capabilities. Cgroups and limits are made by
 //! `stowplan-host`, as for every engine, so that a difference between engines is not one of cgroup set-up.
 
+mod deployment;
+mod engine;
+mod fleet;
 mod helper;
+mod link;
 mod protocol;
 mod spec;
 
+pub use engine::OciEngine;
 pub use helper::helper_main;

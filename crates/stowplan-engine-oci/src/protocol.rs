@@ -32,11 +32,8 @@ pub(crate) struct HelperPlan {
 pub(crate) enum Opening {
     /// Run this service.
     Run(Box<HelperPlan>),
-    /// Try in this folder whether containers can be made at all, answer, and end.
-    Probe {
-        /// An existing empty folder.
-        folder: String,
-    },
+    /// Try whether containers can be made at all, answer, and end.
+    Probe,
 }
 
 /// What a helper is told.

@@ -22,7 +22,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{getpid, set_child_subreaper, setsid};
 
 use error::{Context as _, HelperError};
-pub(crate) use place::SCRATCH;
 use service::Service;
 use wake::{Lines, tell};
 
@@ -50,8 +49,8 @@ fn run(lines: &mut Lines) -> Result<(), HelperError> {
         return Ok(());
     };
     match serde_json::from_str(&first).context("the plan is not as expected")? {
-        Opening::Probe { folder } => {
-            probe::probe(&folder)?;
+        Opening::Probe => {
+            probe::probe()?;
             tell(&Message::Done);
             Ok(())
         }

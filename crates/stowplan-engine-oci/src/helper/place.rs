@@ -15,9 +15,7 @@ use stowplan_wire::deployment::Program;
 use super::error::{Context as _, HelperError};
 use crate::protocol::HelperPlan;
 
-/// Name of the folder in the service's run folder on which the helper mounts its scratch space.
-pub(crate) const SCRATCH: &str = ".oci";
-
+/// Where the helper sees its scratch space instead of the cgroup hierarchies; see [`Place::enter`].
 const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// The two mount namespaces of a helper.
@@ -27,13 +25,16 @@ pub(crate) struct Place {
     host: File,
     /// The helper's own.
     own: File,
-    /// A tmpfs of ours, in our mount namespace only.
-    scratch: PathBuf,
 }
 
 impl Place {
-    /// Leaves the host's mount namespace and mounts scratch space on `scratch`, an existing folder.
-    pub(crate) fn enter(scratch: &Path) -> Result<Self, HelperError> {
+    /// Leaves the host's mount namespace and mounts a tmpfs as scratch space over the cgroup hierarchies.
+    ///
+    /// Over the hierarchies for two reasons. Libcontainer would otherwise make cgroups, enable controllers in the
+    /// host's root cgroup and kill what it finds there; we do all that ourselves, the same way for every engine, and
+    /// what it sees is a machine with cgroup v1 and no controller. And it is a folder that exists on every machine,
+    /// so that there is none to make and to remove.
+    pub(crate) fn enter() -> Result<Self, HelperError> {
         let host = File::open("/proc/self/ns/mnt").context("cannot open the mount namespace")?;
         // SAFETY: only CLONE_FILES makes unshare unsafe (descriptors of others), and it is not asked for.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
@@ -44,13 +45,15 @@ impl Place {
             MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
         )
         .context("cannot make mounts private")?;
-        hide_cgroups()?;
-        mount_tmpfs(scratch, c"mode=755")?;
-        Ok(Self {
-            host,
-            own,
-            scratch: scratch.into(),
-        })
+        match unmount(CGROUPS, UnmountFlags::DETACH) {
+            // Not a mount point: nothing to hide.
+            Ok(()) | Err(rustix::io::Errno::INVAL) => {}
+            Err(error) => return Err(error).context("cannot hide the cgroup hierarchies"),
+        }
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("stowplan", CGROUPS, "tmpfs", flags, c"mode=755")
+            .context(format_args!("cannot mount scratch space on {CGROUPS}"))?;
+        Ok(Self { host, own })
     }
 
     /// The host's mount namespace.
@@ -76,7 +79,7 @@ impl Place {
 
     /// A new folder of scratch space.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, HelperError> {
-        let path = self.scratch.join(name);
+        let path = Path::new(CGROUPS).join(name);
         fs::create_dir_all(&path).context(format_args!("cannot create {}", path.display()))?;
         Ok(path)
     }
@@ -133,27 +136,4 @@ impl Place {
 fn go(namespace: &File) -> Result<(), HelperError> {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
         .context("cannot change the mount namespace")
-}
-
-fn mount_tmpfs(on: &Path, options: &std::ffi::CStr) -> Result<(), HelperError> {
-    mount(
-        "stowplan",
-        on,
-        "tmpfs",
-        MountFlags::NOSUID | MountFlags::NODEV,
-        options,
-    )
-    .context(format_args!("cannot mount tmpfs on {}", on.display()))
-}
-
-/// Takes the cgroup hierarchies out of our mount namespace.
-///
-/// Libcontainer would otherwise make cgroups, enable controllers in the host's root cgroup and kill what it finds. We
-/// do all that ourselves, the same way for every engine. What it sees is a machine with cgroup v1 and no controller.
-fn hide_cgroups() -> Result<(), HelperError> {
-    match unmount(CGROUPS, UnmountFlags::DETACH) {
-        Ok(()) | Err(rustix::io::Errno::INVAL) => {}
-        Err(error) => return Err(error).context("cannot hide the cgroup hierarchies"),
-    }
-    mount_tmpfs(Path::new(CGROUPS), c"mode=755,size=4k")
 }

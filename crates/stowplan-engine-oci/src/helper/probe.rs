@@ -1,16 +1,14 @@
 //! Whether containers can be made here, found out by making what they are made of.
 
-use std::path::Path;
-
 use rustix::mount::{MountFlags, mount};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::error::{Context as _, HelperError};
 use super::place::Place;
 
-/// Tries the namespaces and an overlay in `folder`, an existing empty folder. What it makes goes with this process.
-pub(crate) fn probe(folder: &str) -> Result<(), HelperError> {
-    let place = Place::enter(Path::new(folder))?;
+/// Tries the namespaces and an overlay. What it makes goes with this process.
+pub(crate) fn probe() -> Result<(), HelperError> {
+    let place = Place::enter()?;
     let flags = UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
     // SAFETY: only CLONE_FILES makes unshare unsafe (descriptors of others), and it is not asked for.
     unsafe { unshare_unsafe(flags) }.context("cannot make namespaces")?;

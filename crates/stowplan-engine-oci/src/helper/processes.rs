@@ -1,21 +1,24 @@
 //! The processes of a service, as children of the helper: it is their subreaper, so all of them end up here.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
 use super::error::HelperError;
 
 /// How long killed processes may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Exit code, or 128 + signal.
-pub(crate) fn code(status: WaitStatus) -> i32 {
+/// Exit code, or 128 + signal, of a status as wait(2) gives it.
+fn code(status: i32) -> i32 {
+    let status = ExitStatus::from_raw(status);
     status
-        .exit_status()
-        .or_else(|| status.terminating_signal().map(|signal| 128 + signal))
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
         .unwrap_or(-1)
 }
 
@@ -24,7 +27,7 @@ pub(crate) fn reap(first: Option<Pid>) -> Option<i32> {
     let mut ended = None;
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
         if Some(pid) == first {
-            ended = Some(code(status));
+            ended = Some(code(status.as_raw()));
         }
     }
     ended
@@ -42,7 +45,7 @@ pub(crate) fn kill_all(first: Option<Pid>) -> Result<Option<i32>, HelperError> {
             let _ = kill_process(pid, Signal::KILL);
         }
         match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if Some(pid) == first => ended = Some(code(status)),
+            Ok(Some((pid, status))) if Some(pid) == first => ended = Some(code(status.as_raw())),
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return Ok(ended),
         }
@@ -71,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_status_is_the_exit_code_or_128_and_the_signal() {
-        assert_eq!(code(WaitStatus::new(3 << 8)), 3);
-        assert_eq!(code(WaitStatus::new(9)), 137);
+        assert_eq!(code(3 << 8), 3);
+        assert_eq!(code(9), 137);
     }
 }

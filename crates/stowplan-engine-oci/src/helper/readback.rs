@@ -57,18 +57,15 @@ impl Process {
 
 /// The last mount on `/` of a mountinfo (proc_pid_mountinfo(5)).
 fn root_mount(mountinfo: &str) -> Option<Mount> {
-    mountinfo
-        .lines()
-        .filter_map(|line| {
-            let (left, right) = line.split_once(" - ")?;
-            let mut left = left.split(' ').skip(4);
-            let (point, options) = (left.next()?, left.next()?);
-            (point == "/").then(|| Mount {
-                kind: right.split(' ').next().unwrap_or_default().to_owned(),
-                read_only: options.split(',').any(|option| option == "ro"),
-            })
+    mountinfo.lines().rev().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut left = left.split(' ').skip(4);
+        let (point, options) = (left.next()?, left.next()?);
+        (point == "/").then(|| Mount {
+            kind: right.split(' ').next().unwrap_or_default().to_owned(),
+            read_only: options.split(',').any(|option| option == "ro"),
         })
-        .last()
+    })
 }
 
 /// Capabilities of this process.

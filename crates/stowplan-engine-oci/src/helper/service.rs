@@ -13,7 +13,7 @@ use stowplan_wire::deployment::{EngineEventKind, StopMode};
 
 use super::error::{Context as _, HelperError};
 use super::oom::OomWatch;
-use super::place::{Place, SCRATCH};
+use super::place::Place;
 use super::{after_create, container, processes, readback, wake};
 use crate::protocol::{Command, Created, HelperPlan, Message};
 use crate::spec::Surroundings;
@@ -25,7 +25,6 @@ const HOST_MOUNTS: &str = "/proc/self/fd";
 pub(crate) struct Service {
     plan: HelperPlan,
     place: Place,
-    scratch: PathBuf,
     around: Surroundings,
     children: OwnedFd,
     made: Option<Made>,
@@ -43,13 +42,11 @@ struct Made {
 
 impl Service {
     pub(crate) fn open(plan: HelperPlan) -> Result<Self, HelperError> {
-        let scratch = PathBuf::from(&plan.service_dir).join(SCRATCH);
         let around = Surroundings {
             capabilities: readback::own_capabilities()?,
         };
         Ok(Self {
-            place: Place::enter(&scratch)?,
-            scratch,
+            place: Place::enter()?,
             around,
             children: wake::child_events()?,
             plan,
@@ -233,20 +230,10 @@ impl Service {
     /// Removes everything. May be called again.
     pub(crate) fn remove(&mut self) -> Result<(), HelperError> {
         self.kill()?;
-        let group = self.made.take().map(|made| made.group);
-        let scratch = self.scratch.clone();
-        self.place.on_host(|| {
-            if let Some(group) = group {
-                group.remove()?;
-            }
-            // It is a mount point in our namespace only, which the kernel lets go.
-            match std::fs::remove_dir(&scratch) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(error).context(format_args!("cannot remove {}", scratch.display()))
-                }
-                _ => Ok(()),
-            }
-        })
+        match self.made.take().map(|made| made.group) {
+            Some(group) => self.place.on_host(|| Ok(group.remove()?)),
+            None => Ok(()),
+        }
     }
 
     /// Descriptor for ended children.

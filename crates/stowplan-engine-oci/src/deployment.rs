@@ -1,0 +1,323 @@
+//! A prepared deployment: its helpers and cgroups.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use stowplan_engine::{Deployment, EngineError, selected};
+use stowplan_host::cgroup::{CONTROLLERS, Group, Tree};
+use stowplan_host::ledger::Object;
+use stowplan_host::{Host, HostError};
+use stowplan_wire::deployment::{DeploymentPlan, EngineEvent, Locator, Select, StopMode};
+
+use crate::engine::OciEngine;
+use crate::fleet::{Fleet, Round};
+use crate::link::Link;
+use crate::protocol::{Command, HelperPlan, Opening};
+
+/// Longest silence of all helpers during a command.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Services in containers.
+pub(crate) struct OciDeployment {
+    plan: DeploymentPlan,
+    host: Rc<dyn Host>,
+    fleet: Fleet,
+    /// Cgroup of the run, with one for each service below it.
+    group: Option<Group>,
+}
+
+impl OciDeployment {
+    /// Makes the folders, starts the helpers and gives them their plans.
+    pub(crate) fn prepare(
+        engine: &OciEngine,
+        plan: &DeploymentPlan,
+        host: Rc<dyn Host>,
+    ) -> Result<Self, EngineError> {
+        let mut deployment = Self {
+            fleet: Fleet::new(Vec::new(), host.clock_domain()),
+            plan: plan.clone(),
+            host,
+            group: None,
+        };
+        // From here on, dropping it removes what was made.
+        if plan.isolation.cgroup {
+            let host = deployment.host.as_ref();
+            deployment.group = Some(Tree::detect()?.make_run(host, &plan.run, &CONTROLLERS)?);
+        }
+        for service in &plan.services {
+            deployment.make_folder(&service.name)?;
+            let link = engine.spawn(&service.name, &service.log)?;
+            if let Some((pid, start_ticks)) = link.process() {
+                deployment
+                    .host
+                    .enter(&Object::Process { pid, start_ticks })?;
+            }
+            deployment.fleet.links.push(link);
+        }
+        let openings: BTreeMap<String, Opening> = plan
+            .services
+            .iter()
+            .map(|service| (service.name.clone(), opening(plan, service)))
+            .collect();
+        let all: Vec<usize> = (0..plan.services.len()).collect();
+        let round = deployment.how("prepare", 0, false);
+        deployment
+            .fleet
+            .round(&all, round, |link| link.send(&openings[&link.name]))?;
+        Ok(deployment)
+    }
+
+    /// The service's folder in the run folder, which is there already when it has node programs.
+    fn make_folder(&self, service: &str) -> Result<(), EngineError> {
+        let folder = Path::new(&self.plan.run_dir).join(service);
+        if folder.is_dir() {
+            return Ok(());
+        }
+        self.host.enter(&Object::Folder {
+            path: folder.display().to_string(),
+        })?;
+        fs::create_dir_all(&folder).map_err(|error| HostError::io("create", &folder, error).into())
+    }
+
+    const fn how(&self, verb: &'static str, grace_ms: u64, go_on: bool) -> Round {
+        Round {
+            verb,
+            parallelism: self.plan.parallelism,
+            patience: PATIENCE.saturating_add(Duration::from_millis(grace_ms)),
+            go_on,
+        }
+    }
+
+    fn indexes(&self, which: &Select) -> Result<Vec<usize>, EngineError> {
+        let names = selected(&self.plan, which)?;
+        Ok((0..self.fleet.links.len())
+            .filter(|index| names.contains(&self.fleet.links[*index].name.as_str()))
+            .collect())
+    }
+
+    fn link(&self, service: &str) -> Result<usize, EngineError> {
+        let one = Select::Services(vec![service.to_owned()]);
+        self.indexes(&one)?
+            .first()
+            .copied()
+            .ok_or_else(|| EngineError::new(format!("service '{service}' has been destroyed")))
+    }
+
+    fn freeze(&mut self, service: &str, command: &Command) -> Result<(), EngineError> {
+        let index = self.link(service)?;
+        if self.group.is_none() {
+            return Err(self.fleet.links[index]
+                .error(format!(
+                    "cannot {} without isolation feature 'cgroup'",
+                    command.verb()
+                ))
+                .hint("switch 'cgroup' on"));
+        }
+        let round = self.how(command.verb(), 0, true);
+        self.fleet.round(&[index], round, |link| link.send(command))
+    }
+
+    fn remove(&mut self) -> Result<(), EngineError> {
+        let all: Vec<usize> = (0..self.fleet.links.len())
+            .filter(|index| self.fleet.links[*index].is_alive())
+            .collect();
+        let mut round = self.how("destroy", 0, true);
+        round.parallelism = 0;
+        let mut result = self
+            .fleet
+            .round(&all, round, |link| link.send(&Command::Destroy));
+        for link in &mut self.fleet.links {
+            if let Err(error) = link.close(PATIENCE) {
+                result = result.and(Err(link
+                    .error("cannot end its helper process")
+                    .because(error)));
+            }
+            link.created = None;
+            // The helper has done this, unless it was killed.
+            if let Some(group) = link.group.take()
+                && let Err(error) = group.remove()
+            {
+                result = result.and(Err(error.into()));
+            }
+        }
+        if let Some(group) = self.group.take()
+            && let Err(error) = group.remove()
+        {
+            result = result.and(Err(error.into()));
+        }
+        result
+    }
+}
+
+fn opening(plan: &DeploymentPlan, service: &stowplan_wire::deployment::ServiceStart) -> Opening {
+    Opening::Run(Box::new(HelperPlan {
+        run: plan.run.clone(),
+        service_dir: Path::new(&plan.run_dir)
+            .join(&service.name)
+            .display()
+            .to_string(),
+        image_dir: plan.image_dir.clone(),
+        service: service.clone(),
+        isolation: plan.isolation,
+    }))
+}
+
+impl Deployment for OciDeployment {
+    fn create(&mut self, which: &Select) -> Result<(), EngineError> {
+        let which = self.indexes(which)?;
+        let round = self.how("create", 0, false);
+        let (group, host) = (&self.group, self.host.as_ref());
+        self.fleet.round(&which, round, |link| {
+            let cgroups = make_group(group.as_ref(), host, link)?;
+            link.send(&Command::Create { cgroups })
+        })
+    }
+
+    fn start(&mut self, which: &Select) -> Result<(), EngineError> {
+        let which = self.indexes(which)?;
+        let round = self.how("start", 0, false);
+        self.fleet
+            .round(&which, round, |link| link.send(&Command::Start))
+    }
+
+    fn stop(&mut self, which: &Select, how: StopMode) -> Result<(), EngineError> {
+        let mut which = self.indexes(which)?;
+        // The service of a helper that is gone went with it.
+        which.retain(|index| self.fleet.links[*index].is_alive());
+        let grace_ms = match how {
+            StopMode::Terminate { grace_ms } => grace_ms,
+            StopMode::Kill => 0,
+        };
+        let mut round = self.how("stop", grace_ms, true);
+        round.parallelism = 0;
+        self.fleet
+            .round(&which, round, |link| link.send(&Command::Stop(how)))
+    }
+
+    fn destroy(&mut self) -> Result<(), EngineError> {
+        self.remove()
+    }
+
+    fn pause(&mut self, service: &str) -> Result<(), EngineError> {
+        self.freeze(service, &Command::Pause)
+    }
+
+    fn resume(&mut self, service: &str) -> Result<(), EngineError> {
+        self.freeze(service, &Command::Resume)
+    }
+
+    fn events(&mut self, wait: Duration) -> Result<Vec<EngineEvent>, EngineError> {
+        self.fleet.events(wait)
+    }
+
+    fn event_fds(&self) -> Vec<BorrowedFd<'_>> {
+        self.fleet
+            .links
+            .iter()
+            .filter_map(Link::descriptor)
+            .collect()
+    }
+
+    fn locators(&self) -> Result<Vec<Locator>, EngineError> {
+        let host = self.host.id();
+        let located = self.fleet.links.iter().filter_map(|link| {
+            let created = link.created.as_ref()?;
+            Some(Locator {
+                service: link.name.clone(),
+                host: host.clone(),
+                pid: created.pid,
+                start_ticks: created.start_ticks,
+                cgroups: link.group.as_ref().map(Group::to_paths).unwrap_or_default(),
+                log: link.log.clone(),
+            })
+        });
+        Ok(located.collect())
+    }
+
+    fn log(&self, service: &str, bytes: u64) -> Result<String, EngineError> {
+        let start = self
+            .plan
+            .services
+            .iter()
+            .find(|start| start.name == service)
+            .ok_or_else(|| {
+                EngineError::new(format!("no service '{service}' in this deployment"))
+            })?;
+        tail(Path::new(&start.log), bytes).map_err(|error| {
+            EngineError::new("cannot read its log")
+                .of_service(service, Some(start.log.clone()))
+                .because(error)
+        })
+    }
+
+    fn deviations(&self) -> Vec<String> {
+        let mut deviations = Vec::new();
+        if self.plan.isolation.user {
+            deviations.push("the user namespace maps ids 0 to 65535 to themselves".to_owned());
+        }
+        deviations
+    }
+
+    fn shared_inodes(&self) -> Option<bool> {
+        let inodes: Vec<&String> = self
+            .fleet
+            .links
+            .iter()
+            .filter_map(|link| link.created.as_ref()?.program_inode.as_ref())
+            .collect();
+        let distinct: BTreeSet<_> = inodes.iter().collect();
+        (!inodes.is_empty()).then_some(distinct.len() == 1)
+    }
+}
+
+impl Drop for OciDeployment {
+    fn drop(&mut self) {
+        // Nobody is left to tell; the ledger still has what could not be removed.
+        let _ = self.remove();
+    }
+}
+
+/// Makes the cgroup of a service, entered in the ledger first.
+fn make_group(
+    run: Option<&Group>,
+    host: &dyn Host,
+    link: &mut Link,
+) -> Result<BTreeMap<String, String>, EngineError> {
+    let Some(run) = run else {
+        return Ok(BTreeMap::new());
+    };
+    let group = run.make_child(host, &link.name, &CONTROLLERS)?;
+    let paths = group.to_paths();
+    link.group = Some(group);
+    Ok(paths)
+}
+
+/// The last `bytes` bytes of a file.
+fn tail(path: &Path, bytes: u64) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
+    let mut text = Vec::new();
+    file.take(bytes).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_of_a_log_is_its_last_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::write(&path, "one\ntwo\n").unwrap();
+        assert_eq!(tail(&path, 4).unwrap(), "two\n");
+        assert_eq!(tail(&path, 100).unwrap(), "one\ntwo\n");
+        assert!(tail(&folder.path().join("none"), 4).is_err());
+    }
+}

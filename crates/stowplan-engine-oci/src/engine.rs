@@ -1,0 +1,176 @@
+//! The engine: what it can do, and preparing a deployment.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use stowplan_engine::{
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
+};
+use stowplan_host::Host;
+use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan, Program, ServiceStart};
+
+use crate::deployment::OciDeployment;
+use crate::fleet::{Fleet, Round};
+use crate::link::Link;
+use crate::protocol::Opening;
+
+/// Version of the runtime inside.
+const RUNTIME: &str = "libcontainer 0.7";
+
+/// The embedded OCI runtime.
+#[derive(Debug, Clone)]
+pub struct OciEngine {
+    helper: PathBuf,
+    arguments: Vec<String>,
+}
+
+impl Default for OciEngine {
+    /// Helpers are this program with the argument `oci`; it has to call [`crate::helper_main`] for it.
+    fn default() -> Self {
+        Self::with_helper(Path::new("/proc/self/exe"), &["oci"])
+    }
+}
+
+impl OciEngine {
+    /// An engine whose helpers are another program.
+    #[must_use]
+    pub fn with_helper(program: &Path, arguments: &[&str]) -> Self {
+        Self {
+            helper: program.into(),
+            arguments: arguments
+                .iter()
+                .map(|&argument| argument.to_owned())
+                .collect(),
+        }
+    }
+
+    /// Starts a helper for a service.
+    pub(crate) fn spawn(&self, name: &str, log: &str) -> Result<Link, EngineError> {
+        Link::spawn(&self.helper, &self.arguments, name, log)
+    }
+
+    fn try_out(&self) -> Result<(), EngineError> {
+        let link = self.spawn("probe", "/dev/null")?;
+        let mut fleet = Fleet::new(vec![link], String::new());
+        let round = Round {
+            verb: "probe",
+            parallelism: 0,
+            patience: Duration::from_secs(10),
+            go_on: true,
+        };
+        fleet.round(&[0], round, |link| link.send(&Opening::Probe))
+    }
+}
+
+impl Engine for OciEngine {
+    fn name(&self) -> String {
+        "oci".to_owned()
+    }
+
+    fn probe(&self, _host: &dyn Host) -> Probe {
+        match self.try_out() {
+            Ok(()) => Probe::Available {
+                version: RUNTIME.to_owned(),
+            },
+            Err(mut error) => {
+                error.service = None;
+                Probe::Absent {
+                    reason: stowplan_host::chain(&error),
+                    hint: error.hint.unwrap_or_else(|| {
+                        "run as root, with CAP_SYS_ADMIN and a kernel that has overlayfs and namespaces".to_owned()
+                    }),
+                }
+            }
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            variants: vec![Variant {
+                name: String::new(),
+                separate_create: true,
+                pause: true,
+                exit_status: true,
+                oom_event: true,
+                accounting: true,
+                command: true,
+                rootfs: true,
+                limits: LimitSupport::all(),
+                isolation: IsolationFeature::ALL.to_vec(),
+            }],
+            max_services: None,
+        }
+    }
+
+    fn prepare(
+        &self,
+        plan: &DeploymentPlan,
+        host: Rc<dyn Host>,
+    ) -> Result<Box<dyn Deployment>, EngineError> {
+        self.capabilities().require("oci", plan)?;
+        check(plan)?;
+        Ok(Box::new(OciDeployment::prepare(self, plan, host)?))
+    }
+}
+
+/// Refuses combinations that the kernel does not have, naming the feature.
+fn check(plan: &DeploymentPlan) -> Result<(), EngineError> {
+    let asked = &plan.isolation;
+    let needs_mount = [
+        (asked.user, "user"),
+        (asked.read_only_root, "read-only-root"),
+        (asked.overlay, "overlay"),
+    ];
+    if let Some((_, feature)) = needs_mount.iter().find(|(on, _)| *on && !asked.mount) {
+        return Err(EngineError::new(format!(
+            "isolation feature '{feature}' cannot be had without 'mount'"
+        ))
+        .hint("switch 'mount' on, or the other off"));
+    }
+    for service in &plan.services {
+        check_service(plan, service)
+            .map_err(|error| error.of_service(&service.name, Some(service.log.clone())))?;
+    }
+    Ok(())
+}
+
+fn check_service(plan: &DeploymentPlan, service: &ServiceStart) -> Result<(), EngineError> {
+    let in_cgroup = LimitsPlan {
+        scheduling: None,
+        ..service.limits.clone()
+    };
+    if !plan.isolation.cgroup && in_cgroup != LimitsPlan::default() {
+        return Err(
+            EngineError::new("limits cannot be had without isolation feature 'cgroup'")
+                .hint("switch 'cgroup' on, or leave out the limits"),
+        );
+    }
+    let (program, hint) = match &service.program {
+        Program::Node => (
+            Path::new(&plan.image_dir).join("stowplan-node"),
+            "build the image first",
+        ),
+        Program::Command {
+            rootfs: Some(rootfs),
+            ..
+        } => {
+            if !plan.isolation.mount {
+                return Err(EngineError::new(
+                    "a root file system of its own cannot be had without isolation feature 'mount'",
+                )
+                .hint("switch 'mount' on, or use the host's root file system"));
+            }
+            (PathBuf::from(rootfs), "make the root file system first")
+        }
+        Program::Command { rootfs: None, .. } => return Ok(()),
+    };
+    match program.metadata() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(
+            EngineError::new(format!("cannot use {}", program.display()))
+                .because(error)
+                .hint(hint),
+        ),
+    }
+}
