@@ -1,1 +1,45 @@
 //! From ros2_tracing events to node graph, links, chains and latencies.
+//!
+//! Events go through a [`Builder`] one at a time, in order of time. It keeps
+//! what each address means in each process at that point (`registry`), follows
+//! every thread (`tracker`), and at the end links messages to their publications
+//! (`links`). The [`Analysis`] then answers questions: chains, start-up, losses,
+//! checks against the payload, summaries.
+//!
+//! Definitions: `docs` of this repository, "Measuring", section 4.
+
+mod analysis;
+mod chain;
+mod event;
+mod graph;
+mod ids;
+mod links;
+mod marks;
+mod record;
+mod registry;
+#[cfg(test)]
+mod scripted;
+mod startup;
+mod tracker;
+mod window;
+
+pub use analysis::{Analysis, Builder};
+pub use chain::{
+    BreakReason, Broken, CallbackBy, CallbackSelector, Chain, ChainError, ChainInput,
+    ChainInstance, ChainResult, ChainSpec, Endpoint, Fate, FoundChain, FoundChains, Hop, Invalid,
+    Parts, Reference, Step, StepHop, StopCause,
+};
+pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
+pub use graph::{
+    Callback, CallbackIdentity, Graph, Node, Owner, Process, Publisher, Service, Subscription,
+    Thread, Timer, Trigger,
+};
+pub use ids::{
+    CallbackId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
+    SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
+};
+pub use marks::Marks;
+pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
+pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
+pub use tracker::{Gaps, Records};
+pub use window::Window;

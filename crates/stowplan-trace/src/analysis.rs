@@ -1,0 +1,161 @@
+//! From events to an [`Analysis`].
+
+use crate::event::{Body, Discard, DiscardScope, ProcessKey, TraceEvent};
+use crate::graph::Graph;
+use crate::ids::{ProcessId, ThreadId};
+use crate::links;
+use crate::marks::Marks;
+use crate::registry::{Observed, Registry};
+use crate::tracker::{Records, Tracker};
+use crate::window::Window;
+
+/// A trace, understood: its entities, what happened, and what it lacks.
+#[derive(Debug)]
+pub struct Analysis {
+    /// The entities.
+    pub graph: Graph,
+    /// What happened.
+    pub records: Records,
+    /// Where events were discarded.
+    pub discards: Vec<Discard>,
+    /// Instants and totals that single events state.
+    pub marks: Marks,
+    /// Number of events read.
+    pub events: u64,
+    /// First and last event, nanoseconds; `None` for a trace without events.
+    pub extent: Option<Window>,
+}
+
+impl Analysis {
+    /// Events that were discarded, in total.
+    #[must_use]
+    pub fn discarded_events(&self) -> u64 {
+        self.discards.iter().map(|discard| discard.count).sum()
+    }
+
+    /// From the common start of the measurement to the first process that ended
+    /// it; `None` if no process was armed. Without an end, the trace's last event.
+    #[must_use]
+    pub fn armed_window(&self) -> Option<Window> {
+        let from_ns = self.marks.armed.iter().map(|a| a.1).max()?;
+        let to_ns = self
+            .marks
+            .disarmed
+            .iter()
+            .map(|d| d.1)
+            .min()
+            .or(self.extent.map(|e| e.to_ns))?;
+        Some(Window { from_ns, to_ns })
+    }
+
+    /// Whether events of `process` may be missing between two times.
+    #[must_use]
+    pub fn touched_by_discard(&self, process: ProcessId, from_ns: i64, to_ns: i64) -> bool {
+        self.discards.iter().any(|discard| {
+            discard.from_ns <= to_ns
+                && discard.to_ns >= from_ns
+                && concerns(&self.graph, &discard.scope, process)
+        })
+    }
+}
+
+fn concerns(graph: &Graph, scope: &DiscardScope, process: ProcessId) -> bool {
+    match scope {
+        DiscardScope::Process(id) => *id == process,
+        DiscardScope::Trace(trace) => graph.processes[process].key.trace == *trace,
+    }
+}
+
+/// Takes events one at a time, in order of time, and makes an [`Analysis`].
+#[derive(Debug, Default)]
+pub struct Builder {
+    registry: Registry,
+    tracker: Tracker,
+    marks: Marks,
+    discards: Vec<Discard>,
+    events: u64,
+    extent: Option<Window>,
+}
+
+impl Builder {
+    /// A builder that has seen nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The id of the process of this key.
+    pub fn process(&mut self, key: &ProcessKey) -> ProcessId {
+        self.registry.process(key)
+    }
+
+    /// Says what is known of a process beyond its key.
+    pub fn describe_process(
+        &mut self,
+        process: ProcessId,
+        name: Option<&str>,
+        realtime_offset_ns: Option<i64>,
+    ) {
+        let entry = &mut self.registry.graph.processes[process];
+        entry.name = name.map(str::to_owned).or(entry.name.take());
+        entry.realtime_offset_ns = realtime_offset_ns.or(entry.realtime_offset_ns);
+    }
+
+    /// The id of a thread of a process.
+    pub fn thread(&mut self, process: ProcessId, vtid: i64) -> ThreadId {
+        self.registry.thread(process, vtid)
+    }
+
+    /// Takes the next event.
+    pub fn push(&mut self, event: &TraceEvent<'_>) {
+        self.events += 1;
+        let extent = self.extent.get_or_insert(Window {
+            from_ns: event.time_ns,
+            to_ns: event.time_ns,
+        });
+        extent.to_ns = extent.to_ns.max(event.time_ns);
+        match self
+            .registry
+            .observe(event.time_ns, event.process, &event.body)
+        {
+            Observed::Nothing => self.marks.observe(&self.registry, event),
+            Observed::Node(node) => self.marks.node_init(node, event.time_ns),
+            Observed::Entity => {
+                if let Body::RclInit { .. } = event.body {
+                    self.marks.rcl_init(event.process, event.time_ns);
+                }
+            }
+        }
+        self.tracker.observe(&mut self.registry, event);
+    }
+
+    /// Says that events are missing here. Call it between the events before and
+    /// after the gap: what is open in the scope is broken off.
+    pub fn discard(&mut self, discard: Discard) {
+        let graph = &self.registry.graph;
+        let threads = graph
+            .threads
+            .iter()
+            .filter(|(_, thread)| concerns(graph, &discard.scope, thread.process))
+            .map(|(id, _)| id);
+        self.tracker.break_off(threads);
+        self.discards.push(discard);
+    }
+
+    /// The trace has ended: links messages and returns the result.
+    #[must_use]
+    pub fn finish(self) -> Analysis {
+        let mut graph = self.registry.graph;
+        graph.number_callbacks();
+        let mut records = self.tracker.finish();
+        links::link(&graph, &mut records);
+        Analysis {
+            graph,
+            records,
+            discards: self.discards,
+            marks: self.marks,
+            events: self.events,
+            extent: self.extent,
+        }
+    }
+}

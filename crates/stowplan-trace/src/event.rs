@@ -1,0 +1,225 @@
+//! What the analysis reads: one typed event at a time, whatever distribution wrote it.
+//!
+//! Field names follow ros2_tracing. What a distribution does not record is `None`.
+
+use crate::ids::{ProcessId, ThreadId};
+
+/// An object's address in its process; never compared across processes.
+pub type Address = u64;
+
+/// One event of a trace.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TraceEvent<'a> {
+    /// When, in nanoseconds of the trace's monotonic clock.
+    pub time_ns: i64,
+    /// The process that recorded it.
+    pub process: ProcessId,
+    /// The thread that recorded it.
+    pub thread: ThreadId,
+    /// What happened.
+    pub body: Body<'a>,
+}
+
+/// What happened. Texts and byte strings borrow from the trace.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(
+    missing_docs,
+    reason = "fields carry the names of ros2_tracing, see stowplan_ctf::events"
+)]
+pub enum Body<'a> {
+    /// `ros2:rcl_init`
+    RclInit { version: &'a str },
+    /// `ros2:rcl_node_init`
+    NodeInit {
+        node: Address,
+        name: &'a str,
+        namespace: &'a str,
+    },
+    /// `ros2:rmw_publisher_init`; `gid` has 24 or 16 bytes.
+    RmwPublisherInit {
+        rmw_publisher: Address,
+        gid: &'a [u8],
+    },
+    /// `ros2:rcl_publisher_init`
+    PublisherInit {
+        publisher: Address,
+        node: Address,
+        rmw_publisher: Address,
+        topic: &'a str,
+        depth: u64,
+    },
+    /// `ros2:rcl_subscription_init`
+    SubscriptionInit {
+        subscription: Address,
+        node: Address,
+        rmw_subscription: Address,
+        topic: &'a str,
+        depth: u64,
+    },
+    /// `ros2:rclcpp_subscription_init`: `object` is the rclcpp subscription.
+    RclcppSubscriptionInit {
+        subscription: Address,
+        object: Address,
+    },
+    /// `ros2:rclcpp_subscription_callback_added`
+    SubscriptionCallbackAdded { object: Address, callback: Address },
+    /// `ros2:rcl_service_init`
+    ServiceInit {
+        service: Address,
+        node: Address,
+        name: &'a str,
+    },
+    /// `ros2:rclcpp_service_callback_added`
+    ServiceCallbackAdded { service: Address, callback: Address },
+    /// `ros2:rcl_client_init`
+    ClientInit { node: Address, name: &'a str },
+    /// `ros2:rcl_timer_init`
+    TimerInit { timer: Address, period_ns: i64 },
+    /// `ros2:rclcpp_timer_callback_added`
+    TimerCallbackAdded { timer: Address, callback: Address },
+    /// `ros2:rclcpp_timer_link_node`
+    TimerLinkNode { timer: Address, node: Address },
+    /// `ros2:rclcpp_callback_register`
+    CallbackRegister { callback: Address, symbol: &'a str },
+    /// `ros2:rcl_lifecycle_state_machine_init`
+    LifecycleInit {
+        node: Address,
+        state_machine: Address,
+    },
+    /// `ros2:rcl_lifecycle_transition`
+    LifecycleTransition {
+        state_machine: Address,
+        start: &'a str,
+        goal: &'a str,
+    },
+    /// `ros2:callback_start`
+    CallbackStart { callback: Address },
+    /// `ros2:callback_end`
+    CallbackEnd { callback: Address },
+    /// `ros2:rclcpp_publish`
+    RclcppPublish { message: Address },
+    /// `ros2:rclcpp_intra_publish`
+    IntraPublish {
+        publisher: Address,
+        message: Address,
+    },
+    /// `ros2:rcl_publish`
+    RclPublish {
+        publisher: Address,
+        message: Address,
+    },
+    /// `ros2:rmw_publish`; the timestamp (CLOCK_REALTIME) exists from Jazzy on.
+    RmwPublish {
+        message: Address,
+        timestamp: Option<i64>,
+    },
+    /// `ros2:rmw_take`
+    RmwTake {
+        rmw_subscription: Address,
+        message: Address,
+        source_timestamp: i64,
+        taken: bool,
+    },
+    /// `ros2:rclcpp_executor_execute`
+    ExecutorExecute,
+    /// `ros2:rclcpp_ipb_to_subscription`: `object` is the rclcpp subscription.
+    IpbToSubscription { ipb: Address, object: Address },
+    /// `ros2:rclcpp_buffer_to_ipb`
+    BufferToIpb { buffer: Address, ipb: Address },
+    /// `ros2:rclcpp_ring_buffer_enqueue`
+    RingEnqueue {
+        buffer: Address,
+        index: u64,
+        overwritten: bool,
+    },
+    /// `ros2:rclcpp_ring_buffer_dequeue`
+    RingDequeue { buffer: Address, index: u64 },
+    /// `ros2:rclcpp_ring_buffer_clear`
+    RingClear { buffer: Address },
+    /// `stowplan:process_start`
+    ProcessStart { host_monotonic_ns: i64 },
+    /// `stowplan:node_load_begin`
+    NodeLoadBegin { node: &'a str },
+    /// `stowplan:node_loaded`
+    NodeLoaded { node: &'a str, module: &'a str },
+    /// `stowplan:launch_ready`
+    LaunchReady { service: &'a str },
+    /// `stowplan:endpoints_matched`
+    EndpointsMatched { count: u32 },
+    /// `stowplan:arrival`
+    Arrival {
+        rmw_subscription: Address,
+        source_timestamp: i64,
+    },
+    /// `stowplan:message`
+    Message {
+        rmw_subscription: Address,
+        publisher_id: u32,
+        sequence: u64,
+        origin_ns: i64,
+        stamp_ns: i64,
+    },
+    /// `stowplan:timer_release`
+    TimerRelease { callback: Address, expected_ns: i64 },
+    /// `stowplan:source_release`
+    SourceRelease {
+        callback: Address,
+        sequence: u64,
+        release_ns: i64,
+    },
+    /// `stowplan:armed`
+    Armed { t_arm_ns: i64 },
+    /// `stowplan:disarmed`
+    Disarmed,
+    /// `stowplan:callback_cpu`
+    CallbackCpu {
+        callback: Address,
+        cpu_ns: u64,
+        iterations: u64,
+    },
+    /// `stowplan:sample_lost`
+    SampleLost {
+        rmw_subscription: Address,
+        total: u64,
+    },
+    /// An event of which only time, process and thread matter here.
+    Other,
+}
+
+/// Whom a process is: two processes with one key are the same process.
+///
+/// `vpid` alone is not enough: it is local to a PID namespace, so several
+/// containers can each have a process 1.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessKey {
+    /// Name of the host.
+    pub host: String,
+    /// Trace that holds its events: folder below the one that was opened.
+    pub trace: String,
+    /// Inode of its PID namespace, where the trace has that context.
+    pub pid_namespace: Option<u64>,
+    /// Process number as the process sees it.
+    pub vpid: i64,
+}
+
+/// Where events were discarded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Discard {
+    /// Whose events may be missing.
+    pub scope: DiscardScope,
+    /// After this time, nanoseconds of the trace's clock.
+    pub from_ns: i64,
+    /// Before this time.
+    pub to_ns: i64,
+    /// How many.
+    pub count: u64,
+}
+
+/// Whose events a [`Discard`] concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiscardScope {
+    /// One process.
+    Process(ProcessId),
+    /// Every process of this trace (buffers per user or per CPU): [`ProcessKey::trace`].
+    Trace(String),
+}

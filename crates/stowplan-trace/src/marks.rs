@@ -1,0 +1,100 @@
+//! Instants and totals that single events state: start-up, arming, lost samples.
+
+use crate::event::{Body, TraceEvent};
+use crate::ids::{CallbackId, NodeId, ProcessId, SubscriptionId};
+use crate::registry::Registry;
+
+/// What the trace says about itself. Times are nanoseconds of the trace's clock.
+#[derive(Debug, Default)]
+pub struct Marks {
+    /// First instruction of a process.
+    pub process_start: Vec<(ProcessId, i64)>,
+    /// The same instant as the process itself reads CLOCK_MONOTONIC: differs where
+    /// the process has a time namespace.
+    pub host_monotonic: Vec<(ProcessId, i64)>,
+    /// `rcl_init`.
+    pub rcl_init: Vec<(ProcessId, i64)>,
+    /// `rcl_node_init`.
+    pub node_init: Vec<(NodeId, i64)>,
+    /// A node begins to load: process, full node name.
+    pub load_begin: Vec<(ProcessId, String, i64)>,
+    /// A node is loaded: process, full node name, module (may be empty).
+    pub loaded: Vec<(ProcessId, String, String, i64)>,
+    /// The launcher of a service has started everything.
+    pub launch_ready: Vec<(String, i64)>,
+    /// Declared endpoints matched: process, number of pairs.
+    pub endpoints_matched: Vec<(ProcessId, u32, i64)>,
+    /// The window begins: process, common start.
+    pub armed: Vec<(ProcessId, i64)>,
+    /// The window ends.
+    pub disarmed: Vec<(ProcessId, i64)>,
+    /// Life-cycle transitions: node, state left, state entered.
+    pub transitions: Vec<(NodeId, String, String, i64)>,
+    /// CPU time and work iterations of callbacks in the whole window.
+    pub callback_cpu: Vec<(CallbackId, u64, u64)>,
+    /// Samples that DDS reports lost: subscription, total so far.
+    pub samples_lost: Vec<(SubscriptionId, u64, i64)>,
+}
+
+impl Marks {
+    pub(crate) fn rcl_init(&mut self, process: ProcessId, time_ns: i64) {
+        self.rcl_init.push((process, time_ns));
+    }
+
+    pub(crate) fn node_init(&mut self, node: NodeId, time_ns: i64) {
+        self.node_init.push((node, time_ns));
+    }
+
+    pub(crate) fn observe(&mut self, registry: &Registry, event: &TraceEvent<'_>) {
+        let (process, time_ns) = (event.process, event.time_ns);
+        match event.body {
+            Body::ProcessStart { host_monotonic_ns } => {
+                self.process_start.push((process, time_ns));
+                self.host_monotonic.push((process, host_monotonic_ns));
+            }
+            Body::NodeLoadBegin { node } => {
+                self.load_begin.push((process, node.to_owned(), time_ns));
+            }
+            Body::NodeLoaded { node, module } => {
+                self.loaded
+                    .push((process, node.to_owned(), module.to_owned(), time_ns));
+            }
+            Body::LaunchReady { service } => {
+                self.launch_ready.push((service.to_owned(), time_ns));
+            }
+            Body::EndpointsMatched { count } => {
+                self.endpoints_matched.push((process, count, time_ns));
+            }
+            Body::Armed { t_arm_ns } => self.armed.push((process, t_arm_ns)),
+            Body::Disarmed => self.disarmed.push((process, time_ns)),
+            Body::LifecycleTransition {
+                state_machine,
+                start,
+                goal,
+            } => {
+                if let Some(node) = registry.lifecycle_node(process, state_machine) {
+                    self.transitions
+                        .push((node, start.to_owned(), goal.to_owned(), time_ns));
+                }
+            }
+            Body::CallbackCpu {
+                callback,
+                cpu_ns,
+                iterations,
+            } => {
+                if let Some(callback) = registry.known_callback(process, callback) {
+                    self.callback_cpu.push((callback, cpu_ns, iterations));
+                }
+            }
+            Body::SampleLost {
+                rmw_subscription,
+                total,
+            } => {
+                if let Some(id) = registry.rmw_subscription(process, rmw_subscription) {
+                    self.samples_lost.push((id, total, time_ns));
+                }
+            }
+            _ => {}
+        }
+    }
+}

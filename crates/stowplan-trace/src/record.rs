@@ -1,0 +1,134 @@
+//! What happened: instances of callbacks, publications and takes.
+
+use crate::ids::{
+    CallbackId, InstanceId, PublicationId, PublisherId, SubscriptionId, TakeId, ThreadId,
+};
+
+/// One execution of a callback.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instance {
+    /// The callback.
+    pub callback: CallbackId,
+    /// Where it ran.
+    pub thread: ThreadId,
+    /// `callback_start`, nanoseconds.
+    pub start_ns: i64,
+    /// `callback_end`; `None` if the trace ends before it.
+    pub end_ns: Option<i64>,
+    /// The message that it got.
+    pub take: Option<TakeId>,
+    /// When its timer should have started it, or the sensor's data became
+    /// available; `None` where the trace does not say.
+    pub release_ns: Option<i64>,
+    /// First of its publications; the others follow by [`Publication::next`].
+    pub first_publication: Option<PublicationId>,
+    /// Last of its publications.
+    pub last_publication: Option<PublicationId>,
+}
+
+/// One publication of a message: the same message to readers inside and
+/// outside the process is one publication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publication {
+    /// The publisher.
+    pub publisher: PublisherId,
+    /// Where it happened.
+    pub thread: ThreadId,
+    /// The callback instance that it happened in.
+    pub instance: Option<InstanceId>,
+    /// When the publication entered rclcpp (or rcl, where nothing is above), nanoseconds.
+    pub time_ns: i64,
+    /// When it entered the middleware; `None` if only readers inside the process got it.
+    pub rmw_ns: Option<i64>,
+    /// Source timestamp, CLOCK_REALTIME nanoseconds, where the trace has it (Jazzy on).
+    pub stamp: Option<i64>,
+    /// First event of the thread after it: the source timestamp lies before.
+    pub followed_ns: Option<i64>,
+    /// Its number among the publications of its publisher.
+    pub ordinal: u32,
+    /// Next publication of the same callback instance.
+    pub next: Option<PublicationId>,
+}
+
+/// How a message's publication was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LinkMethod {
+    /// By the slot of the ring buffer inside the process.
+    RingBuffer,
+    /// By topic and source timestamp, which both sides recorded.
+    SourceTimestamp,
+    /// By topic and the time in which the source timestamp must have been
+    /// taken, because the publishing side did not record it.
+    TopicAndTime,
+}
+
+/// How sure a link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Confidence {
+    /// Several publications fit; the order of publication decided.
+    Ambiguous,
+    /// One publication fits, found by time.
+    Probable,
+    /// The trace itself names the publication.
+    Certain,
+}
+
+/// Which publication a message came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// The publication.
+    pub publication: PublicationId,
+    /// How it was found.
+    pub method: LinkMethod,
+    /// How sure it is.
+    pub confidence: Confidence,
+}
+
+/// What a message says of itself, for checks only: links never rest on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Payload {
+    /// Number of the publisher in the plan.
+    pub publisher_id: u32,
+    /// Number of the message from this publisher.
+    pub sequence: u64,
+    /// Release of the sensor data that it rests on, nanoseconds.
+    pub origin_ns: i64,
+    /// When it was published, nanoseconds.
+    pub stamp_ns: i64,
+}
+
+/// One message taken by a subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Take {
+    /// The subscription.
+    pub subscription: SubscriptionId,
+    /// Where it happened.
+    pub thread: ThreadId,
+    /// When, nanoseconds.
+    pub time_ns: i64,
+    /// Source timestamp, CLOCK_REALTIME nanoseconds; `None` for messages handed
+    /// over inside the process.
+    pub stamp: Option<i64>,
+    /// The publication it came from.
+    pub link: Option<Link>,
+    /// When the sample was in the reader's cache (inside a process: in its ring
+    /// buffer), nanoseconds; `None` where the trace does not have it.
+    pub arrival_ns: Option<i64>,
+    /// The callback instance that got it.
+    pub instance: Option<InstanceId>,
+    /// What the message says of itself.
+    pub payload: Option<Payload>,
+}
+
+/// A sample in a reader's cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// The subscription.
+    pub subscription: SubscriptionId,
+    /// Source timestamp of the sample, CLOCK_REALTIME nanoseconds.
+    pub stamp: i64,
+    /// When, nanoseconds.
+    pub time_ns: i64,
+    /// The take that got it.
+    pub take: Option<TakeId>,
+}

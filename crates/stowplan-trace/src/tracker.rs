@@ -1,0 +1,454 @@
+//! Follows every thread: which callback runs, what it took, what it publishes.
+
+use rustc_hash::FxHashMap;
+
+use crate::event::{Address, Body, TraceEvent};
+use crate::graph::Owner;
+use crate::ids::{
+    CallbackId, Id, InstanceId, ProcessId, PublicationId, PublisherId, SubscriptionId, Table,
+    TakeId, ThreadId,
+};
+use crate::record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
+use crate::registry::Registry;
+
+/// What happened, in the order in which the trace has it.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Callback instances by start.
+    pub instances: Table<InstanceId, Instance>,
+    /// Publications.
+    pub publications: Table<PublicationId, Publication>,
+    /// Takes.
+    pub takes: Table<TakeId, Take>,
+    /// Samples in readers' caches.
+    pub arrivals: Vec<Arrival>,
+    /// Publications replaced in a ring buffer before the subscription took them.
+    pub ring_overwrites: Vec<(SubscriptionId, PublicationId)>,
+    /// What could not be placed.
+    pub gaps: Gaps,
+}
+
+/// Events that could not be placed because the trace lacks others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// `callback_end` without its start: the trace begins inside a callback.
+    pub ends_without_start: u64,
+    /// `callback_start` without its end: the trace ends inside a callback, or lost events.
+    pub starts_without_end: u64,
+    /// Takes by subscriptions that the trace does not name, such as those of the
+    /// middleware's own discovery.
+    pub takes_without_subscription: u64,
+    /// Arrivals at such subscriptions.
+    pub arrivals_without_subscription: u64,
+    /// `rmw_publish` without `rcl_publish`, such as the middleware's own discovery.
+    pub rmw_publish_without_rcl: u64,
+}
+
+#[derive(Debug, Default)]
+struct ThreadState {
+    open: Vec<InstanceId>,
+    take: Option<TakeId>,
+    payload: Option<(SubscriptionId, Payload)>,
+    release: Option<Release>,
+    rclcpp: Option<(Address, i64)>,
+    publishing: Option<Publishing>,
+    unfollowed: Option<PublicationId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Release {
+    callback: CallbackId,
+    time_ns: i64,
+    sensor: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Publishing {
+    id: PublicationId,
+    publisher: PublisherId,
+    /// The message as rcl got it; `None` until it did.
+    message: Option<Address>,
+}
+
+/// A message in a ring buffer.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    publication: PublicationId,
+    enqueued_ns: i64,
+}
+
+/// The state of all threads.
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    pub records: Records,
+    threads: Vec<ThreadState>,
+    ordinals: Vec<u32>,
+    slots: FxHashMap<(ProcessId, Address, u64), Slot>,
+}
+
+impl Tracker {
+    /// Takes an event; those that only create entities have no effect here.
+    pub fn observe(&mut self, registry: &mut Registry, event: &TraceEvent<'_>) {
+        let index = event.thread.index();
+        if self.threads.len() <= index {
+            self.threads.resize_with(index + 1, ThreadState::default);
+        }
+        if let Some(id) = self.threads[index].unfollowed.take() {
+            self.records.publications[id].followed_ns = Some(event.time_ns);
+        }
+        match event.body {
+            Body::CallbackStart { callback } => {
+                let callback = registry.callback(event.process, callback);
+                self.callback_start(registry, event, callback);
+            }
+            Body::CallbackEnd { callback } => {
+                let callback = registry.callback(event.process, callback);
+                self.callback_end(event, callback);
+            }
+            Body::RclcppPublish { message } => {
+                self.threads[index].rclcpp = Some((message, event.time_ns));
+            }
+            Body::IntraPublish { publisher, .. } => {
+                let publisher = registry.publisher(event.process, publisher);
+                self.publish(event, publisher, None);
+            }
+            Body::RclPublish { publisher, message } => {
+                let publisher = registry.publisher(event.process, publisher);
+                self.rcl_publish(event, publisher, message);
+            }
+            Body::RmwPublish { message, timestamp } => {
+                self.rmw_publish(event, message, timestamp);
+            }
+            Body::RmwTake { .. } => self.rmw_take(registry, event),
+            Body::ExecutorExecute => {
+                registry.graph.threads[event.thread].executor = true;
+                self.threads[index].take = None;
+            }
+            Body::RingEnqueue { .. } | Body::RingDequeue { .. } | Body::RingClear { .. } => {
+                self.ring(registry, event);
+            }
+            Body::Arrival {
+                rmw_subscription,
+                source_timestamp,
+            } => match registry.rmw_subscription(event.process, rmw_subscription) {
+                Some(subscription) => self.records.arrivals.push(Arrival {
+                    subscription,
+                    stamp: source_timestamp,
+                    time_ns: event.time_ns,
+                    take: None,
+                }),
+                None => self.records.gaps.arrivals_without_subscription += 1,
+            },
+            Body::Message { .. } => self.message(registry, event),
+            Body::TimerRelease {
+                callback,
+                expected_ns,
+            } => self.release(registry, event, callback, expected_ns, false),
+            Body::SourceRelease {
+                callback,
+                release_ns,
+                ..
+            } => self.release(registry, event, callback, release_ns, true),
+            _ => {}
+        }
+    }
+
+    /// Forgets what is open on these threads: their events have a gap.
+    pub fn break_off(&mut self, threads: impl Iterator<Item = ThreadId>) {
+        for thread in threads {
+            if let Some(state) = self.threads.get_mut(thread.index()) {
+                self.records.gaps.starts_without_end += state.open.len() as u64;
+                *state = ThreadState::default();
+            }
+        }
+    }
+
+    /// The trace has ended.
+    pub fn finish(mut self) -> Records {
+        for state in &self.threads {
+            self.records.gaps.starts_without_end += state.open.len() as u64;
+        }
+        self.records
+    }
+
+    fn callback_start(
+        &mut self,
+        registry: &Registry,
+        event: &TraceEvent<'_>,
+        callback: CallbackId,
+    ) {
+        let state = &mut self.threads[event.thread.index()];
+        // A callback does not call itself: its end is missing.
+        if let Some(at) = state
+            .open
+            .iter()
+            .position(|&id| self.records.instances[id].callback == callback)
+        {
+            self.records.gaps.starts_without_end += (state.open.len() - at) as u64;
+            state.open.truncate(at);
+        }
+        let id = self.records.instances.next_id();
+        let take = state.take.take().filter(|&take| {
+            let owner = registry.graph.callbacks[callback].owner;
+            owner == Owner::Unknown
+                || owner == Owner::Subscription(self.records.takes[take].subscription)
+        });
+        if let Some(take) = take {
+            self.records.takes[take].instance = Some(id);
+        }
+        let release = state.release.take().filter(|r| r.callback == callback);
+        self.records.instances.push(Instance {
+            callback,
+            thread: event.thread,
+            start_ns: event.time_ns,
+            end_ns: None,
+            take,
+            release_ns: release.map(|r| r.time_ns),
+            first_publication: None,
+            last_publication: None,
+        });
+        state.open.push(id);
+    }
+
+    fn callback_end(&mut self, event: &TraceEvent<'_>, callback: CallbackId) {
+        let state = &mut self.threads[event.thread.index()];
+        let Some(at) = state
+            .open
+            .iter()
+            .rposition(|&id| self.records.instances[id].callback == callback)
+        else {
+            self.records.gaps.ends_without_start += 1;
+            return;
+        };
+        self.records.instances[state.open[at]].end_ns = Some(event.time_ns);
+        self.records.gaps.starts_without_end += (state.open.len() - at - 1) as u64;
+        state.open.truncate(at);
+    }
+
+    /// Begins a publication on this thread.
+    fn publish(
+        &mut self,
+        event: &TraceEvent<'_>,
+        publisher: PublisherId,
+        message: Option<Address>,
+    ) {
+        let index = publisher.index();
+        if self.ordinals.len() <= index {
+            self.ordinals.resize(index + 1, 0);
+        }
+        let state = &mut self.threads[event.thread.index()];
+        let entered = match (state.rclcpp.take(), message) {
+            (Some((rclcpp, time_ns)), Some(message)) if rclcpp == message => time_ns,
+            _ => event.time_ns,
+        };
+        let instance = state.open.last().copied();
+        let id = self.records.publications.push(Publication {
+            publisher,
+            thread: event.thread,
+            instance,
+            time_ns: entered,
+            rmw_ns: None,
+            stamp: None,
+            followed_ns: None,
+            ordinal: self.ordinals[index],
+            next: None,
+        });
+        self.ordinals[index] += 1;
+        state.publishing = Some(Publishing {
+            id,
+            publisher,
+            message,
+        });
+        let Some(instance) = instance else { return };
+        let instance = &mut self.records.instances[instance];
+        match instance.last_publication.replace(id) {
+            Some(before) => self.records.publications[before].next = Some(id),
+            None => instance.first_publication = Some(id),
+        }
+    }
+
+    fn rcl_publish(&mut self, event: &TraceEvent<'_>, publisher: PublisherId, message: Address) {
+        let state = &mut self.threads[event.thread.index()];
+        if let Some(publishing) = &mut state.publishing
+            && publishing.publisher == publisher
+            && publishing.message.is_none()
+        {
+            // The same message, after readers inside the process got it.
+            publishing.message = Some(message);
+            state.rclcpp = None;
+        } else {
+            self.publish(event, publisher, Some(message));
+        }
+    }
+
+    fn rmw_publish(&mut self, event: &TraceEvent<'_>, message: Address, stamp: Option<i64>) {
+        let state = &mut self.threads[event.thread.index()];
+        let Some(publishing) = state.publishing.filter(|p| p.message == Some(message)) else {
+            self.records.gaps.rmw_publish_without_rcl += 1;
+            return;
+        };
+        state.publishing = None;
+        state.unfollowed = Some(publishing.id);
+        let publication = &mut self.records.publications[publishing.id];
+        publication.rmw_ns = Some(event.time_ns);
+        publication.stamp = stamp;
+    }
+
+    fn rmw_take(&mut self, registry: &Registry, event: &TraceEvent<'_>) {
+        let Body::RmwTake {
+            rmw_subscription,
+            source_timestamp,
+            taken: true,
+            ..
+        } = event.body
+        else {
+            return;
+        };
+        match registry.rmw_subscription(event.process, rmw_subscription) {
+            Some(subscription) => self.take(event, subscription, Some(source_timestamp), None),
+            None => self.records.gaps.takes_without_subscription += 1,
+        }
+    }
+
+    fn take(
+        &mut self,
+        event: &TraceEvent<'_>,
+        subscription: SubscriptionId,
+        stamp: Option<i64>,
+        slot: Option<Slot>,
+    ) {
+        let state = &mut self.threads[event.thread.index()];
+        let payload = state.payload.take().filter(|p| p.0 == subscription);
+        let id = self.records.takes.push(Take {
+            subscription,
+            thread: event.thread,
+            time_ns: event.time_ns,
+            stamp,
+            link: slot.map(|slot| Link {
+                publication: slot.publication,
+                method: LinkMethod::RingBuffer,
+                confidence: Confidence::Certain,
+            }),
+            arrival_ns: slot.map(|slot| slot.enqueued_ns),
+            instance: None,
+            payload: payload.map(|p| p.1),
+        });
+        state.take = Some(id);
+    }
+
+    fn ring(&mut self, registry: &Registry, event: &TraceEvent<'_>) {
+        match event.body {
+            Body::RingEnqueue {
+                buffer,
+                index,
+                overwritten,
+            } => {
+                let Some(publishing) = self.threads[event.thread.index()].publishing else {
+                    return;
+                };
+                let slot = (event.process, buffer, index);
+                let replaced = self.slots.insert(
+                    slot,
+                    Slot {
+                        publication: publishing.id,
+                        enqueued_ns: event.time_ns,
+                    },
+                );
+                if let (true, Some(replaced), Some(subscription)) = (
+                    overwritten,
+                    replaced,
+                    registry.buffer_subscription(event.process, buffer),
+                ) {
+                    self.records
+                        .ring_overwrites
+                        .push((subscription, replaced.publication));
+                }
+            }
+            Body::RingDequeue { buffer, index } => {
+                let Some(subscription) = registry.buffer_subscription(event.process, buffer) else {
+                    self.records.gaps.takes_without_subscription += 1;
+                    return;
+                };
+                let slot = self.slots.remove(&(event.process, buffer, index));
+                self.take(event, subscription, None, slot);
+            }
+            Body::RingClear { buffer } => {
+                self.slots.retain(|&(process, address, _), _| {
+                    (process, address) != (event.process, buffer)
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// A message's own words may stand before its take, between take and
+    /// callback, or inside the callback.
+    fn message(&mut self, registry: &Registry, event: &TraceEvent<'_>) {
+        let Body::Message {
+            rmw_subscription,
+            publisher_id,
+            sequence,
+            origin_ns,
+            stamp_ns,
+        } = event.body
+        else {
+            return;
+        };
+        let Some(subscription) = registry.rmw_subscription(event.process, rmw_subscription) else {
+            return;
+        };
+        let payload = Payload {
+            publisher_id,
+            sequence,
+            origin_ns,
+            stamp_ns,
+        };
+        let state = &mut self.threads[event.thread.index()];
+        let running = state
+            .open
+            .last()
+            .and_then(|&id| self.records.instances[id].take);
+        let target = state.take.or(running).filter(|&id| {
+            let take = &self.records.takes[id];
+            take.subscription == subscription && take.payload.is_none()
+        });
+        match target {
+            Some(id) => self.records.takes[id].payload = Some(payload),
+            None => state.payload = Some((subscription, payload)),
+        }
+    }
+
+    /// A release may stand before its callback starts or inside it.
+    fn release(
+        &mut self,
+        registry: &mut Registry,
+        event: &TraceEvent<'_>,
+        callback: Address,
+        time_ns: i64,
+        sensor: bool,
+    ) {
+        let callback = registry.callback(event.process, callback);
+        let state = &mut self.threads[event.thread.index()];
+        if let Some(&id) = state.open.last()
+            && self.records.instances[id].callback == callback
+        {
+            let release = &mut self.records.instances[id].release_ns;
+            if sensor || release.is_none() {
+                *release = Some(time_ns);
+            }
+            return;
+        }
+        // The sensor's own release says more than the timer that models it.
+        if sensor
+            || !state
+                .release
+                .is_some_and(|r| r.callback == callback && r.sensor)
+        {
+            state.release = Some(Release {
+                callback,
+                time_ns,
+                sensor,
+            });
+        }
+    }
+}
