@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use super::cursor::{Attribute, Cursor, Value};
 use super::lexer::Token;
-use super::types::{BigEndian, IntegerType, Kind, Mapping, Member, Order, Reference, Type};
-use crate::error::MetadataError;
+use super::types::{
+    BigEndian, ClockName, IntegerType, Kind, Mapping, Member, Order, Reference, Type,
+};
+use crate::error::{MetadataError, Place};
 
 /// Declared names, innermost scope last. Keys of named structures, variants and
 /// enumerations begin with that word, so that they do not meet aliases.
@@ -185,7 +187,7 @@ fn structure(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<Arc<Type>, Meta
     };
     let key = name.map(|name| format!("struct {name}"));
     if !cursor.at_mark("{") {
-        return known(cursor, scopes, key);
+        return known(cursor, scopes, key, start);
     }
     let members = members(cursor, scopes)?;
     let align = if cursor.at_word("align") {
@@ -211,13 +213,14 @@ fn known(
     cursor: &Cursor,
     scopes: &Scopes,
     key: Option<String>,
+    start: Place,
 ) -> Result<Arc<Type>, MetadataError> {
     let Some(key) = key else {
         return Err(cursor.expected("`{`"));
     };
     scopes
         .find(&key)
-        .ok_or_else(|| cursor.fault(format!("`{key}` is not declared")))
+        .ok_or_else(|| MetadataError::new(start, format!("`{key}` is not declared")))
 }
 
 /// `{ TYPE NAME; … }`, in a scope of its own.
@@ -238,6 +241,7 @@ fn members(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<Vec<Member>, Meta
 }
 
 fn variant(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<Arc<Type>, MetadataError> {
+    let start = cursor.place();
     cursor.next();
     let key = match cursor.peek() {
         Token::Word(_) => Some(format!("variant {}", cursor.word("a name")?)),
@@ -260,7 +264,7 @@ fn variant(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<Arc<Type>, Metada
         }
         return Ok(kind);
     }
-    let kind = known(cursor, scopes, key)?;
+    let kind = known(cursor, scopes, key, start)?;
     match (&kind.kind, tag) {
         (Kind::Variant { options, .. }, Some(tag)) => Type::variant(Some(tag), options.clone())
             .map(Arc::new)
@@ -271,6 +275,7 @@ fn variant(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<Arc<Type>, Metada
 
 /// `enum NAME : TYPE { LABEL = LOW ... HIGH, … }`
 fn enumeration(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<Arc<Type>, MetadataError> {
+    let start = cursor.place();
     cursor.next();
     let key = match cursor.peek() {
         Token::Word(_) => Some(format!("enum {}", cursor.word("a name")?)),
@@ -282,7 +287,7 @@ fn enumeration(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<Arc<Type>, Me
         None
     };
     if !cursor.at_mark("{") {
-        return known(cursor, scopes, key);
+        return known(cursor, scopes, key, start);
     }
     let container = match container {
         Some(container) => container,
@@ -388,10 +393,13 @@ pub(super) fn order(attribute: &Attribute) -> Result<Order, MetadataError> {
 }
 
 /// The name in `clock.NAME.value`.
-fn clock_name(attribute: &Attribute) -> Option<String> {
+fn clock_name(attribute: &Attribute) -> Option<ClockName> {
     match &attribute.value {
         Value::Path(path) => match path.as_slice() {
-            [clock, name, ..] if clock == "clock" => Some(name.clone()),
+            [clock, name, ..] if clock == "clock" => Some(ClockName {
+                name: name.clone(),
+                place: attribute.place,
+            }),
             _ => None,
         },
         _ => None,

@@ -15,13 +15,15 @@ pub(crate) struct Document {
     pub byte_order: BigEndian,
     pub env: Vec<(String, EnvValue)>,
     pub clocks: Vec<Clock>,
+    /// Where the trace block is.
+    pub trace_place: Place,
     pub packet_header: Option<Arc<Type>>,
     pub streams: Vec<StreamBlock>,
     pub events: Vec<EventBlock>,
 }
 
-#[derive(Default)]
 pub(crate) struct StreamBlock {
+    pub place: Place,
     pub id: Option<u64>,
     pub packet_context: Option<Arc<Type>>,
     pub event_header: Option<Arc<Type>>,
@@ -84,6 +86,7 @@ pub(super) fn parse(text: &str) -> Result<Document, MetadataError> {
         byte_order: trace.byte_order,
         env,
         clocks,
+        trace_place: trace.place,
         packet_header: trace.packet_header,
         streams,
         events,
@@ -125,13 +128,14 @@ fn entries(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<Vec<Entry>, Metad
 }
 
 struct TraceBlock {
+    place: Place,
     uuid: Option<[u8; 16]>,
     byte_order: BigEndian,
     packet_header: Option<Arc<Type>>,
 }
 
 fn trace_block(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<TraceBlock, MetadataError> {
-    let fault = cursor.fault("trace without byte_order");
+    let place = cursor.place();
     let (mut uuid, mut byte_order, mut packet_header) = (None, None, None);
     for entry in entries(cursor, scopes)? {
         match entry {
@@ -147,15 +151,23 @@ fn trace_block(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<TraceBlock, M
             },
         }
     }
+    let missing = || MetadataError::new(place, "trace without byte_order");
     Ok(TraceBlock {
+        place,
         uuid,
-        byte_order: byte_order.ok_or(fault)?,
+        byte_order: byte_order.ok_or_else(missing)?,
         packet_header,
     })
 }
 
 fn stream_block(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<StreamBlock, MetadataError> {
-    let mut stream = StreamBlock::default();
+    let mut stream = StreamBlock {
+        place: cursor.place(),
+        id: None,
+        packet_context: None,
+        event_header: None,
+        event_context: None,
+    };
     for entry in entries(cursor, scopes)? {
         match entry {
             Entry::Scope(name, kind) => match name.as_str() {

@@ -62,7 +62,13 @@ pub(crate) struct IntegerType {
     /// Whether arrays of it are text.
     pub text: bool,
     /// Name of the clock that it is a reading of.
-    pub clock: Option<String>,
+    pub clock: Option<ClockName>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ClockName {
+    pub name: String,
+    pub place: Place,
 }
 
 /// Values of an enumeration that have a label, both ends included.

@@ -7,7 +7,9 @@ use super::run::{Run, Then};
 use crate::bits::Int;
 use crate::error::{MetadataError, Place};
 use crate::metadata::document::Document;
-use crate::metadata::types::{BigEndian, IntegerType, Kind, Member, Order, Reference, Type};
+use crate::metadata::types::{
+    BigEndian, ClockName, IntegerType, Kind, Member, Order, Reference, Type,
+};
 
 /// Bytes that the fields of all classes may take together, roughly: a kernel trace
 /// takes some megabytes. Type names make many fields out of little text.
@@ -21,6 +23,8 @@ const LARGEST_RUN: u64 = 1 << 31;
 
 pub(super) struct Builder<'d> {
     document: &'d Document,
+    /// The block that is compiled, for errors.
+    block: Place,
     budget: &'d mut usize,
     runs: Vec<Run>,
     open: Option<Open>,
@@ -51,9 +55,10 @@ struct Placed<'d> {
 }
 
 impl<'d> Builder<'d> {
-    pub fn new(document: &'d Document, budget: &'d mut usize) -> Self {
+    pub fn new(document: &'d Document, block: Place, budget: &'d mut usize) -> Self {
         Self {
             document,
+            block,
             budget,
             runs: Vec::new(),
             open: None,
@@ -69,7 +74,7 @@ impl<'d> Builder<'d> {
     pub fn scope(&mut self, name: &'d str, kind: &'d Type) -> Result<(), MetadataError> {
         if !matches!(kind.kind, Kind::Struct(_)) {
             return Err(MetadataError::new(
-                Place::START,
+                self.block,
                 format!("`{name}` must be a structure"),
             ));
         }
@@ -116,9 +121,9 @@ impl<'d> Builder<'d> {
     }
 
     fn spend(&mut self, bytes: usize) -> Result<(), MetadataError> {
-        *self.budget = self.budget.checked_sub(bytes).ok_or_else(|| {
-            MetadataError::new(Place::START, "the events have too many fields together")
-        })?;
+        let too_many =
+            || MetadataError::new(self.block, "the events have too many fields together");
+        *self.budget = self.budget.checked_sub(bytes).ok_or_else(too_many)?;
         Ok(())
     }
 
@@ -156,7 +161,7 @@ impl<'d> Builder<'d> {
 
     fn each(&mut self, element: &'d Type, length: Length) -> Result<(), MetadataError> {
         let hidden = std::mem::replace(&mut self.hidden, true);
-        let body = self.block(|builder| builder.place(element))?;
+        let body = self.runs_of(|builder| builder.place(element))?;
         self.hidden = hidden;
         self.end_run(Then::Each { length, body });
         Ok(())
@@ -169,7 +174,7 @@ impl<'d> Builder<'d> {
     ) -> Result<(), MetadataError> {
         let Some(tag) = tag else {
             return Err(MetadataError::new(
-                Place::START,
+                self.block,
                 format!("variant `{}` has no tag", self.path.join(".")),
             ));
         };
@@ -192,7 +197,7 @@ impl<'d> Builder<'d> {
         let mut blocks = Vec::new();
         for option in options {
             self.path.push(&option.name);
-            blocks.push(self.block(|builder| builder.place(&option.kind))?);
+            blocks.push(self.runs_of(|builder| builder.place(&option.kind))?);
             self.path.pop();
         }
         let bases = first..self.next_base;
@@ -206,7 +211,7 @@ impl<'d> Builder<'d> {
     }
 
     /// What `inner` places, as runs of their own.
-    fn block(
+    fn runs_of(
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<(), MetadataError>,
     ) -> Result<Vec<Run>, MetadataError> {
@@ -243,7 +248,7 @@ impl<'d> Builder<'d> {
             .is_some_and(|open| open.bits > LARGEST_RUN)
         {
             return Err(MetadataError::new(
-                Place::START,
+                self.block,
                 format!("`{}` is too large", self.path.join(".")),
             ));
         }
@@ -400,10 +405,10 @@ impl<'d> Builder<'d> {
     }
 
     /// The clock that the first clock reading is of.
-    pub fn clock_name(&self) -> Option<&'d str> {
+    pub fn clock_name(&self) -> Option<&'d ClockName> {
         self.fields
             .iter()
-            .find_map(|placed| placed.kind.as_integer()?.clock.as_deref())
+            .find_map(|placed| placed.kind.as_integer()?.clock.as_ref())
     }
 
     /// Integers that are mapped to a clock, or else those named `timestamp`.

@@ -12,8 +12,9 @@ pub use field::{FieldInfo, FieldRef};
 pub(crate) use field::{IntAt, Length, Shape, position};
 pub(crate) use run::{Frame, Run, UNSET, walk};
 
-use crate::error::{MetadataError, Place};
+use crate::error::MetadataError;
 use crate::metadata::document::{Document, EventBlock, StreamBlock};
+use crate::metadata::types::ClockName;
 
 /// Everything compiled from one metadata text.
 #[derive(Debug)]
@@ -162,7 +163,10 @@ impl Plan {
                 .iter()
                 .any(|other: &StreamPlan| other.id == stream.id)
             {
-                return Err(fault(format!("stream {} is declared twice", stream.id)));
+                return Err(MetadataError::new(
+                    block.place,
+                    format!("stream {} is declared twice", stream.id),
+                ));
             }
             streams.push(stream);
         }
@@ -192,10 +196,6 @@ impl Plan {
     }
 }
 
-fn fault(message: String) -> MetadataError {
-    MetadataError::new(Place::START, message)
-}
-
 fn packet_header(
     document: &Document,
     budget: &mut usize,
@@ -203,7 +203,7 @@ fn packet_header(
     let Some(kind) = &document.packet_header else {
         return Ok(PacketHeaderPlan::default());
     };
-    let mut builder = Builder::new(document, budget);
+    let mut builder = Builder::new(document, document.trace_place, budget);
     builder.scope("trace.packet.header", kind)?;
     Ok(PacketHeaderPlan {
         magic: builder.int("trace.packet.header.magic"),
@@ -222,7 +222,7 @@ fn stream(
 ) -> Result<StreamPlan, MetadataError> {
     let mut context = PacketContextPlan::default();
     if let Some(kind) = &block.packet_context {
-        let mut builder = Builder::new(document, budget);
+        let mut builder = Builder::new(document, block.place, budget);
         builder.scope("stream.packet.context", kind)?;
         let int = |name| builder.int(&format!("stream.packet.context.{name}"));
         context = PacketContextPlan {
@@ -237,18 +237,20 @@ fn stream(
             runs: builder.finish(),
         };
     }
-    let mut builder = Builder::new(document, budget);
+    let mut builder = Builder::new(document, block.place, budget);
     if let Some(kind) = &block.event_header {
         builder.scope("stream.event.header", kind)?;
     }
     let clock = builder
         .clock_name()
-        .map(|name| {
+        .map(|ClockName { name, place }| {
             document
                 .clocks
                 .iter()
-                .position(|clock| clock.name == name)
-                .ok_or_else(|| fault(format!("clock `{name}` is not declared")))
+                .position(|clock| clock.name == *name)
+                .ok_or_else(|| {
+                    MetadataError::new(*place, format!("clock `{name}` is not declared"))
+                })
         })
         .transpose()?;
     Ok(StreamPlan {
@@ -290,7 +292,7 @@ fn event_class(
     stream: &mut StreamPlan,
     budget: &mut usize,
 ) -> Result<EventClassInfo, MetadataError> {
-    let mut builder = Builder::new(document, budget);
+    let mut builder = Builder::new(document, event.place, budget);
     if let Some(kind) = &block.event_header {
         builder.scope("stream.event.header", kind)?;
     }
