@@ -22,6 +22,10 @@ pub trait Cell: Sized {
         Self: 'a;
     /// The values of a column, or what is wrong with it.
     fn read(array: &dyn Array) -> Result<Vec<Self>, String>;
+    /// The words that the column may hold, where they are few.
+    fn words() -> &'static [&'static str] {
+        &[]
+    }
     /// The value that stands where an older file lacks the column.
     fn absent() -> Option<Self> {
         None
@@ -208,6 +212,9 @@ macro_rules! words {
         }
 
         impl $crate::cell::Cell for $name {
+            fn words() -> &'static [&'static str] {
+                &[$($word),+]
+            }
             fn data_type() -> arrow::datatypes::DataType {
                 arrow::datatypes::DataType::Utf8
             }
@@ -221,6 +228,9 @@ macro_rules! words {
         }
 
         impl $crate::cell::Cell for Option<$name> {
+            fn words() -> &'static [&'static str] {
+                &[$($word),+]
+            }
             const NULLABLE: bool = true;
             fn data_type() -> arrow::datatypes::DataType {
                 arrow::datatypes::DataType::Utf8

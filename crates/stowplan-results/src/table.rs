@@ -32,7 +32,10 @@ impl Column {
             name,
             data_type: shown,
             nullable: T::NULLABLE,
-            doc: doc.trim().to_owned(),
+            doc: match T::words() {
+                [] => doc.trim().to_owned(),
+                words => format!("{} One of {}.", doc.trim(), words.join(", ")),
+            },
             field: Field::new(name, data_type, T::NULLABLE),
         }
     }

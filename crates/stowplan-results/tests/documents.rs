@@ -1,0 +1,91 @@
+//! The committed documentation and JSON Schemas are those of the code.
+//! `UPDATE=1 cargo test -p stowplan-results` rewrites them.
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests unwrap as the tests do"
+)]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use stowplan_results::{
+    Comparisons, Experiment, LatencyRow, LossRow, RunRow, StartupRow, Table, UsageRow,
+};
+
+fn section<T: Table>() -> String {
+    let mut text = format!("### `{}.parquet`\n\n{}\n\n", T::NAME, T::ABOUT.trim());
+    text.push_str("| column | type | null | meaning |\n|---|---|---|---|\n");
+    for column in T::columns() {
+        let null = if column.nullable { "yes" } else { "" };
+        let (name, of_type, doc) = (column.name, column.data_type, column.doc);
+        writeln!(text, "| `{name}` | {of_type} | {null} | {doc} |").unwrap();
+    }
+    text
+}
+
+fn matches(path: &Path, expected: &str) {
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, expected).unwrap();
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        found == expected,
+        "{} is not what the code says; run UPDATE=1 cargo test -p stowplan-results",
+        path.display()
+    );
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn every_column_is_documented() {
+    let path = root().join("docs/results.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let begin = page.find("rewrites them -->\n").unwrap() + "rewrites them -->\n".len();
+    let end = page.find("<!-- end of columns -->").unwrap();
+    let sections = [
+        section::<RunRow>(),
+        section::<StartupRow>(),
+        section::<LatencyRow>(),
+        section::<UsageRow>(),
+        section::<LossRow>(),
+    ];
+    let expected = format!(
+        "{}\n{}\n{}",
+        &page[..begin],
+        sections.join("\n"),
+        &page[end..]
+    );
+    matches(&path, &expected);
+}
+
+#[test]
+fn times_say_their_unit() {
+    let columns = [
+        RunRow::columns(),
+        StartupRow::columns(),
+        LatencyRow::columns(),
+        UsageRow::columns(),
+    ];
+    for column in columns.iter().flatten() {
+        if column.name.ends_with("_bytes") {
+            assert!(column.doc.contains("bytes"), "{}", column.name);
+        }
+        assert!(!column.name.ends_with("_ms") && !column.name.ends_with("_us"));
+    }
+}
+
+#[test]
+fn json_schemas_are_committed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");
+    for (name, schema) in [
+        ("experiment", Experiment::json_schema()),
+        ("compare", Comparisons::json_schema()),
+    ] {
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        matches(&folder.join(format!("{name}.json")), &text);
+    }
+}
