@@ -7,7 +7,8 @@ use std::fs;
 
 use stowplan_ctf::dir::TraceFolder;
 use stowplan_ctf::events::{ros2::*, stowplan::*};
-use stowplan_ctf::reader::{Item, LostKind};
+use stowplan_ctf::metadata::Metadata;
+use stowplan_ctf::reader::{Events, Item, LostKind, TraceInput};
 use stowplan_ctf::schema::{Gid, Handle, Record};
 use stowplan_ctf::writer::{
     EnvValue, EventContext, PacketHeader, PacketInfo, PacketWriter, TraceInfo, metadata_text,
@@ -266,4 +267,44 @@ fn the_collector_finds_every_packet() {
     assert_eq!((packets[0].discarded, packets[1].discarded), (0, 5));
     assert!(packets.iter().all(|packet| packet.stream_instance == 9));
     assert!(packets[0].timestamp_end_ns <= packets[1].timestamp_begin_ns);
+}
+
+#[test]
+fn a_trace_is_readable_after_every_event() {
+    let metadata = Metadata::parse(metadata_text(&common::info()).as_bytes()).unwrap();
+    let context = EventContext::new(1, 1, "killed");
+    for recorded in 0..20 {
+        let mut words = vec![u64::MAX; PACKET / 8];
+        let header = PacketHeader {
+            uuid: common::info().uuid,
+            stream_instance: 1,
+            sequence: 0,
+            cpu: 0,
+            timestamp_begin_ns: 5,
+            discarded: 0,
+        };
+        let mut writer = PacketWriter::begin(bytes_of(&mut words), &header).unwrap();
+        for sequence in 0..recorded {
+            let message = Message {
+                rmw_subscription_handle: Handle(1),
+                publisher_id: 2,
+                sequence,
+                origin_ns: 3,
+                stamp_ns: 4,
+            };
+            assert!(writer.event(5 + sequence, &context, &message));
+        }
+        let input = TraceInput {
+            metadata: &metadata,
+            files: vec![("stream", bytes_of(&mut words))],
+        };
+        let mut events = Events::new(&[input]).unwrap();
+        let mut found = 0;
+        while let Some(Item::Event(event)) = events.next_item().unwrap() {
+            assert_eq!(event.u64("sequence"), Some(found));
+            assert_eq!(event.procname().as_deref(), Some("killed"));
+            found += 1;
+        }
+        assert_eq!(found, recorded);
+    }
 }
