@@ -25,6 +25,8 @@ pub(crate) trait Measure: fmt::Debug + Clone {
     const UNIT: Unit;
     const NAME: &'static str;
     const EXAMPLE: &'static str;
+    /// Whether ends of a range may come in either order, because a high rate is a short period.
+    const EITHER_ORDER: bool = matches!(Self::UNIT, Unit::Nanoseconds);
     fn parse(text: &str) -> Result<u64, units::UnitError>;
 }
 
@@ -222,13 +224,16 @@ fn spread<M: Measure, E: de::Error, const SPREAD: bool>(
 
 fn assumption<M: Measure, E: de::Error, const SPREAD: bool>(
     inner: Spread<M>,
-    range: Range,
+    mut range: Range,
 ) -> Result<Quantity<M, SPREAD>, E> {
     if inner.assumed.is_some() {
         return Err(E::custom("an assumption cannot stand in an assumption"));
     }
     if !SPREAD && !matches!(inner.value, Distribution::Constant(_)) {
         return Err(one_value::<M, E>());
+    }
+    if M::EITHER_ORDER && range.low > range.high {
+        std::mem::swap(&mut range.low, &mut range.high);
     }
     let mean = inner.value.mean();
     if !(range.low <= mean && mean <= range.high) {

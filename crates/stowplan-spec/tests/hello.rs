@@ -56,7 +56,7 @@ fn timer_and_subscriptions_on_one_line_become_store_and_use() {
         }
     ));
     assert_eq!(timer.uses.len(), 2);
-    assert_eq!(timer.work.iterations, Distribution::Constant(1_500_000.0));
+    assert_eq!(timer.work.iterations, Distribution::Constant(3_000_000.0));
     let store = planner.callback("on_pose").unwrap();
     assert!(store.publishes.is_empty());
     assert_eq!(store.work.iterations, Distribution::Constant(0.0));
@@ -86,7 +86,7 @@ fn assumptions_keep_their_range_and_place() {
         .iter()
         .find(|a| a.path == "kinds.work.cloud.iterations")
         .unwrap();
-    assert_eq!((cloud.value, cloud.low, cloud.high), (1.5e6, 3e5, 6e6));
+    assert_eq!((cloud.value, cloud.low, cloud.high), (5e6, 5e5, 2e7));
     assert_eq!(cloud.unit, Unit::Iterations);
     let line = shipped("hello")
         .unwrap()

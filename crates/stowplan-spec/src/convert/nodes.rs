@@ -131,7 +131,8 @@ fn group(
             process: process.unwrap_or_else(|| name.clone()),
             name,
         };
-        nodes.push((node, named.is_none()));
+        let own = named.is_none_or(|at| at.value == key.value);
+        nodes.push((node, own));
     }
 }
 
@@ -242,29 +243,27 @@ fn callback(name: Name, trigger: Trigger, work: Work, publishes: Vec<String>) ->
     }
 }
 
-/// `on_` and the last part of the topic, with the part before where that is taken.
+/// `on_` and the last part of the topic, with as many parts before it as make the name new.
 fn subscription_name(
     context: &mut Context,
     taken: &mut HashSet<String>,
     topic: &At<String>,
 ) -> Option<Name> {
-    let mut parts = topic.value.rsplit('/');
-    let last = parts.next().unwrap_or_default();
-    let before = parts.next().unwrap_or_default();
-    let short = format!("on_{last}");
-    let text = if taken.contains(&short) {
-        format!("on_{before}_{last}")
-    } else {
-        short
-    };
-    if !taken.insert(text.clone()) {
+    let parts: Vec<&str> = topic.value.split('/').filter(|p| !p.is_empty()).collect();
+    let name = |from: usize| format!("on_{}", parts[from..].join("_"));
+    let Some(text) = (0..parts.len())
+        .rev()
+        .map(name)
+        .find(|n| !taken.contains(n))
+    else {
         context.problem(
             topic.mark,
-            format!("two subscriptions of this node would be called '{text}'"),
-            Some("write this node's callbacks out under 'callbacks'".into()),
+            format!("a second subscription to '{}'", topic.value),
+            Some("name both under 'callbacks'".into()),
         );
         return None;
-    }
+    };
+    taken.insert(text.clone());
     context.name(&At {
         value: text,
         mark: topic.mark,
