@@ -14,6 +14,7 @@ use stowplan_host::ledger::Object;
 use stowplan_host::{Host, HostError};
 use stowplan_wire::deployment::{DeploymentPlan, EngineEvent, Locator, Select, StopMode};
 
+use crate::budget;
 use crate::engine::OciEngine;
 use crate::fleet::{Fleet, Round};
 use crate::link::Link;
@@ -47,7 +48,9 @@ impl OciDeployment {
         // From here on, dropping it removes what was made.
         if plan.isolation.cgroup {
             let host = deployment.host.as_ref();
-            deployment.group = Some(Tree::detect()?.make_run(host, &plan.run, &CONTROLLERS)?);
+            let group = Tree::detect()?.make_run(host, &plan.run, &CONTROLLERS)?;
+            let group = deployment.group.insert(group);
+            budget::give_to_run(group, plan)?;
         }
         for service in &plan.services {
             deployment.make_folder(&service.name)?;
@@ -171,9 +174,9 @@ impl Deployment for OciDeployment {
     fn create(&mut self, which: &Select) -> Result<(), EngineError> {
         let which = self.indexes(which)?;
         let round = self.how("create", 0, false);
-        let (group, host) = (&self.group, self.host.as_ref());
+        let (group, host, plan) = (&self.group, self.host.as_ref(), &self.plan);
         self.fleet.round(&which, round, |link| {
-            let cgroups = make_group(group.as_ref(), host, link)?;
+            let cgroups = make_group(group.as_ref(), host, plan, link)?;
             link.send(&Command::Create { cgroups })
         })
     }
@@ -286,12 +289,14 @@ impl Drop for OciDeployment {
 fn make_group(
     run: Option<&Group>,
     host: &dyn Host,
+    plan: &DeploymentPlan,
     link: &mut Link,
 ) -> Result<BTreeMap<String, String>, EngineError> {
     let Some(run) = run else {
         return Ok(BTreeMap::new());
     };
     let group = run.make_child(host, &link.name, &CONTROLLERS)?;
+    budget::give_to_service(&group, plan, &link.name)?;
     let paths = group.to_paths();
     link.group = Some(group);
     Ok(paths)
@@ -299,7 +304,10 @@ fn make_group(
 
 /// The last `bytes` bytes of a file.
 fn tail(path: &Path, bytes: u64) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(String::new()),
+        other => other?,
+    };
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
     let mut text = Vec::new();
@@ -318,6 +326,6 @@ mod tests {
         fs::write(&path, "one\ntwo\n").unwrap();
         assert_eq!(tail(&path, 4).unwrap(), "two\n");
         assert_eq!(tail(&path, 100).unwrap(), "one\ntwo\n");
-        assert!(tail(&folder.path().join("none"), 4).is_err());
+        assert_eq!(tail(&folder.path().join("none"), 4).unwrap(), "");
     }
 }

@@ -40,6 +40,7 @@ pub(crate) fn create(
         .context("cannot use the state folder")?
         .with_executor(ServiceExecutor {
             return_to_host: way_back(plan, place, around)?,
+            environment: spec::environment(plan),
         })
         .with_stdin(nothing)
         .with_stdout(log)

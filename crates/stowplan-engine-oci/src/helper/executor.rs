@@ -1,5 +1,8 @@
 //! What happens in the container's first process before its program.
 
+use std::collections::HashMap;
+use std::ffi::{CString, NulError};
+use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 
 use libcontainer::capabilities::drop_privileges;
@@ -7,7 +10,9 @@ use libcontainer::oci_spec::runtime::{LinuxCapabilities, LinuxSeccomp, Spec};
 use libcontainer::seccomp::initialize_seccomp;
 use libcontainer::syscall::syscall::create_syscall;
 use libcontainer::workload::default::DefaultExecutor;
-use libcontainer::workload::{Executor, ExecutorError, ExecutorValidationError};
+use libcontainer::workload::{
+    Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError,
+};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -16,6 +21,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 pub(crate) struct ServiceExecutor {
     /// Set when the service stays in the host's mount namespace.
     pub return_to_host: Option<Return>,
+    /// The program's environment, exactly: libcontainer would add a HOME.
+    pub environment: Vec<String>,
 }
 
 /// The way back to the host's mount namespace, and what must wait until then because it forbids going.
@@ -65,12 +72,88 @@ impl Executor for ServiceExecutor {
         DefaultExecutor {}.validate(spec)
     }
 
+    /// The environment comes with the program.
+    fn setup_envs(&self, _: HashMap<String, String>) -> Result<(), ExecutorSetEnvsError> {
+        Ok(())
+    }
+
     /// Only returns when the program cannot be executed; the reason then stands in the service's log.
     fn exec(&self, spec: &Spec) -> Result<(), ExecutorError> {
-        let result = DefaultExecutor {}.exec(spec);
-        if let Err(error) = &result {
-            eprintln!("stowplan: {}", stowplan_host::chain(error));
+        let arguments = spec
+            .process()
+            .as_ref()
+            .and_then(|process| process.args().clone())
+            .unwrap_or_default();
+        let error = execute(&arguments, &self.environment);
+        let program = arguments.first().map_or("", String::as_str);
+        eprintln!("stowplan: cannot execute {program}: {error}");
+        Err(ExecutorError::Other(error.to_string()))
+    }
+}
+
+/// Becomes another program, found in the PATH of its own environment; returns why that failed.
+fn execute(arguments: &[String], environment: &[String]) -> io::Error {
+    let texts = |list: &[String]| -> Result<Vec<CString>, NulError> {
+        list.iter()
+            .map(|text| CString::new(text.as_str()))
+            .collect()
+    };
+    let (Ok(arguments), Ok(environment)) = (texts(arguments), texts(environment)) else {
+        return io::Error::new(io::ErrorKind::InvalidInput, "it has a zero byte");
+    };
+    let Some(program) = arguments.first() else {
+        return io::Error::new(io::ErrorKind::InvalidInput, "the command is empty");
+    };
+    let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
+        list.iter()
+            .map(|text| text.as_ptr())
+            .chain([std::ptr::null()])
+            .collect()
+    };
+    let (argv, envp) = (pointers(&arguments), pointers(&environment));
+    for path in candidates(program, &environment) {
+        // SAFETY: all three are terminated as execve(2) wants them and live until it returns, if it does.
+        unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), envp.as_ptr()) };
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::NotFound {
+            return error;
         }
-        result
+    }
+    io::ErrorKind::NotFound.into()
+}
+
+/// The files that a program name can mean: itself where it has a slash, else one in each folder of PATH.
+fn candidates(program: &CString, environment: &[CString]) -> Vec<CString> {
+    if program.as_bytes().contains(&b'/') {
+        return vec![program.clone()];
+    }
+    let path = environment
+        .iter()
+        .find_map(|variable| variable.as_bytes().strip_prefix(b"PATH="))
+        .unwrap_or_default();
+    path.split(|byte| *byte == b':')
+        .filter_map(|folder| CString::new([folder, b"/", program.as_bytes()].concat()).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_without_a_slash_is_looked_for_in_path() {
+        let environment = [c"A=b".to_owned(), c"PATH=/x:/y z".to_owned()];
+        let found = candidates(&c"sh".to_owned(), &environment);
+        assert_eq!(found, [c"/x/sh".to_owned(), c"/y z/sh".to_owned()]);
+        let own = candidates(&c"./sh".to_owned(), &environment);
+        assert_eq!(own, [c"./sh".to_owned()]);
+    }
+
+    #[test]
+    fn what_cannot_be_executed_says_why() {
+        let run = |program: &str| execute(&[program.to_owned()], &["PATH=/nonexistent".to_owned()]);
+        assert_eq!(run("nothing").kind(), io::ErrorKind::NotFound);
+        assert_eq!(run("/etc/passwd").kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(execute(&[], &[]).kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Place {
     host: File,
     /// The helper's own.
     own: File,
+    /// Number of the container being made: each has scratch space of its own.
+    generation: u32,
 }
 
 impl Place {
@@ -50,10 +52,34 @@ impl Place {
             Ok(()) | Err(rustix::io::Errno::INVAL) => {}
             Err(error) => return Err(error).context("cannot hide the cgroup hierarchies"),
         }
-        let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("stowplan", CGROUPS, "tmpfs", flags, c"mode=755")
-            .context(format_args!("cannot mount scratch space on {CGROUPS}"))?;
-        Ok(Self { host, own })
+        mount_scratch(Path::new(CGROUPS))?;
+        Ok(Self {
+            host,
+            own,
+            generation: 0,
+        })
+    }
+
+    /// Makes new scratch space for a container.
+    pub(crate) fn renew(&mut self) -> Result<(), HelperError> {
+        self.clear()?;
+        self.generation += 1;
+        let scratch = self.scratch();
+        fs::create_dir(&scratch).context(format_args!("cannot create {}", scratch.display()))?;
+        mount_scratch(&scratch)
+    }
+
+    /// Drops the scratch space of the last container with all mounts in it. Nothing is ever deleted file by file: a
+    /// root in there may be the host's.
+    pub(crate) fn clear(&self) -> Result<(), HelperError> {
+        match unmount(self.scratch(), UnmountFlags::DETACH) {
+            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => Ok(()),
+            Err(error) => Err(error).context("cannot unmount scratch space"),
+        }
+    }
+
+    fn scratch(&self) -> PathBuf {
+        Path::new(CGROUPS).join(self.generation.to_string())
     }
 
     /// The host's mount namespace.
@@ -79,7 +105,7 @@ impl Place {
 
     /// A new folder of scratch space.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, HelperError> {
-        let path = Path::new(CGROUPS).join(name);
+        let path = self.scratch().join(name);
         fs::create_dir_all(&path).context(format_args!("cannot create {}", path.display()))?;
         Ok(path)
     }
@@ -136,4 +162,12 @@ impl Place {
 fn go(namespace: &File) -> Result<(), HelperError> {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
         .context("cannot change the mount namespace")
+}
+
+fn mount_scratch(on: &Path) -> Result<(), HelperError> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("stowplan", on, "tmpfs", flags, c"mode=755").context(format_args!(
+        "cannot mount scratch space on {}",
+        on.display()
+    ))
 }

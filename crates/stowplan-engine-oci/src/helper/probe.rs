@@ -8,7 +8,8 @@ use super::place::Place;
 
 /// Tries the namespaces and an overlay. What it makes goes with this process.
 pub(crate) fn probe() -> Result<(), HelperError> {
-    let place = Place::enter()?;
+    let mut place = Place::enter()?;
+    place.renew()?;
     let flags = UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
     // SAFETY: only CLONE_FILES makes unshare unsafe (descriptors of others), and it is not asked for.
     unsafe { unshare_unsafe(flags) }.context("cannot make namespaces")?;

@@ -33,10 +33,12 @@ pub(crate) struct Service {
 /// A container that has been made.
 struct Made {
     container: Container,
+    created: Created,
     group: Group,
     oom: Option<OomWatch>,
     first: Pid,
     started: bool,
+    frozen: bool,
     ended: Option<i32>,
 }
 
@@ -59,45 +61,54 @@ impl Service {
         match command {
             Command::Create { cgroups } => {
                 let created = self.create(&Group::from_paths(cgroups))?;
-                self.tell(EngineEventKind::Created);
                 return Ok(Message::Created(created));
             }
             Command::Start => self.start()?,
             Command::Stop(how) => self.stop(*how)?,
             Command::Pause => self.freeze(true)?,
             Command::Resume => self.freeze(false)?,
-            Command::Destroy => {
-                self.remove()?;
-                self.tell(EngineEventKind::Destroyed);
-            }
+            Command::Destroy => self.remove()?,
         }
         Ok(Message::Done)
     }
 
+    /// Makes the container, again when the last one has ended. One that is there stays.
     fn create(&mut self, group: &Group) -> Result<Created, HelperError> {
-        if self.made.is_some() {
-            return Err(HelperError::new("the container exists already"));
+        self.look();
+        if let Some(made) = self.made.as_ref().filter(|made| made.ended.is_none()) {
+            return Ok(made.created.clone());
         }
+        self.made = None;
+        self.place.renew()?;
+        let result = self.make(group);
+        if result.is_err() {
+            // What was made must not look like a service that can be started.
+            processes::kill_all(None)?;
+            self.place.clear()?;
+        }
+        let made = result?;
+        let created = made.created.clone();
+        self.made = Some(made);
+        self.tell(EngineEventKind::Created);
+        Ok(created)
+    }
+
+    fn make(&mut self, group: &Group) -> Result<Made, HelperError> {
         let container = container::create(&self.plan, &self.place, &self.around)?;
         let first = container
             .pid()
             .and_then(|pid| Pid::from_raw(pid.as_raw()))
             .ok_or_else(|| HelperError::new("libcontainer gave no pid"))?;
-        let result = self.complete(first, group);
-        self.made = Some(Made {
+        Ok(Made {
+            created: self.complete(first, group)?,
             container,
             oom: None,
             group: group.clone(),
             first,
             started: false,
+            frozen: false,
             ended: None,
-        });
-        if result.is_err() {
-            // What was made must not look like a service that can be started.
-            processes::kill_all(None)?;
-            self.made = None;
-        }
-        result
+        })
     }
 
     fn complete(&mut self, first: Pid, group: &Group) -> Result<Created, HelperError> {
@@ -123,7 +134,7 @@ impl Service {
     fn start(&mut self) -> Result<(), HelperError> {
         let made = self.made.as_mut().ok_or_else(not_created)?;
         if made.started {
-            return Err(HelperError::new("the container was started already"));
+            return Ok(());
         }
         container::start(&mut made.container)?;
         made.started = true;
@@ -141,7 +152,8 @@ impl Service {
     }
 
     fn freeze(&mut self, frozen: bool) -> Result<(), HelperError> {
-        let made = self.made.as_ref().ok_or_else(not_created)?;
+        let made = self.made.as_mut().ok_or_else(not_created)?;
+        made.frozen = frozen;
         let group = made.group.clone();
         self.place.on_host(|| Ok(group.freeze(frozen)?))?;
         self.tell(if frozen {
@@ -159,7 +171,9 @@ impl Service {
             && made.started
             && made.ended.is_none()
         {
-            kill_process(made.first, Signal::TERM).context("cannot send SIGTERM")?;
+            let first = made.first;
+            self.thaw()?;
+            kill_process(first, Signal::TERM).context("cannot send SIGTERM")?;
             self.wait_for_end(Duration::from_millis(grace_ms));
         }
         self.kill()
@@ -181,19 +195,20 @@ impl Service {
     /// Kills every process of the service and waits until none is left.
     fn kill(&mut self) -> Result<(), HelperError> {
         let first = self.made.as_ref().map(|made| made.first);
-        if let Some(made) = &self.made
-            && !made.group.paths().is_empty()
-        {
-            let group = made.group.clone();
-            // A frozen process of cgroup v1 does not even end by SIGKILL.
-            self.place.on_host(|| {
-                let _ = group.freeze(false);
-                Ok(())
-            })?;
-        }
+        self.thaw()?;
         let ended = processes::kill_all(first)?;
         self.note_end(ended);
         Ok(())
+    }
+
+    /// A frozen process takes no signal; on cgroup v1 not even SIGKILL.
+    fn thaw(&mut self) -> Result<(), HelperError> {
+        let Some(made) = self.made.as_mut().filter(|made| made.frozen) else {
+            return Ok(());
+        };
+        made.frozen = false;
+        let group = made.group.clone();
+        self.place.on_host(|| Ok(group.freeze(false)?))
     }
 
     /// Looks for what has happened: processes that ended, memory that ran out. Sends the events.
@@ -230,10 +245,13 @@ impl Service {
     /// Removes everything. May be called again.
     pub(crate) fn remove(&mut self) -> Result<(), HelperError> {
         self.kill()?;
-        match self.made.take().map(|made| made.group) {
-            Some(group) => self.place.on_host(|| Ok(group.remove()?)),
-            None => Ok(()),
-        }
+        self.place.clear()?;
+        let Some(made) = self.made.take() else {
+            return Ok(());
+        };
+        self.place.on_host(|| Ok(made.group.remove()?))?;
+        self.tell(EngineEventKind::Destroyed);
+        Ok(())
     }
 
     /// Descriptor for ended children.

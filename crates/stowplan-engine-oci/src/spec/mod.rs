@@ -7,14 +7,12 @@ mod seccomp;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use stowplan_engine::NODE_ENVIRONMENT;
 use stowplan_wire::deployment::{IsolationPlan, Program};
 
 pub(crate) use capabilities::{Capabilities, DOCKER_DEFAULT};
 
 use crate::protocol::HelperPlan;
-
-/// Search path of a program that brings none.
-const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Paths that Docker hides from a container, moby `oci/defaults.go`.
 const MASKED: [&str; 9] = [
@@ -158,18 +156,19 @@ fn arguments(plan: &HelperPlan) -> Vec<String> {
     }
 }
 
-fn environment(plan: &HelperPlan) -> Vec<String> {
-    let mut environment = match &plan.service.program {
-        Program::Node => vec![],
-        Program::Command { env, .. } => env.iter().map(|(k, v)| format!("{k}={v}")).collect(),
-    };
-    if !environment
-        .iter()
-        .any(|variable: &String| variable.starts_with("PATH="))
-    {
-        environment.push(PATH.into());
+/// The program's environment as `NAME=VALUE`.
+pub(crate) fn environment(plan: &HelperPlan) -> Vec<String> {
+    let base = NODE_ENVIRONMENT.map(|(name, value)| format!("{name}={value}"));
+    match &plan.service.program {
+        Program::Node => base.to_vec(),
+        Program::Command { env, .. } => {
+            let mut all: Vec<String> = env.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            if !env.iter().any(|(name, _)| name == "PATH") {
+                all.extend(base);
+            }
+            all
+        }
     }
-    environment
 }
 
 #[cfg(test)]
