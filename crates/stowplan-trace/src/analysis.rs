@@ -20,6 +20,8 @@ pub struct Analysis {
     pub discards: Vec<Discard>,
     /// Instants and totals that single events state.
     pub marks: Marks,
+    /// Streams that could not be read to their end.
+    pub damage: Vec<stowplan_ctf::CtfError>,
     /// Number of events read.
     pub events: u64,
     /// First and last event, nanoseconds; `None` for a trace without events.
@@ -129,8 +131,7 @@ impl Builder {
         self.tracker.observe(&mut self.registry, event);
     }
 
-    /// Says that events are missing here. Call it between the events before and
-    /// after the gap: what is open in the scope is broken off.
+    /// Says that events are missing: what is open in the scope may have ended unseen.
     pub fn discard(&mut self, discard: Discard) {
         let graph = &self.registry.graph;
         let threads = graph
@@ -138,7 +139,7 @@ impl Builder {
             .iter()
             .filter(|(_, thread)| concerns(graph, &discard.scope, thread.process))
             .map(|(id, _)| id);
-        self.tracker.break_off(threads);
+        self.tracker.doubt(threads);
         self.discards.push(discard);
     }
 
@@ -154,6 +155,7 @@ impl Builder {
             records,
             discards: self.discards,
             marks: self.marks,
+            damage: Vec::new(),
             events: self.events,
             extent: self.extent,
         }

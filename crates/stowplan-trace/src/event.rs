@@ -182,8 +182,10 @@ pub enum Body<'a> {
         rmw_subscription: Address,
         total: u64,
     },
-    /// An event of which only time, process and thread matter here.
+    /// A ROS event of which only time, process and thread matter here.
     Other,
+    /// An event of another provider: it has no meaning here.
+    Foreign,
 }
 
 /// Whom a process is: two processes with one key are the same process.

@@ -10,7 +10,9 @@
 
 mod analysis;
 mod chain;
+mod ctf_classes;
 mod event;
+mod from_ctf;
 mod graph;
 mod ids;
 mod links;
@@ -30,6 +32,7 @@ pub use chain::{
     Parts, Reference, Step, StepHop, StopCause,
 };
 pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
+pub use from_ctf::TraceError;
 pub use graph::{
     Callback, CallbackIdentity, Graph, Node, Owner, Process, Publisher, Service, Subscription,
     Thread, Timer, Trigger,

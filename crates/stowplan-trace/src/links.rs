@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::graph::Graph;
-use crate::ids::{Id, PublicationId, SubscriptionId, TakeId, TopicId};
+use crate::ids::{Id, PublicationId, PublisherId, SubscriptionId, TakeId, ThreadId, TopicId};
 use crate::record::{Confidence, Link, LinkMethod};
 use crate::tracker::Records;
 
@@ -22,10 +22,9 @@ pub(crate) fn link(graph: &Graph, records: &mut Records) {
 struct OfTopic {
     /// With a recorded source timestamp, by it and then by time.
     stamped: Vec<(i64, PublicationId)>,
-    /// Without one: by the earliest time of their source timestamp, CLOCK_REALTIME.
-    timed: Vec<Timed>,
-    /// Longest time in which a source timestamp of `timed` may lie, nanoseconds.
-    longest_ns: i64,
+    /// Without one, by publisher and thread: in each list the times in which the
+    /// source timestamps were taken follow each other.
+    timed: FxHashMap<(PublisherId, ThreadId), Vec<Timed>>,
 }
 
 /// A publication and when its source timestamp was taken, CLOCK_REALTIME.
@@ -53,7 +52,11 @@ impl PublicationIndex {
                 of_topic.stamped.push((stamp, id));
             } else if let Some(offset) = graph.processes[publisher.process].realtime_offset_ns {
                 let followed = publication.followed_ns.unwrap_or(i64::MAX);
-                of_topic.timed.push(Timed {
+                let list = of_topic
+                    .timed
+                    .entry((publication.publisher, publication.thread))
+                    .or_default();
+                list.push(Timed {
                     from_ns: rmw_ns.saturating_add(offset),
                     to_ns: followed.saturating_add(offset),
                     id,
@@ -63,13 +66,6 @@ impl PublicationIndex {
         for of_topic in &mut topics {
             // Equal stamps stay in the order of publication: the sort is stable.
             of_topic.stamped.sort_by_key(|&(stamp, _)| stamp);
-            of_topic.timed.sort_by_key(|timed| timed.from_ns);
-            of_topic.longest_ns = of_topic
-                .timed
-                .iter()
-                .map(|timed| timed.to_ns.saturating_sub(timed.from_ns))
-                .max()
-                .unwrap_or(0);
         }
         Self(topics)
     }
@@ -82,17 +78,24 @@ impl PublicationIndex {
     }
 
     /// The publication whose source timestamp can be `stamp`, and whether no
-    /// other's can.
+    /// other's can. Of several, the latest.
     fn at_time(&self, topic: TopicId, stamp: i64) -> Option<(PublicationId, bool)> {
-        let of_topic = &self.0[topic.index()];
-        let end = of_topic.timed.partition_point(|t| t.from_ns <= stamp);
-        let mut fitting = of_topic.timed[..end]
-            .iter()
-            .rev()
-            .take_while(|t| t.from_ns.saturating_add(of_topic.longest_ns) >= stamp)
-            .filter(|t| t.to_ns >= stamp);
-        let best = fitting.next()?;
-        Some((best.id, fitting.next().is_none()))
+        let mut best: Option<Timed> = None;
+        let mut fitting = 0;
+        for list in self.0[topic.index()].timed.values() {
+            let end = list.partition_point(|timed| timed.from_ns <= stamp);
+            let Some(&last) = end.checked_sub(1).map(|at| &list[at]) else {
+                continue;
+            };
+            if last.to_ns < stamp {
+                continue;
+            }
+            fitting += 1;
+            if best.is_none_or(|best| (best.from_ns, best.id) < (last.from_ns, last.id)) {
+                best = Some(last);
+            }
+        }
+        Some((best?.id, fitting == 1))
     }
 }
 

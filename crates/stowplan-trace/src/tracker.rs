@@ -42,6 +42,8 @@ pub struct Gaps {
     pub arrivals_without_subscription: u64,
     /// `rmw_publish` without `rcl_publish`, such as the middleware's own discovery.
     pub rmw_publish_without_rcl: u64,
+    /// Events that lack a field which every distribution records.
+    pub unreadable_events: u64,
 }
 
 #[derive(Debug, Default)]
@@ -53,6 +55,8 @@ struct ThreadState {
     rclcpp: Option<(Address, i64)>,
     publishing: Option<Publishing>,
     unfollowed: Option<PublicationId>,
+    /// Events were lost since the last callback event.
+    doubtful: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +96,11 @@ impl Tracker {
         let index = event.thread.index();
         if self.threads.len() <= index {
             self.threads.resize_with(index + 1, ThreadState::default);
+        }
+        // Other providers trace the inside of the middleware, where the source
+        // timestamp is still to be taken.
+        if event.body == Body::Foreign {
+            return;
         }
         if let Some(id) = self.threads[index].unfollowed.take() {
             self.records.publications[id].followed_ns = Some(event.time_ns);
@@ -153,12 +162,14 @@ impl Tracker {
         }
     }
 
-    /// Forgets what is open on these threads: their events have a gap.
-    pub fn break_off(&mut self, threads: impl Iterator<Item = ThreadId>) {
+    /// Events of these threads may be missing: a callback that is open may have
+    /// ended unseen.
+    pub fn doubt(&mut self, threads: impl Iterator<Item = ThreadId>) {
         for thread in threads {
             if let Some(state) = self.threads.get_mut(thread.index()) {
-                self.records.gaps.starts_without_end += state.open.len() as u64;
-                *state = ThreadState::default();
+                state.doubtful = true;
+                state.take = None;
+                state.publishing = None;
             }
         }
     }
@@ -178,6 +189,10 @@ impl Tracker {
         callback: CallbackId,
     ) {
         let state = &mut self.threads[event.thread.index()];
+        if std::mem::take(&mut state.doubtful) {
+            self.records.gaps.starts_without_end += state.open.len() as u64;
+            state.open.clear();
+        }
         // A callback does not call itself: its end is missing.
         if let Some(at) = state
             .open
@@ -212,6 +227,7 @@ impl Tracker {
 
     fn callback_end(&mut self, event: &TraceEvent<'_>, callback: CallbackId) {
         let state = &mut self.threads[event.thread.index()];
+        state.doubtful = false;
         let Some(at) = state
             .open
             .iter()
