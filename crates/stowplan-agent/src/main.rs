@@ -1,2 +1,40 @@
 //! What does things on one machine for Stowplan.
-fn main() {}
+//!
+//! Reads requests on standard input and answers on standard output, one JSON document a line
+//! (`stowplan_wire::agent`). One thread, one poll. End of input, SIGTERM or SIGINT kill everything that it
+//! started and end it.
+
+mod agent;
+mod arm;
+mod calibrate;
+mod calls;
+mod engines;
+mod input;
+mod nodes;
+mod watch;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    match arguments.next().as_deref() {
+        None => match agent::serve() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("stowplan-agent: {}", stowplan_host::chain(&error));
+                ExitCode::FAILURE
+            }
+        },
+        Some("--version") => {
+            println!("stowplan-agent {}", stowplan_wire::build_id());
+            ExitCode::SUCCESS
+        }
+        Some(other) => {
+            eprintln!(
+                "stowplan-agent: unknown argument '{other}'\n\
+                 hint: this program is started by stowplan and reads requests on its standard input"
+            );
+            ExitCode::from(2)
+        }
+    }
+}

@@ -56,6 +56,23 @@ impl From<Probe> for ProbeAnswer {
     }
 }
 
+impl From<ProbeAnswer> for Probe {
+    fn from(answer: ProbeAnswer) -> Self {
+        let version = answer.version.unwrap_or_default();
+        let reason = answer.reason.unwrap_or_default();
+        let hint = answer.hint.unwrap_or_default();
+        match answer.status.as_str() {
+            "available" => Self::Available { version },
+            "emulated" => Self::Emulated {
+                version,
+                reason,
+                hint,
+            },
+            _ => Self::Absent { reason, hint },
+        }
+    }
+}
+
 /// Starts services on one host. Stateless: what a deployment needs lives in the [`Deployment`].
 pub trait Engine {
     /// Name, as in a place.

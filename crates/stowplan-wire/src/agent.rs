@@ -92,6 +92,11 @@ pub enum Call {
         /// Engine name.
         engine: String,
     },
+    /// What an engine can do.
+    Capabilities {
+        /// Engine name.
+        engine: String,
+    },
     /// Prepare a deployment with an engine.
     Prepare {
         /// Engine name.
@@ -149,6 +154,13 @@ pub enum Call {
     /// SHA-256 of the programs that the node-program processes of the run really execute (/proc/PID/exe),
     /// once per distinct file.
     Digests,
+    /// The same of these processes of the host.
+    DigestsOf {
+        /// Pids on the host.
+        pids: Vec<u32>,
+    },
+    /// Kill every process of a service.
+    KillTree(Locator),
     /// Copy a file of the run folder to a path on the host.
     FetchTo {
         /// Source on the host.
@@ -187,6 +199,8 @@ pub enum Answer {
     RunDir(String),
     /// To `Probe`.
     Probed(ProbeAnswer),
+    /// To `Capabilities`: the JSON document of `stowplan_engine::Capabilities`.
+    Capabilities(String),
     /// To `Prepare`.
     Prepared(PreparedAnswer),
     /// To `Locators`.
@@ -215,7 +229,7 @@ pub enum Answer {
     Samples(Vec<UsageSample>),
     /// To `Limits`.
     Limits(LimitsReadBack),
-    /// To `Digests`: path, SHA-256 in hex, number of processes.
+    /// To `Digests` and `DigestsOf`: path, SHA-256 in hex, number of processes.
     Digests(Vec<ProgramDigest>),
 }
 

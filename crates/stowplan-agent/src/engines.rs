@@ -1,0 +1,8 @@
+//! The engines that run inside the agent. The only file of the agent that names one.
+
+use stowplan_engine::Engine;
+
+/// All of them.
+pub(crate) fn all() -> Vec<Box<dyn Engine>> {
+    vec![Box::new(stowplan_engine_bare::Bare)]
+}

@@ -1,0 +1,358 @@
+//! A machine behind an agent.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+
+use stowplan_engine::{Capabilities, EngineError};
+use stowplan_host::ledger::{self, Ledger, Object};
+use stowplan_host::{Host, HostError, chain};
+use stowplan_wire::agent::{Announced, Answer, Call, ProbeAnswer, ProgramDigest};
+use stowplan_wire::deployment::{EngineEvent, Locator};
+use stowplan_wire::host::{
+    ColdProof, LimitsReadBack, MachineFacts, Quiet, SampleSubject, UsageSample,
+};
+use stowplan_wire::service::ServicePlan;
+
+use crate::pipe::Pipe;
+
+/// A running agent and its machine. Dropping it ends the agent, which removes everything of the open run.
+#[derive(Debug)]
+pub struct AgentHost {
+    pipe: RefCell<Pipe>,
+    id: String,
+    engines: Vec<String>,
+    run: RefCell<Option<String>>,
+    ledger: RefCell<Option<Ledger>>,
+    engine_events: RefCell<Vec<EngineEvent>>,
+    announcements: RefCell<Vec<Announced>>,
+    pid: Cell<u32>,
+}
+
+/// What a window cost the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Armed {
+    /// Arming instant, CLOCK_MONOTONIC ns of the host.
+    pub t_arm_ns: u64,
+    /// Disarming instant.
+    pub t_disarm_ns: u64,
+    /// Context switches of the agent between the two.
+    pub own_switches: u64,
+    /// CPU time of the agent between the two in ns.
+    pub own_cpu_ns: u64,
+}
+
+/// What happened since the last look.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Watched {
+    /// Engine events in order.
+    pub engine: Vec<EngineEvent>,
+    /// Announcements in order of arrival.
+    pub announcements: Vec<Announced>,
+}
+
+/// Takes the one kind of answer that fits a call.
+macro_rules! expect {
+    ($answer:expr, $pattern:pat => $value:expr) => {
+        match $answer {
+            Ok($pattern) => Ok($value),
+            Err(error) => Err(error),
+            Ok(other) => Err(EngineError::new(format!(
+                "the agent answered something else: {other:?}"
+            ))),
+        }
+    };
+}
+
+impl AgentHost {
+    /// Starts an agent on this machine and greets it.
+    ///
+    /// # Errors
+    /// When it cannot be started or is of another build.
+    pub fn spawn(program: &Path) -> Result<Rc<Self>, EngineError> {
+        let mut pipe = Pipe::spawn(program)?;
+        let build_id = stowplan_wire::build_id();
+        let hello = Call::Hello { build_id };
+        let (id, engines) = expect!(
+            pipe.call(hello),
+            Answer::Hello { host, engines, .. } => (host, engines)
+        )?;
+        let pid = Cell::new(pipe.pid());
+        Ok(Rc::new(Self {
+            pipe: RefCell::new(pipe),
+            id,
+            engines,
+            run: RefCell::new(None),
+            ledger: RefCell::new(None),
+            engine_events: RefCell::new(Vec::new()),
+            announcements: RefCell::new(Vec::new()),
+            pid,
+        }))
+    }
+
+    /// Pid of the agent.
+    #[must_use]
+    pub fn agent_pid(&self) -> u32 {
+        self.pid.get()
+    }
+
+    /// Engines that the agent can run.
+    #[must_use]
+    pub fn engines(&self) -> &[String] {
+        &self.engines
+    }
+
+    /// Sends a call and waits for its answer. The typed methods are there for every call; this is for tests of
+    /// the protocol.
+    ///
+    /// # Errors
+    /// When the call fails or the agent is gone.
+    pub fn call(&self, call: Call) -> Result<Answer, EngineError> {
+        self.pipe.borrow_mut().call(call)
+    }
+
+    fn done(&self, call: Call) -> Result<(), EngineError> {
+        expect!(self.call(call), Answer::Done => ())
+    }
+
+    /// Nanoseconds per kernel iteration of the node program at `program`, bound to one CPU.
+    ///
+    /// # Errors
+    /// When the program fails.
+    pub fn calibrate(
+        &self,
+        program: &str,
+        cpu: u32,
+        working_set_bytes: u64,
+    ) -> Result<f64, EngineError> {
+        let call = Call::Calibrate {
+            program: program.to_owned(),
+            cpu,
+            working_set_bytes,
+        };
+        expect!(self.call(call), Answer::Calibrated(ns) => ns)
+    }
+
+    /// Waits until the machine is quiet (MEASURING §5), at most `timeout_ms`.
+    ///
+    /// # Errors
+    /// When /proc of the host cannot be read.
+    pub fn quiet(&self, timeout_ms: u64) -> Result<Quiet, EngineError> {
+        expect!(self.call(Call::Quiet { timeout_ms }), Answer::Quiet(quiet) => quiet)
+    }
+
+    /// Drops the page cache and counts what is still resident of `files`; a folder stands for all in it.
+    ///
+    /// # Errors
+    /// When the cache may not be dropped.
+    pub fn cold(&self, files: Vec<String>) -> Result<ColdProof, EngineError> {
+        expect!(self.call(Call::Cold { files }), Answer::Cold(proof) => proof)
+    }
+
+    /// Makes the run folder with plans, sockets and trace buffers; gives its path.
+    ///
+    /// # Errors
+    /// When a run is open or something cannot be made.
+    pub fn open_run(
+        &self,
+        run: &str,
+        services: Vec<ServicePlan>,
+        cyclonedds_xml: String,
+        ring_bytes: u64,
+    ) -> Result<String, EngineError> {
+        let call = Call::OpenRun {
+            run: run.to_owned(),
+            services,
+            cyclonedds_xml,
+            ring_bytes,
+        };
+        let path = expect!(self.call(call), Answer::RunDir(path) => path)?;
+        *self.run.borrow_mut() = Some(run.to_owned());
+        Ok(path)
+    }
+
+    /// Removes everything of the run on the host and what was entered here.
+    ///
+    /// # Errors
+    /// When something cannot be removed.
+    pub fn close_run(&self) -> Result<(), EngineError> {
+        self.done(Call::CloseRun)?;
+        *self.run.borrow_mut() = None;
+        self.engine_events.borrow_mut().clear();
+        self.announcements.borrow_mut().clear();
+        if let Some(ledger) = self.ledger.borrow_mut().take() {
+            ledger.close()?;
+        }
+        Ok(())
+    }
+
+    /// Probes an engine of the agent.
+    ///
+    /// # Errors
+    /// When the agent has no such engine.
+    pub fn probe(&self, engine: &str) -> Result<ProbeAnswer, EngineError> {
+        let engine = engine.to_owned();
+        expect!(self.call(Call::Probe { engine }), Answer::Probed(probe) => probe)
+    }
+
+    /// What an engine of the agent can do.
+    ///
+    /// # Errors
+    /// When the agent has no such engine.
+    pub fn capabilities(&self, engine: &str) -> Result<Capabilities, EngineError> {
+        let engine = engine.to_owned();
+        let text = expect!(
+            self.call(Call::Capabilities { engine }),
+            Answer::Capabilities(text) => text
+        )?;
+        serde_json::from_str(&text)
+            .map_err(|e| EngineError::new("cannot read the engine's capabilities").because(e))
+    }
+
+    /// Engine events and announcements since the last look; waits up to `timeout_ms` until there is one.
+    ///
+    /// # Errors
+    /// When the agent is gone.
+    pub fn watch(&self, timeout_ms: u64) -> Result<Watched, EngineError> {
+        let mut watched = self.take_watched();
+        let waiting = watched.engine.is_empty() && watched.announcements.is_empty();
+        self.fill(if waiting { timeout_ms } else { 0 })?;
+        let more = self.take_watched();
+        watched.engine.extend(more.engine);
+        watched.announcements.extend(more.announcements);
+        Ok(watched)
+    }
+
+    fn take_watched(&self) -> Watched {
+        Watched {
+            engine: std::mem::take(&mut *self.engine_events.borrow_mut()),
+            announcements: std::mem::take(&mut *self.announcements.borrow_mut()),
+        }
+    }
+
+    /// Asks the agent what happened; keeps it here.
+    fn fill(&self, timeout_ms: u64) -> Result<(), EngineError> {
+        let (engine, announcements) = expect!(
+            self.call(Call::Watch { timeout_ms }),
+            Answer::Watched { engine, announcements } => (engine, announcements)
+        )?;
+        self.engine_events.borrow_mut().extend(engine);
+        self.announcements.borrow_mut().extend(announcements);
+        Ok(())
+    }
+
+    /// Engine events only; announcements stay for [`AgentHost::watch`].
+    pub(crate) fn engine_events(&self, timeout_ms: u64) -> Result<Vec<EngineEvent>, EngineError> {
+        if self.engine_events.borrow().is_empty() {
+            self.fill(timeout_ms)?;
+        }
+        Ok(std::mem::take(&mut *self.engine_events.borrow_mut()))
+    }
+
+    /// Arms every node program `lead_ns` from now, waits until the window of `window_ns` is over.
+    ///
+    /// # Errors
+    /// When a process is not armed in time, fails, or ends in the window; the error names it and its log.
+    pub fn arm_and_wait(&self, lead_ns: u64, window_ns: u64) -> Result<Armed, EngineError> {
+        let call = Call::ArmAndWait { lead_ns, window_ns };
+        expect!(
+            self.call(call),
+            Answer::Armed { t_arm_ns, t_disarm_ns, own_switches, own_cpu_ns } => Armed {
+                t_arm_ns,
+                t_disarm_ns,
+                own_switches,
+                own_cpu_ns,
+            }
+        )
+    }
+
+    /// Tells every node program to stop and send its counters, which come by [`AgentHost::watch`].
+    ///
+    /// # Errors
+    /// When no run is open.
+    pub fn stop_nodes(&self) -> Result<(), EngineError> {
+        self.done(Call::StopNodes)
+    }
+
+    /// Digests of the programs that the run's node programs execute.
+    ///
+    /// # Errors
+    /// When a process is gone.
+    pub fn node_digests(&self) -> Result<Vec<ProgramDigest>, EngineError> {
+        expect!(self.call(Call::Digests), Answer::Digests(digests) => digests)
+    }
+}
+
+fn host_error(error: EngineError) -> HostError {
+    let made = HostError::new(chain(&error));
+    match error.hint {
+        Some(hint) => made.hint(hint),
+        None => made,
+    }
+}
+
+impl Host for AgentHost {
+    fn id(&self) -> String {
+        self.id.clone()
+    }
+
+    fn clock(&self) -> Result<u64, HostError> {
+        expect!(self.call(Call::Clock), Answer::Clock(ns) => ns).map_err(host_error)
+    }
+
+    fn facts(&self) -> Result<MachineFacts, HostError> {
+        expect!(self.call(Call::Facts), Answer::Facts(facts) => facts).map_err(host_error)
+    }
+
+    fn start_sampling(&self, subjects: &[SampleSubject], period_ms: u64) -> Result<(), HostError> {
+        let subjects = subjects.to_vec();
+        self.done(Call::StartSampling {
+            subjects,
+            period_ms,
+        })
+        .map_err(host_error)
+    }
+
+    fn stop_sampling(&self) -> Result<Vec<UsageSample>, HostError> {
+        expect!(self.call(Call::StopSampling), Answer::Samples(samples) => samples)
+            .map_err(host_error)
+    }
+
+    fn limits(&self, service: &Locator) -> Result<LimitsReadBack, HostError> {
+        expect!(self.call(Call::Limits(service.clone())), Answer::Limits(limits) => limits)
+            .map_err(host_error)
+    }
+
+    fn digests(&self, pids: &[u32]) -> Result<Vec<ProgramDigest>, HostError> {
+        let pids = pids.to_vec();
+        expect!(self.call(Call::DigestsOf { pids }), Answer::Digests(digests) => digests)
+            .map_err(host_error)
+    }
+
+    fn fetch(&self, from: &str, to: &Path) -> Result<(), HostError> {
+        self.done(Call::FetchTo {
+            from: from.to_owned(),
+            to: to.display().to_string(),
+        })
+        .map_err(host_error)
+    }
+
+    fn kill_tree(&self, service: &Locator) -> Result<(), HostError> {
+        self.done(Call::KillTree(service.clone()))
+            .map_err(host_error)
+    }
+
+    /// Entered here, where `stowplan clean` looks: what engines outside of the agent make belongs to this
+    /// process.
+    fn enter(&self, object: &Object) -> Result<(), HostError> {
+        let mut open = self.ledger.borrow_mut();
+        if open.is_none() {
+            let run = self.run.borrow();
+            let run = run
+                .as_deref()
+                .ok_or_else(|| HostError::new("no run is open, so nothing can be made"))?;
+            *open = Some(Ledger::open(&ledger::folder()?, run)?);
+        }
+        open.as_mut().map_or(Ok(()), |ledger| ledger.enter(object))
+    }
+}

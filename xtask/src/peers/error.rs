@@ -1,0 +1,103 @@
+//! What can go wrong while a peer is built or run.
+
+use std::io;
+use std::time::Duration;
+
+/// Why a row has no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum PeersError {
+    /// A file or a process could not be used.
+    #[error("cannot {what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// A program ended with an error.
+    #[error("`{command}` ended with {status}; the end of its output:\n{output}")]
+    Failed {
+        /// Program and arguments.
+        command: String,
+        /// Exit status.
+        status: String,
+        /// Last lines of output and errors.
+        output: String,
+    },
+    /// A program did not end in time.
+    #[error("`{command}` did not end within {limit:?}; the end of its output:\n{output}")]
+    TooLong {
+        /// Program and arguments.
+        command: String,
+        /// Longest time it had.
+        limit: Duration,
+        /// Last lines of output and errors.
+        output: String,
+    },
+    /// A program printed something else than it was expected to.
+    #[error("{what}:\n{output}")]
+    Output {
+        /// What is wrong.
+        what: String,
+        /// What it printed.
+        output: String,
+    },
+    /// Something that the row needs is not on the machine.
+    #[error("{what} is missing\nhint: {hint}")]
+    Missing {
+        /// What.
+        what: String,
+        /// How to get it.
+        hint: String,
+    },
+    /// The values cannot be compared.
+    #[error(transparent)]
+    Stats(#[from] stowplan_stats::StatsError),
+}
+
+impl PeersError {
+    /// For `map_err`: what was tried when an I/O error came.
+    pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+
+    /// Output of a program that makes no sense.
+    pub fn output(what: impl Into<String>, output: &str) -> Self {
+        Self::Output {
+            what: what.into(),
+            output: tail(output).to_owned(),
+        }
+    }
+
+    /// Something to install or build.
+    pub fn missing(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Missing {
+            what: what.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+/// The last lines of an output.
+pub fn tail(output: &str) -> &str {
+    const LINES: usize = 30;
+    output
+        .trim_end()
+        .rmatch_indices('\n')
+        .nth(LINES)
+        .map_or(output, |(at, _)| &output[at + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_whole_lines() {
+        let output: String = (0..40).map(|line| format!("{line}\n")).collect();
+        assert!(tail(&output).starts_with("9\n") || tail(&output).starts_with("10\n"));
+        assert_eq!(tail("one\ntwo\n"), "one\ntwo\n");
+    }
+}

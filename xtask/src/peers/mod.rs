@@ -1,0 +1,49 @@
+//! Figures as ratios against a peer that is measured in the same run.
+//!
+//! They are printed and nothing is asserted: the machine decides how large they are. `docs/peers.md` says
+//! what each row is.
+
+mod build;
+mod dds;
+mod ddsperf;
+mod error;
+mod figures;
+mod machine;
+mod pingpong;
+mod process;
+
+use build::Workspace;
+pub use error::PeersError;
+
+/// What to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Row {
+    /// DDS round trip against ddsperf.
+    Dds,
+    /// Every row.
+    All,
+}
+
+/// Arguments of `cargo xtask peers`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Row to measure.
+    #[arg(value_enum, default_value_t = Row::All)]
+    row: Row,
+    /// Rounds of each interleaved comparison.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+}
+
+/// Measures and prints the rows asked for.
+pub fn run(args: &Args) -> Result<(), PeersError> {
+    let workspace = Workspace::find()?;
+    let rounds = usize::from(args.rounds);
+    println!("{}", machine::describe());
+    let wanted = |row: Row| args.row == row || args.row == Row::All;
+    if wanted(Row::Dds) {
+        dds::row(&workspace, rounds)?;
+    }
+    println!("\n{}", machine::load());
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! How `stowplan-node pingpong` is called, and what it prints.
