@@ -1,6 +1,7 @@
 //! A machine behind an agent.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -26,7 +27,7 @@ pub struct AgentHost {
     ledger: RefCell<Option<Ledger>>,
     engine_events: RefCell<Vec<EngineEvent>>,
     announcements: RefCell<Vec<Announced>>,
-    pid: Cell<u32>,
+    pid: u32,
 }
 
 /// What a window cost the agent.
@@ -70,14 +71,25 @@ impl AgentHost {
     /// # Errors
     /// When it cannot be started or is of another build.
     pub fn spawn(program: &Path) -> Result<Rc<Self>, EngineError> {
-        let mut pipe = Pipe::spawn(program)?;
+        Self::spawn_with(program, &[])
+    }
+
+    /// The same with environment variables for the agent, such as `STOWPLAN_STATE`.
+    ///
+    /// # Errors
+    /// When it cannot be started or is of another build.
+    pub fn spawn_with(
+        program: &Path,
+        environment: &[(&str, &OsStr)],
+    ) -> Result<Rc<Self>, EngineError> {
+        let mut pipe = Pipe::spawn(program, environment)?;
         let build_id = stowplan_wire::build_id();
         let hello = Call::Hello { build_id };
         let (id, engines) = expect!(
             pipe.call(hello),
             Answer::Hello { host, engines, .. } => (host, engines)
         )?;
-        let pid = Cell::new(pipe.pid());
+        let pid = pipe.pid();
         Ok(Rc::new(Self {
             pipe: RefCell::new(pipe),
             id,
@@ -92,8 +104,8 @@ impl AgentHost {
 
     /// Pid of the agent.
     #[must_use]
-    pub fn agent_pid(&self) -> u32 {
-        self.pid.get()
+    pub const fn agent_pid(&self) -> u32 {
+        self.pid
     }
 
     /// Engines that the agent can run.

@@ -1,5 +1,6 @@
 //! The pipe to an agent: a request, then its reply.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
@@ -32,7 +33,10 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    pub(crate) fn spawn(program: &Path) -> Result<Self, EngineError> {
+    pub(crate) fn spawn(
+        program: &Path,
+        environment: &[(&str, &OsStr)],
+    ) -> Result<Self, EngineError> {
         let failed = || EngineError::new(format!("cannot start {}", program.display()));
         let errors = rustix::fs::memfd_create("stowplan-agent-errors", MemfdFlags::CLOEXEC)
             .map(File::from)
@@ -42,6 +46,7 @@ impl Pipe {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(theirs)
+            .envs(environment.iter().copied())
             .spawn()
             .map_err(|e| failed().because(e))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {

@@ -7,7 +7,7 @@
 pub fn redact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut word = String::new();
-    let mut end = |word: &mut String, out: &mut String| {
+    let end = |word: &mut String, out: &mut String| {
         let hex = word.len() >= 16 && word.chars().all(|c| c.is_ascii_hexdigit());
         if hex {
             out.push_str("<hex>");

@@ -1,0 +1,184 @@
+//! The real agent, through its pipe.
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+use stowplan_engine::{Deployment, Engine, EngineError};
+use stowplan_host::Host;
+use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_testkit::{agent_program, command_plan, private_state};
+use stowplan_wire::agent::{Answer, Call, Reply, Request};
+use stowplan_wire::deployment::{EngineEventKind, Select, StopMode};
+
+fn spawn() -> Rc<AgentHost> {
+    let state = private_state().as_os_str();
+    AgentHost::spawn_with(agent_program(), &[("STOWPLAN_STATE", state)]).unwrap()
+}
+
+fn prepare(
+    host: &Rc<AgentHost>,
+    run: &str,
+    commands: &[(&str, &[&str])],
+) -> Result<Box<dyn Deployment>, EngineError> {
+    let run_dir = host.open_run(run, vec![], String::new(), 0)?;
+    let plan = command_plan(run, &run_dir, Some("flat"), commands);
+    RemoteEngine::new(host, "bare")?.prepare(&plan, host.clone())
+}
+
+#[test]
+fn a_service_starts_is_found_and_stops() {
+    let host = spawn();
+    let mut deployment = prepare(
+        &host,
+        "life",
+        &[
+            ("one", &["sleep", "1000"]),
+            ("two", &["sh", "-c", "echo hello; exit 3"]),
+        ],
+    )
+    .unwrap();
+    let before = host.clock().unwrap();
+    deployment.create(&Select::All).unwrap();
+    deployment.start(&Select::All).unwrap();
+    let mut events = Vec::new();
+    while events.len() < 5 {
+        events.extend(deployment.events(Duration::from_secs(60)).unwrap());
+    }
+    let two: Vec<_> = events
+        .iter()
+        .filter(|event| event.service == "two")
+        .map(|event| event.kind)
+        .collect();
+    assert_eq!(
+        two,
+        [
+            EngineEventKind::Created,
+            EngineEventKind::Started,
+            EngineEventKind::Exited(3)
+        ]
+    );
+    assert!(events.is_sorted_by_key(|event| event.t_ns) && events[0].t_ns >= before);
+    let locators = deployment.locators().unwrap();
+    assert_eq!(locators.len(), 2);
+    assert!(Path::new(&format!("/proc/{}", locators[0].pid)).exists());
+    let how = StopMode::Terminate { grace_ms: 10_000 };
+    deployment.stop(&Select::All, how).unwrap();
+    assert!(!Path::new(&format!("/proc/{}", locators[0].pid)).exists());
+    assert_eq!(deployment.log("two", 100).unwrap(), "hello\n");
+    deployment.destroy().unwrap();
+    deployment.destroy().unwrap();
+    host.close_run().unwrap();
+    assert!(!Path::new("/dev/shm/stowplan-life").exists());
+}
+
+#[test]
+fn another_build_is_refused() {
+    let host = spawn();
+    let error = host
+        .call(Call::Hello {
+            build_id: "0.0.0-0".to_owned(),
+        })
+        .unwrap_err();
+    assert!(error.to_string().contains("0.0.0-0"), "{error}");
+    assert!(error.hint.unwrap().contains("same build"));
+}
+
+#[test]
+fn an_agent_that_dies_is_told_with_what_it_was_doing() {
+    let host = spawn();
+    let pid = rustix::process::Pid::from_raw(host.agent_pid().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let error = host.quiet(0).unwrap_err();
+    assert!(error.to_string().contains("during Quiet"), "{error}");
+    assert!(error.to_string().contains("signal: 9"), "{error}");
+    assert!(error.hint.unwrap().contains("stowplan clean"));
+    assert!(host.clock().is_err());
+}
+
+/// The agent's raw pipe.
+struct Raw {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Raw {
+    fn spawn() -> Self {
+        let mut child = Command::new(agent_program())
+            .env("STOWPLAN_STATE", private_state())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            input: child.stdin.take(),
+            output: BufReader::new(child.stdout.take().unwrap()),
+            child,
+        }
+    }
+
+    fn line(&mut self, line: &str) -> Reply {
+        writeln!(self.input.as_ref().unwrap(), "{line}").unwrap();
+        let mut reply = String::new();
+        self.output.read_line(&mut reply).unwrap();
+        serde_json::from_str(&reply).unwrap()
+    }
+
+    fn call(&mut self, call: Call) -> Answer {
+        let request = serde_json::to_string(&Request { id: 7, call }).unwrap();
+        self.line(&request).result.unwrap()
+    }
+}
+
+#[test]
+fn when_the_caller_goes_nothing_is_left() {
+    let mut agent = Raw::spawn();
+    let open = Call::OpenRun {
+        run: "gone".to_owned(),
+        services: vec![],
+        cyclonedds_xml: String::new(),
+        ring_bytes: 0,
+    };
+    let Answer::RunDir(run_dir) = agent.call(open) else {
+        panic!("no run folder")
+    };
+    let plan = Box::new(command_plan(
+        "gone",
+        &run_dir,
+        Some("grouped"),
+        &[("one", &["/bin/sh", "-c", "sleep 1000 & sleep 1000"])],
+    ));
+    let engine = "bare".to_owned();
+    agent.call(Call::Prepare { engine, plan });
+    agent.call(Call::Create(Select::All));
+    agent.call(Call::Start(Select::All));
+    let Answer::Locators(locators) = agent.call(Call::Locators) else {
+        panic!("no locators")
+    };
+    assert!(Path::new(&run_dir).exists());
+    agent.input = None;
+    assert!(agent.child.wait().unwrap().success());
+    let left = stowplan_host::process::start_ticks(locators[0].pid);
+    assert_ne!(left, Some(locators[0].start_ticks));
+    assert!(!Path::new(&run_dir).exists());
+    assert!(!locators[0].cgroups.is_empty());
+    for path in locators[0].cgroups.values() {
+        assert!(!Path::new(path).exists(), "{path} is left");
+    }
+}
+
+#[test]
+fn what_is_no_request_is_answered_with_an_error() {
+    let mut agent = Raw::spawn();
+    let failure = agent.line("{\"id\": 9, \"call\": \"dance\"}");
+    assert_eq!(failure.id, 9);
+    assert!(failure.result.unwrap_err().message.contains("dance"));
+    assert!(agent.line("nonsense").result.is_err());
+    assert!(matches!(agent.call(Call::Clock), Answer::Clock(_)));
+    drop(agent.input.take());
+    assert!(agent.child.wait().unwrap().success());
+}
