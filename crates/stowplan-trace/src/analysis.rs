@@ -116,6 +116,7 @@ impl Builder {
             to_ns: event.time_ns,
         });
         extent.to_ns = extent.to_ns.max(event.time_ns);
+        self.registry.graph.processes[event.process].last_ns = event.time_ns;
         match self
             .registry
             .observe(event.time_ns, event.process, &event.body)

@@ -18,6 +18,8 @@ pub struct Process {
     pub realtime_offset_ns: Option<i64>,
     /// tracetools version.
     pub tracetools_version: Option<String>,
+    /// Time of its last event, nanoseconds.
+    pub last_ns: i64,
 }
 
 /// A thread.

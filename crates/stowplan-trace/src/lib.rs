@@ -10,18 +10,21 @@
 
 mod analysis;
 mod chain;
+mod check;
 mod ctf_classes;
 mod event;
 mod from_ctf;
 mod graph;
 mod ids;
 mod links;
+mod losses;
 mod marks;
 mod record;
 mod registry;
 #[cfg(test)]
 mod scripted;
 mod startup;
+mod summary;
 mod tracker;
 mod window;
 
@@ -31,6 +34,7 @@ pub use chain::{
     ChainInstance, ChainResult, ChainSpec, Endpoint, Fate, FoundChain, FoundChains, Hop, Invalid,
     Parts, Reference, Step, StepHop, StopCause,
 };
+pub use check::{Mismatch, PayloadCheck};
 pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 pub use from_ctf::TraceError;
 pub use graph::{
@@ -41,8 +45,10 @@ pub use ids::{
     CallbackId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
     SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
 };
+pub use losses::{EdgeLosses, Losses};
 pub use marks::Marks;
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
+pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};
 pub use tracker::{Gaps, Records};
 pub use window::Window;

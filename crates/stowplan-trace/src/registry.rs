@@ -46,6 +46,7 @@ impl Registry {
             name: None,
             realtime_offset_ns: None,
             tracetools_version: None,
+            last_ns: i64::MIN,
         });
         self.processes.insert(key.clone(), id);
         id

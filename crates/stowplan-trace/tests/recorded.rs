@@ -115,8 +115,8 @@ fn dds_writes(folder: &Path) -> HashMap<(i64, i64), Vec<(i64, i64)>> {
     while let Some(item) = events.next_item().expect("a valid trace") {
         let Item::Event(event) = item else { continue };
         if event.name() == "dds:write" {
-            let who = (event.vpid().unwrap(), event.vtid().unwrap());
-            let stamp = event.i64("timestamp").unwrap();
+            let who = (event.vpid().expect("vpid"), event.vtid().expect("vtid"));
+            let stamp = event.i64("timestamp").expect("a stamp");
             writes
                 .entry(who)
                 .or_default()
