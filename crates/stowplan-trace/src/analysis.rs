@@ -49,16 +49,6 @@ impl Analysis {
             .or(self.extent.map(|e| e.to_ns))?;
         Some(Window { from_ns, to_ns })
     }
-
-    /// Whether events of `process` may be missing between two times.
-    #[must_use]
-    pub fn touched_by_discard(&self, process: ProcessId, from_ns: i64, to_ns: i64) -> bool {
-        self.discards.iter().any(|discard| {
-            discard.from_ns <= to_ns
-                && discard.to_ns >= from_ns
-                && concerns(&self.graph, &discard.scope, process)
-        })
-    }
 }
 
 fn concerns(graph: &Graph, scope: &DiscardScope, process: ProcessId) -> bool {

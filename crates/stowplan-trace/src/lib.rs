@@ -15,6 +15,7 @@ mod ctf_classes;
 mod event;
 mod from_ctf;
 mod graph;
+mod holes;
 mod ids;
 mod links;
 mod losses;

@@ -7,6 +7,7 @@ use stowplan_stats::{Sorted, Unsupported};
 use crate::analysis::Analysis;
 use crate::chain::{ChainInstance, ChainResult, Parts};
 use crate::graph::CallbackIdentity;
+use crate::holes::Holes;
 use crate::ids::{CallbackId, Id, TopicId};
 use crate::record::LinkMethod;
 
@@ -172,6 +173,7 @@ impl Analysis {
             unfinished: u64,
             touched: u64,
         }
+        let holes = Holes::new(self);
         let mut entries: BTreeMap<CallbackId, Entry> = BTreeMap::new();
         for (_, instance) in self.records.instances.iter() {
             let entry = entries.entry(instance.callback).or_insert_with(|| Entry {
@@ -186,7 +188,7 @@ impl Analysis {
             entry.vtids.insert(thread.vtid);
             match instance.end_ns {
                 None => entry.unfinished += 1,
-                Some(end) if self.touched_by_discard(thread.process, instance.start_ns, end) => {
+                Some(end) if holes.touch(thread.process, instance.start_ns, end) => {
                     entry.touched += 1;
                 }
                 Some(end) => entry.durations.push(end - instance.start_ns),

@@ -5,7 +5,8 @@ use super::follow::{self, BreakReason, Level};
 use super::parts::{self, Parts, Step};
 use super::spec::Chain;
 use crate::analysis::Analysis;
-use crate::ids::{CallbackId, InstanceId, TopicId};
+use crate::holes::Holes;
+use crate::ids::{CallbackId, InstanceId, ProcessId, TopicId};
 use crate::record::Confidence;
 use crate::window::Window;
 
@@ -158,14 +159,15 @@ impl Analysis {
             .map(|i| i.reference_ns(reference))
             .filter(|&r| window.contains(r) && r > counted)
             .count() as u64;
-        self.touched(&mut inputs, &chain, longest_reaction_ns);
+        let way = Way::new(self, &chain);
+        touched(&mut inputs, &way, longest_reaction_ns);
         let mut kept_inputs: Vec<ChainInput> = inputs
             .into_iter()
             .zip(&kept)
             .filter_map(|(input, kept)| kept.map(|_| input))
             .collect();
         let (instances, invalid) =
-            self.instances(&chain, &levels, outputs, &kept, &kept_inputs, reference);
+            self.instances(&way, &levels, outputs, &kept, &kept_inputs, reference);
         means(&mut kept_inputs, &instances);
         ChainResult {
             max_reaction_ns: kept_inputs
@@ -174,7 +176,7 @@ impl Analysis {
                 .filter_map(|i| i.reaction_ns)
                 .max(),
             max_age_at_output_ns: instances.iter().map(|i| i.age_ns).max(),
-            max_age_ns: self.max_age(&chain, &instances),
+            max_age_ns: max_age(&way, &instances),
             chain,
             window,
             reference,
@@ -300,37 +302,9 @@ impl Analysis {
             .collect()
     }
 
-    /// Marks inputs whose way may have lost events.
-    fn touched(&self, inputs: &mut [ChainInput], chain: &Chain, longest_ns: Option<i64>) {
-        if self.discards.is_empty() {
-            return;
-        }
-        for input in inputs {
-            let from_ns = input.release_ns.unwrap_or(input.start_ns);
-            let after = input.reaction_ns.or(longest_ns);
-            let to_ns = after.map_or(i64::MAX, |after| from_ns.saturating_add(after));
-            input.touched_by_discard = self.way_touched(chain, from_ns, to_ns);
-        }
-    }
-
-    fn way_touched(&self, chain: &Chain, from_ns: i64, to_ns: i64) -> bool {
-        chain.callbacks.iter().any(|&callback| {
-            self.touched_by_discard(self.graph.callbacks[callback].process, from_ns, to_ns)
-        })
-    }
-
-    /// Data stays in effect from its output to the next one.
-    fn max_age(&self, chain: &Chain, instances: &[ChainInstance]) -> Option<i64> {
-        instances
-            .windows(2)
-            .filter(|pair| !self.way_touched(chain, pair[0].output_ns, pair[1].output_ns))
-            .map(|pair| pair[1].output_ns - (pair[0].output_ns - pair[0].age_ns))
-            .max()
-    }
-
     fn instances(
         &self,
-        chain: &Chain,
+        way: &Way,
         levels: &[Level],
         outputs: Vec<Output>,
         kept: &[Option<usize>],
@@ -345,7 +319,7 @@ impl Analysis {
             };
             let from = &inputs[input];
             let from_ns = from.reference_ns(reference);
-            if self.way_touched(chain, from_ns.min(from.start_ns), output.time_ns) {
+            if way.touched(from_ns.min(from.start_ns), output.time_ns) {
                 let last = &levels[levels.len() - 1];
                 invalid.push(Invalid {
                     output: last.instances[output.path[levels.len() - 1]],
@@ -376,6 +350,48 @@ impl ChainInput {
             Reference::Start => self.start_ns,
         }
     }
+}
+
+/// The processes of a chain and where their events may be missing.
+struct Way {
+    holes: Option<Holes>,
+    processes: Vec<ProcessId>,
+}
+
+impl Way {
+    fn new(analysis: &Analysis, chain: &Chain) -> Self {
+        let process = |&callback: &CallbackId| analysis.graph.callbacks[callback].process;
+        Self {
+            holes: (!analysis.discards.is_empty()).then(|| Holes::new(analysis)),
+            processes: chain.callbacks.iter().map(process).collect(),
+        }
+    }
+
+    fn touched(&self, from_ns: i64, to_ns: i64) -> bool {
+        self.holes.as_ref().is_some_and(|holes| {
+            let mut processes = self.processes.iter();
+            processes.any(|&process| holes.touch(process, from_ns, to_ns))
+        })
+    }
+}
+
+/// Marks inputs whose way may have lost events.
+fn touched(inputs: &mut [ChainInput], way: &Way, longest_ns: Option<i64>) {
+    for input in inputs {
+        let from_ns = input.release_ns.unwrap_or(input.start_ns);
+        let after = input.reaction_ns.or(longest_ns);
+        let to_ns = after.map_or(i64::MAX, |after| from_ns.saturating_add(after));
+        input.touched_by_discard = way.touched(from_ns, to_ns);
+    }
+}
+
+/// Longest age of the data in effect: it lasts from its output to the next one.
+fn max_age(way: &Way, instances: &[ChainInstance]) -> Option<i64> {
+    instances
+        .windows(2)
+        .filter(|pair| !way.touched(pair[0].output_ns, pair[1].output_ns))
+        .map(|pair| pair[1].output_ns - (pair[0].output_ns - pair[0].age_ns))
+        .max()
 }
 
 /// Reaction of every input: to the first output that rests on it or a later one.

@@ -43,3 +43,6 @@ impl Analysis {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod simulated;
