@@ -4,5 +4,8 @@ use stowplan_engine::Engine;
 
 /// All of them.
 pub(crate) fn all() -> Vec<Box<dyn Engine>> {
-    vec![Box::new(stowplan_engine_bare::Bare)]
+    vec![
+        Box::new(stowplan_engine_bare::Bare),
+        Box::new(stowplan_engine_oci::OciEngine::default()),
+    ]
 }

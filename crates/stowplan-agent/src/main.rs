@@ -2,7 +2,7 @@
 //!
 //! Reads requests on standard input and answers on standard output, one JSON document a line
 //! (`stowplan_wire::agent`). One thread, one poll. End of input, SIGTERM or SIGINT kill everything that it
-//! started and end it.
+//! started and end it. `stowplan-agent oci` is the helper process of one container.
 
 mod agent;
 mod arm;
@@ -25,6 +25,8 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        // Dispatched before anything else: a helper is a process with a life of its own.
+        Some("oci") => stowplan_engine_oci::helper_main(),
         Some("--version") => {
             println!("stowplan-agent {}", stowplan_wire::build_id());
             ExitCode::SUCCESS

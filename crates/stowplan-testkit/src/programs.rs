@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use rustix::fs::FlockOperation;
 
 /// Root of the repository.
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     // This crate is in `crates/stowplan-testkit` of it.
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()

@@ -1,23 +1,24 @@
 //! A state folder of the test's own.
 
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use tempfile::TempDir;
-
 /// The folder for ledgers that every process of this test program uses, so that no test looks at ledgers of
-/// runs that are not its own. Removed by the next reboot at the latest: it is on tmpfs.
+/// runs that are not its own. It is in the target folder; ledgers remove themselves.
 ///
 /// Give it to programs under test as `STOWPLAN_STATE`.
 #[must_use]
 pub fn private_state() -> &'static Path {
-    static FOLDER: OnceLock<TempDir> = OnceLock::new();
-    FOLDER
-        .get_or_init(|| {
-            tempfile::Builder::new()
-                .prefix("stowplan-test-state-")
-                .tempdir_in("/dev/shm")
-                .expect("a folder on tmpfs can be made")
-        })
-        .path()
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let name = format!("target/test-state/{}", std::process::id());
+        let path = crate::programs::root().join(name);
+        fs::create_dir_all(&path).expect("the state folder can be made");
+        // Whatever the umask is: a folder that others can write to is refused.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700))
+            .expect("the state folder is ours");
+        path
+    })
 }
