@@ -65,7 +65,10 @@ impl OciDeployment {
         let openings: BTreeMap<String, Opening> = plan
             .services
             .iter()
-            .map(|service| (service.name.clone(), opening(plan, service)))
+            .map(|service| {
+                let opening = Opening::Run(Box::new(HelperPlan::new(plan, service)));
+                (service.name.clone(), opening)
+            })
             .collect();
         let all: Vec<usize> = (0..plan.services.len()).collect();
         let round = deployment.how("prepare", 0, false);
@@ -155,19 +158,6 @@ impl OciDeployment {
         }
         result
     }
-}
-
-fn opening(plan: &DeploymentPlan, service: &stowplan_wire::deployment::ServiceStart) -> Opening {
-    Opening::Run(Box::new(HelperPlan {
-        run: plan.run.clone(),
-        service_dir: Path::new(&plan.run_dir)
-            .join(&service.name)
-            .display()
-            .to_string(),
-        image_dir: plan.image_dir.clone(),
-        service: service.clone(),
-        isolation: plan.isolation,
-    }))
 }
 
 impl Deployment for OciDeployment {

@@ -17,4 +17,4 @@ mod protocol;
 mod spec;
 
 pub use engine::OciEngine;
-pub use helper::helper_main;
+pub use helper::{helper_main, runtime_config};

@@ -5,10 +5,13 @@
 //! makes the helper remove everything and end.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stowplan_wire::agent::Failure;
-use stowplan_wire::deployment::{EngineEventKind, IsolationPlan, ServiceStart, StopMode};
+use stowplan_wire::deployment::{
+    DeploymentPlan, EngineEventKind, IsolationPlan, ServiceStart, StopMode,
+};
 
 /// What one helper process runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +27,20 @@ pub(crate) struct HelperPlan {
     pub service: ServiceStart,
     /// Isolation features.
     pub isolation: IsolationPlan,
+}
+
+impl HelperPlan {
+    /// The part of a deployment that concerns one of its services.
+    pub(crate) fn new(plan: &DeploymentPlan, service: &ServiceStart) -> Self {
+        let service_dir = Path::new(&plan.run_dir).join(&service.name);
+        Self {
+            run: plan.run.clone(),
+            service_dir: service_dir.display().to_string(),
+            image_dir: plan.image_dir.clone(),
+            service: service.clone(),
+            isolation: plan.isolation,
+        }
+    }
 }
 
 /// First line to a helper.

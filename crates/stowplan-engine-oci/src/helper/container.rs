@@ -49,7 +49,8 @@ pub(crate) fn create(
         .with_systemd(false)
         .with_detach(true)
         .build()
-        .context("cannot create the container");
+        .context("cannot create the container")
+        .map_err(|error| error.hint("its log says more"));
     // Libcontainer makes its caller undumpable, which hides the caller's own /proc files from it when it is not root.
     set_dumpable_behavior(DumpableBehavior::Dumpable).context("cannot make the helper dumpable")?;
     container

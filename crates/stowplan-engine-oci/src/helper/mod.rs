@@ -5,6 +5,7 @@
 //! and processes go with it.
 
 mod after_create;
+mod causes;
 mod container;
 mod error;
 mod executor;
@@ -17,15 +18,19 @@ mod service;
 mod wake;
 
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{getpid, set_child_subreaper, setsid};
+
+use stowplan_wire::deployment::DeploymentPlan;
 
 use error::{Context as _, HelperError};
 use service::Service;
 use wake::{Lines, tell};
 
-use crate::protocol::{Command, Message, Opening};
+use crate::protocol::{Command, HelperPlan, Message, Opening};
+use crate::spec::{self, Surroundings};
 
 /// Runs a helper process: reads its plan and commands from standard input, answers on standard output, and never
 /// returns. Call it first thing in a program that has no other thread.
@@ -41,7 +46,19 @@ pub fn helper_main() -> ! {
     std::process::exit(code);
 }
 
+/// The OCI runtime configuration (`config.json`) of one service of `plan` with its root at `root`, as another runtime
+/// can take it. It names no cgroup. `None` where there is no such service or this process's capabilities cannot be read.
+#[must_use]
+pub fn runtime_config(plan: &DeploymentPlan, service: &str, root: &Path) -> Option<String> {
+    let start = plan.services.iter().find(|start| start.name == service)?;
+    let around = Surroundings {
+        capabilities: readback::own_capabilities().ok()?,
+    };
+    Some(spec::config(&HelperPlan::new(plan, start), root, &around).to_string())
+}
+
 fn run(lines: &mut Lines) -> Result<(), HelperError> {
+    causes::to_log();
     // Ctrl-C in a terminal is for the command line, not for us.
     let _ = setsid();
     set_child_subreaper(Some(getpid())).context("cannot become subreaper")?;

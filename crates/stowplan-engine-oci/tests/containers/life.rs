@@ -147,6 +147,8 @@ fn errors_name_the_service_and_what_is_wrong() {
     let error = fail(docker(), run.service("a", &["/no/such/program"]));
     assert_eq!(error.service.as_deref(), Some("a"));
     assert!(error.to_string().contains("/no/such/program"), "{error}");
+    let log = fs::read_to_string(error.log.unwrap()).unwrap();
+    assert!(log.starts_with("stowplan: libcontainer: "), "{log}");
 
     let mut service = run.service("b", &["/bin/true"]);
     service.program = Program::Command {

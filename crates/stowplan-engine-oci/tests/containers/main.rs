@@ -1,5 +1,7 @@
 //! The embedded OCI engine against the kernel: life, isolation, limits, many at once. Needs root.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
 mod common;
 mod isolation;
 mod life;
