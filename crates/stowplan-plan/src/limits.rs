@@ -38,6 +38,14 @@ pub(crate) fn refusals(
             "a utilisation of {asked}: it must be above 0 and at most 1"
         ));
     }
+    for real in &stack.services {
+        if plan.services.iter().any(|s| s.name == real.name.as_str()) {
+            refusals.push(format!(
+                "service '{}' is a real program of the stack and a service of partition '{}': rename one",
+                real.name, plan.partition
+            ));
+        }
+    }
     if stack.nodes.is_empty() {
         refusals.push("the stack has no nodes".to_owned());
     }
@@ -53,7 +61,7 @@ pub(crate) fn warnings(
     let mut warnings = Vec::new();
     if let Some(utilisation) = plan.utilisation.filter(|u| *u > 1.0) {
         warnings.push(format!(
-            "callback work needs {utilisation:.1} times what {} CPUs can do: messages will be lost; scale it with a utilisation below 1",
+            "callback work needs {utilisation:.2} times what {} CPUs can do: messages will be lost; scale it with a utilisation below 1",
             machine.cpus
         ));
     }

@@ -1,14 +1,21 @@
 //! Stacks and partition tables that come with the program.
 
 macro_rules! files {
-    ($($name:literal in $folder:literal),* $(,)?) => {
+    ($folder:literal: $($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../../../", $folder, "/", $name, ".yaml")))),*]
     };
 }
 
-const STACKS: &[(&str, &str)] = files!["hello" in "stacks"];
+const STACKS: &[(&str, &str)] = files!["stacks":
+    "autoware-galactic",
+    "autoware-humble",
+    "autoware-reference-system",
+    "hello",
+];
 
-const PARTITIONS: &[(&str, &str)] = files![];
+const PARTITIONS: &[(&str, &str)] = files!["stacks/partitions":
+    "wen-5", "wen-10", "wen-17", "wen-26", "betz-8",
+];
 
 fn find(files: &[(&'static str, &'static str)], name: &str) -> Option<&'static str> {
     files
