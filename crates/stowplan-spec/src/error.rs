@@ -43,6 +43,16 @@ pub enum SpecError {
         #[source]
         source: std::io::Error,
     },
+    /// A name is neither that of something shipped nor that of a file.
+    #[error("no {what} '{name}' is shipped, and there is no such file\n  hint: {hint}")]
+    Unknown {
+        /// `stack` or `partition`.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// What may have been meant.
+        hint: String,
+    },
     /// The file has problems; never empty.
     #[error("{}", Problems(.0))]
     Invalid(Vec<Problem>),
@@ -71,7 +81,7 @@ impl SpecError {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         match self {
-            Self::Read { .. } => &[],
+            Self::Read { .. } | Self::Unknown { .. } => &[],
             Self::Invalid(problems) => problems,
         }
     }

@@ -15,7 +15,7 @@ mod quantity;
 mod schema;
 mod shipped;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stowplan_model::Stack;
 use stowplan_plan::{Choice, Preset, Table};
@@ -105,11 +105,11 @@ pub fn load_stack(path: &Path) -> Result<Stack, SpecError> {
 /// `base`, which is the folder of the file that names it.
 ///
 /// # Errors
-/// As [`load_spec`].
+/// When `name` is neither shipped nor a file, or as [`load_spec`].
 pub fn find_spec(name: &str, base: &Path) -> Result<Spec, SpecError> {
     match shipped(name) {
         Some(text) => parse_spec(text, &format!("stacks/{name}.yaml")),
-        None => load_spec(&base.join(name)),
+        None => load_spec(&existing("stack", name, base, shipped_names())?),
     }
 }
 
@@ -136,14 +136,18 @@ pub fn load_partition(path: &Path) -> Result<Table, SpecError> {
 /// What `name` means as a partition: a preset, a shipped table, else a file relative to `base`.
 ///
 /// # Errors
-/// As [`load_partition`].
+/// When `name` is neither a preset, shipped, nor a file, or as [`load_partition`].
 pub fn find_partition(name: &str, base: &Path) -> Result<Choice, SpecError> {
     if let Some(preset) = Preset::from_name(name) {
         return Ok(Choice::Preset(preset));
     }
     match shipped_partition(name) {
         Some(text) => parse_partition(text, &format!("stacks/partitions/{name}.yaml")),
-        None => load_partition(&base.join(name)),
+        None => {
+            let presets = Preset::ALL.into_iter().map(Preset::name);
+            let known = presets.chain(shipped_partition_names());
+            load_partition(&existing("partition", name, base, known)?)
+        }
     }
     .map(Choice::Table)
 }
@@ -166,6 +170,29 @@ pub fn parse_experiment(text: &str, file_name: &str) -> Result<Experiment, SpecE
 /// When the file cannot be read, or as [`parse_experiment`].
 pub fn load_experiment(path: &Path) -> Result<Experiment, SpecError> {
     parse_experiment(&read(path)?, &path.display().to_string())
+}
+
+/// The file that `name` means, which must exist, or an error that lists what is shipped.
+fn existing(
+    what: &'static str,
+    name: &str,
+    base: &Path,
+    known: impl Iterator<Item = &'static str>,
+) -> Result<PathBuf, SpecError> {
+    let path = base.join(name);
+    if path.exists() {
+        return Ok(path);
+    }
+    let known: Vec<&str> = known.collect();
+    let hint = match stowplan_plan::nearest::nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None => format!("shipped: {}", known.join(", ")),
+    };
+    Err(SpecError::Unknown {
+        what,
+        name: name.to_owned(),
+        hint,
+    })
 }
 
 fn read(path: &Path) -> Result<String, SpecError> {

@@ -140,3 +140,35 @@ fn partition_tables() {
         );
     }
 }
+
+#[test]
+fn names_of_nothing() {
+    let base = std::path::Path::new(".");
+    insta::assert_snapshot!(stowplan_spec::find_spec("autoware-humbel", base).unwrap_err(), @r"
+    no stack 'autoware-humbel' is shipped, and there is no such file
+      hint: did you mean 'autoware-humble'?
+    ");
+    insta::assert_snapshot!(stowplan_spec::find_partition("each", base).unwrap_err(), @r"
+    no partition 'each' is shipped, and there is no such file
+      hint: shipped: single, modules, functions, nodes, wen-5, wen-10, wen-17, wen-26, betz-8
+    ");
+}
+
+#[test]
+fn files_that_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.yaml");
+    std::fs::write(&path, HELLO).unwrap();
+    assert_eq!(
+        stowplan_spec::find_spec("own.yaml", folder.path())
+            .unwrap()
+            .stack()
+            .nodes
+            .len(),
+        12
+    );
+    std::fs::write(&path, "name: a\nservices: { all: { rest: true } }\n").unwrap();
+    assert!(stowplan_spec::find_partition("own.yaml", folder.path()).is_ok());
+    let error = stowplan_spec::load_stack(folder.path()).unwrap_err();
+    assert!(std::error::Error::source(&error).is_some(), "{error}");
+}
