@@ -1,1 +1,53 @@
-//! HTML and terminal views of saved results.
+//! HTML, terminal and Markdown views of saved results.
+//!
+//! A pure view: everything shown is computed from the files of a result, so that a
+//! report can be made again from a finished experiment, without the machine.
+#![forbid(unsafe_code)]
+
+mod compare;
+mod error;
+mod format;
+mod html;
+mod latency;
+mod losses;
+mod page;
+mod report;
+mod startup;
+mod tables;
+mod text;
+mod usage;
+
+use std::path::Path;
+
+use stowplan_results::{Comparison, Results};
+
+pub use error::ReportError;
+pub use latency::{ChainLatency, Part, PartFigures, RunFigures};
+pub use losses::DeploymentLosses;
+pub use report::Report;
+pub use startup::{DeploymentStartup, ModuleTimes, RunStartup, Spread};
+pub use usage::{DeploymentUsage, RunUsage, Series};
+
+/// Writes the report as one HTML file that works offline.
+pub fn write_html(results: &Results, out: &Path) -> Result<(), ReportError> {
+    Report::read(results)?.write_html(out)
+}
+
+/// The tables for a terminal that is `width` columns wide.
+pub fn terminal(results: &Results, width: usize) -> Result<String, ReportError> {
+    Ok(Report::read(results)?.terminal(width))
+}
+
+/// The tables as Markdown.
+pub fn markdown(results: &Results) -> Result<String, ReportError> {
+    Ok(Report::read(results)?.markdown())
+}
+
+/// Every comparison that the result allows, with `reference` (a deployment's id) in place of
+/// the experiment's own where given.
+pub fn comparisons(
+    results: &Results,
+    reference: Option<&str>,
+) -> Result<Vec<Comparison>, ReportError> {
+    Report::read(results)?.comparisons_with(reference)
+}

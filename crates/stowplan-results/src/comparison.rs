@@ -106,6 +106,10 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Why it came out so; where inconclusive, what would help.
     pub verdict_reason: String,
+    /// Where inconclusive: about how many more blocks should bring a verdict; null otherwise, and
+    /// where no attainable number would.
+    #[serde(default)]
+    pub blocks_needed: Option<usize>,
     /// Why figures are null.
     pub difference_reason: Option<String>,
 }

@@ -1,0 +1,452 @@
+//! Comparisons between deployments: one figure per block, paired.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stowplan_results::{Comparison, DeploymentRecord, Effect};
+use stowplan_stats::{
+    Delta, Direction, PairedComparison, Rule, Scale, Verdict, apply_holm, compare,
+};
+
+use crate::error::ReportError;
+use crate::latency::{ChainLatency, Part, RunFigures};
+use crate::report::Report;
+use crate::startup::Instant;
+use crate::usage::{MACHINE, SERVICES, mean};
+
+/// Share of inputs that two deployments may lose differently and still be compared.
+const LOSS_DELTA: f64 = 0.02;
+
+/// Value per deployment and block.
+type Values = BTreeMap<String, BTreeMap<u32, f64>>;
+
+/// Something that is compared.
+struct Metric {
+    key: String,
+    label: String,
+    unit: &'static str,
+    subject: Option<String>,
+    scale: Scale,
+    /// Whether timer phases decide it.
+    of_phase: bool,
+    /// Whether deployments have to consume the same share of inputs.
+    of_loss: bool,
+    values: Values,
+}
+
+impl Metric {
+    fn time(key: String, label: String, subject: &str, values: Values) -> Self {
+        Self {
+            key,
+            label,
+            unit: "ns",
+            subject: Some(subject.to_owned()),
+            scale: Scale::LogRatio,
+            of_phase: false,
+            of_loss: false,
+            values,
+        }
+    }
+}
+
+/// All comparisons that the result allows.
+pub(crate) fn all(
+    report: &Report,
+    reference: Option<&str>,
+) -> Result<Vec<Comparison>, ReportError> {
+    let ran = report.deployments();
+    let reference = match reference {
+        Some(id) if ran.iter().any(|d| d.id == id) => Some(id),
+        Some(id) => {
+            return Err(ReportError::NoReference {
+                id: id.to_owned(),
+                have: ran.iter().map(|d| d.id.clone()).collect(),
+            });
+        }
+        None => report.experiment.reference_id(),
+    };
+    let Some(reference) = ran.iter().find(|d| Some(&*d.id) == reference) else {
+        return Ok(Vec::new());
+    };
+    let pairs = pairs(&ran, reference);
+    let losses = Losses::of(report);
+    let mut comparisons = Vec::new();
+    for metric in metrics(report) {
+        comparisons.extend(one_metric(report, &metric, &pairs, reference, &losses)?);
+    }
+    comparisons.sort_by_key(|c| !c.primary);
+    Ok(comparisons)
+}
+
+type Pair<'a> = (&'a DeploymentRecord, &'a DeploymentRecord);
+
+/// The reference against every other; and the pairs that tell the effects apart: splitting,
+/// group scheduling, isolation.
+fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> Vec<Pair<'a>> {
+    let others = ran.iter().filter(|d| d.id != reference.id);
+    let mut pairs: Vec<Pair<'a>> = others.map(|d| (reference, *d)).collect();
+    let mut seen: BTreeSet<_> = pairs
+        .iter()
+        .map(|(a, b)| (a.id.clone(), b.id.clone()))
+        .collect();
+    for a in ran {
+        for b in ran.iter().filter(|b| b.id != a.id) {
+            let told = match effect(a, b) {
+                Effect::Splitting => a.partition == reference.partition,
+                Effect::GroupScheduling | Effect::Isolation => true,
+                Effect::Total => false,
+            };
+            if told && seen.insert((a.id.clone(), b.id.clone())) {
+                pairs.push((a, b));
+            }
+        }
+    }
+    pairs
+}
+
+fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
+    let same_partition = a.partition == b.partition;
+    match (&*a.place, &*b.place) {
+        (x, y) if x == y && !same_partition => Effect::Splitting,
+        ("bare:flat", "bare:grouped") if same_partition => Effect::GroupScheduling,
+        ("bare:grouped", y) if same_partition && !is_bare(y) => Effect::Isolation,
+        _ => Effect::Total,
+    }
+}
+
+fn is_bare(place: &str) -> bool {
+    place == "bare" || place.starts_with("bare:")
+}
+
+fn one_metric(
+    report: &Report,
+    metric: &Metric,
+    pairs: &[Pair<'_>],
+    reference: &DeploymentRecord,
+    losses: &Losses,
+) -> Result<Vec<Comparison>, ReportError> {
+    let declared = report.experiment.metrics.iter();
+    let plan = declared.clone().find(|m| m.metric == metric.key);
+    let delta = plan.map_or(stowplan_stats::DEFAULT_DELTA, |m| m.delta);
+    let rule = Rule {
+        metric: metric.key.clone(),
+        scale: metric.scale,
+        direction: Direction::LowerIsBetter,
+        delta: match metric.scale {
+            Scale::LogRatio => Delta::Relative(delta),
+            Scale::Difference => Delta::Absolute(delta),
+        },
+        seed: report.experiment.seed,
+    };
+    let mut compared: Vec<(Pair<'_>, Blocks, PairedComparison)> = Vec::new();
+    for pair in pairs {
+        let blocks = Blocks::of(metric, pair);
+        // A log ratio has no zero; such a metric is described but not compared.
+        let positive = |v: &[f64]| metric.scale == Scale::Difference || v.iter().all(|v| *v > 0.0);
+        let usable = !blocks.a.is_empty() && positive(&blocks.a) && positive(&blocks.b);
+        if usable {
+            let what = format!("{} of {} and {}", metric.label, pair.0.label, pair.1.label);
+            let c = compare(&rule, &blocks.a, &blocks.b).map_err(ReportError::stats(what))?;
+            compared.push((*pair, blocks, c));
+        }
+    }
+    let primary = plan.is_some_and(|m| m.primary);
+    if primary {
+        let of_family = |pair: &Pair<'_>| pair.0.id == reference.id;
+        let mut family: Vec<PairedComparison> = compared
+            .iter()
+            .filter(|(pair, ..)| of_family(pair))
+            .map(|(.., c)| c.clone())
+            .collect();
+        apply_holm(&mut family);
+        let members = compared.iter_mut().filter(|(pair, ..)| of_family(pair));
+        for ((.., c), corrected) in members.zip(family) {
+            *c = corrected;
+        }
+    }
+    let rows = compared.into_iter().map(|(pair, blocks, c)| {
+        let primary = primary && pair.0.id == reference.id;
+        let mut row = row(metric, pair, &blocks, &c, primary);
+        withhold(report, metric, pair, losses, &mut row);
+        row
+    });
+    Ok(rows.collect())
+}
+
+/// The values of the blocks in which both deployments have one.
+struct Blocks {
+    a: Vec<f64>,
+    b: Vec<f64>,
+}
+
+impl Blocks {
+    fn of(metric: &Metric, (a, b): &Pair<'_>) -> Self {
+        let mut blocks = Self {
+            a: Vec::new(),
+            b: Vec::new(),
+        };
+        if let (Some(a), Some(b)) = (metric.values.get(&a.id), metric.values.get(&b.id)) {
+            for (block, value) in a {
+                if let Some(other) = b.get(block) {
+                    blocks.a.push(*value);
+                    blocks.b.push(*other);
+                }
+            }
+        }
+        blocks
+    }
+}
+
+fn row(
+    metric: &Metric,
+    (a, b): Pair<'_>,
+    blocks: &Blocks,
+    c: &PairedComparison,
+    primary: bool,
+) -> Comparison {
+    let interval = c.low.is_none();
+    Comparison {
+        metric: metric.key.clone(),
+        label: metric.label.clone(),
+        unit: metric.unit.to_owned(),
+        subject: metric.subject.clone(),
+        effect: effect(a, b),
+        primary,
+        reference: a.id.clone(),
+        candidate: b.id.clone(),
+        reference_value: mean(blocks.a.iter().copied()),
+        candidate_value: mean(blocks.b.iter().copied()),
+        relative: metric.scale == Scale::LogRatio,
+        difference: Some(c.estimate),
+        low: c.low,
+        high: c.high,
+        delta: c.delta,
+        p_sign_flip: Some(c.p_sign_flip),
+        p_t: c.p_t_holm.or(c.p_t),
+        blocks: c.n,
+        verdict: c.verdict,
+        verdict_reason: c.explain(),
+        blocks_needed: c.blocks_needed,
+        difference_reason: interval.then(|| "one block has no interval".to_owned()),
+    }
+}
+
+/// Takes back a verdict that the figures cannot carry, whatever the interval says.
+fn withhold(
+    report: &Report,
+    metric: &Metric,
+    pair: Pair<'_>,
+    losses: &Losses,
+    row: &mut Comparison,
+) {
+    if row.verdict == Verdict::Inconclusive {
+        return;
+    }
+    let natural = report.experiment.phase.as_deref() == Some("natural");
+    let reason = if metric.of_phase && natural {
+        Some("timer phases were left as they fell, and they alone can make this difference".into())
+    } else if metric.of_loss
+        && let Some(text) = losses.differ(metric, pair)
+    {
+        Some(text)
+    } else if row.verdict == Verdict::Better && metric.unit == "ns" {
+        missing_controls(report, pair)
+    } else {
+        None
+    };
+    if let Some(reason) = reason {
+        row.verdict = Verdict::Inconclusive;
+        row.verdict_reason = reason;
+    }
+}
+
+/// "Faster than bare metal" needs its controls beside it (MEASURING §5).
+fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<String> {
+    if !is_bare(&a.place) || is_bare(&b.place) {
+        return None;
+    }
+    let ran = report.deployments();
+    let has = |place: &str| {
+        ran.iter()
+            .any(|d| d.place == place && d.partition == b.partition)
+    };
+    let missing: Vec<&str> = ["bare:flat", "bare:grouped"]
+        .into_iter()
+        .filter(|place| !has(place))
+        .collect();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "no statement against bare metal without {} of partition {} in the same experiment",
+            missing.join(" and "),
+            b.partition
+        )
+    })
+}
+
+/// Share of inputs per chain and deployment that a newer message replaced.
+struct Losses(BTreeMap<(String, String), f64>);
+
+impl Losses {
+    fn of(report: &Report) -> Self {
+        let shares = report.latency.iter().filter(|c| c.inputs > 0).map(|c| {
+            let share = c.overwritten as f64 / c.inputs as f64;
+            ((c.chain.clone(), c.deployment.clone()), share)
+        });
+        Self(shares.collect())
+    }
+
+    fn differ(&self, metric: &Metric, (a, b): Pair<'_>) -> Option<String> {
+        let chain = metric.subject.clone()?;
+        let share = |d: &DeploymentRecord| self.0.get(&(chain.clone(), d.id.clone())).copied();
+        let (a, b) = (share(a)?, share(b)?);
+        ((a - b).abs() > LOSS_DELTA).then(|| {
+            format!(
+                "not comparable: different loss ({:.1} % of the inputs against {:.1} %)",
+                a * 100.0,
+                b * 100.0
+            )
+        })
+    }
+}
+
+fn metrics(report: &Report) -> Vec<Metric> {
+    let mut metrics = startup_metrics(report);
+    let mut chains: Vec<&str> = report.latency.iter().map(|c| &*c.chain).collect();
+    chains.dedup();
+    for chain in chains {
+        let of_chain: Vec<&ChainLatency> =
+            report.latency.iter().filter(|c| c.chain == chain).collect();
+        chain_metrics(chain, &of_chain, &mut metrics);
+    }
+    metrics.extend(usage_metrics(report));
+    metrics
+}
+
+/// One value per block: the mean over its runs.
+fn by_block(values: impl Iterator<Item = (u32, f64)>) -> BTreeMap<u32, f64> {
+    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (block, value) in values {
+        blocks.entry(block).or_default().push(value);
+    }
+    let means = blocks
+        .into_iter()
+        .filter_map(|(block, values)| Some((block, mean(values.into_iter())?)));
+    means.collect()
+}
+
+fn startup_metrics(report: &Report) -> Vec<Metric> {
+    let mut metrics = Vec::new();
+    let mut starts: Vec<_> = report.startup.iter().map(|s| s.start).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    for start in starts {
+        for instant in [Instant::FirstOutput, Instant::LastNodeLoaded] {
+            let views = report.startup.iter().filter(|s| s.start == start);
+            let values: Values = views
+                .map(|s| {
+                    let runs = s.runs.iter();
+                    let values = runs.filter_map(|r| Some((r.block, *r.instants.get(&instant)?)));
+                    (s.deployment.clone(), by_block(values))
+                })
+                .collect();
+            metrics.push(Metric::time(
+                format!("startup_{}", instant.key()),
+                format!("start-up to {}", instant.label()),
+                start.word(),
+                values,
+            ));
+        }
+    }
+    metrics
+}
+
+/// Key and label suffixes, and the figure of a summary.
+type FigureOf = (&'static str, fn(&stowplan_stats::Summary) -> Option<f64>);
+
+const FIGURES: [FigureOf; 4] = [
+    ("mean", |s| s.mean),
+    ("q50", |s| s.q50),
+    ("p99", |s| s.p99),
+    ("std", |s| s.std),
+];
+
+fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>) {
+    let values = |of: &dyn Fn(&RunFigures) -> Option<f64>| -> Values {
+        let by = views.iter().map(|view| {
+            let runs = view.runs.iter().filter_map(|r| Some((r.block, of(r)?)));
+            (view.deployment.clone(), by_block(runs))
+        });
+        by.collect()
+    };
+    for part in Part::ALL {
+        for (suffix, figure) in FIGURES {
+            if part != Part::E2ePaper && suffix != "mean" {
+                continue;
+            }
+            metrics.push(Metric {
+                of_phase: !matches!(part, Part::Computation | Part::Send | Part::Transport),
+                of_loss: true,
+                ..Metric::time(
+                    format!("{}_{suffix}", part.key()),
+                    format!("{} {suffix}", part.label()),
+                    chain,
+                    values(&|r| figure(r.parts.get(&part)?)),
+                )
+            });
+        }
+    }
+    for part in [Part::Reaction, Part::DataAge] {
+        metrics.push(Metric {
+            of_phase: true,
+            of_loss: true,
+            ..Metric::time(
+                format!("{}_max", part.key()),
+                format!("{} max", part.label()),
+                chain,
+                values(&|r| r.parts.get(&part)?.max),
+            )
+        });
+    }
+    metrics.push(Metric::time(
+        "output_jitter".to_owned(),
+        "output jitter".to_owned(),
+        chain,
+        values(&|r| r.jitter_ns),
+    ));
+    let replaced =
+        |r: &RunFigures| Some(r.overwritten as f64 / (r.inputs > 0).then_some(r.inputs)? as f64);
+    metrics.push(Metric {
+        unit: "share",
+        scale: Scale::Difference,
+        ..Metric::time(
+            "inputs_overwritten".to_owned(),
+            "inputs overwritten".to_owned(),
+            chain,
+            values(&replaced),
+        )
+    });
+}
+
+fn usage_metrics(report: &Report) -> Vec<Metric> {
+    let values = |of: &dyn Fn(&crate::RunUsage) -> Option<f64>| -> Values {
+        let by = report.usage.iter().map(|view| {
+            let runs = view.runs.iter().filter_map(|r| Some((r.block, of(r)?)));
+            (view.deployment.clone(), by_block(runs))
+        });
+        by.collect()
+    };
+    let mut metrics = Vec::new();
+    for subject in [SERVICES, MACHINE] {
+        let cpus = values(&|r| r.cpus.get(subject).copied());
+        let memory = values(&|r| r.memory.get(subject).copied());
+        for (key, label, unit, values) in [
+            ("cpu", "CPU", "cpus", cpus),
+            ("memory_peak", "memory peak", "bytes", memory),
+        ] {
+            metrics.push(Metric {
+                unit,
+                ..Metric::time(key.to_owned(), label.to_owned(), subject, values)
+            });
+        }
+    }
+    metrics
+}

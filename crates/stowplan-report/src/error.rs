@@ -1,0 +1,68 @@
+//! Why a report cannot be made.
+
+use std::path::PathBuf;
+
+use stowplan_results::ResultsError;
+use stowplan_stats::StatsError;
+
+/// A failure to make a report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The result cannot be read.
+    #[error("the result cannot be read")]
+    Results(#[from] ResultsError),
+    /// A figure cannot be computed.
+    #[error("cannot compute {what}")]
+    Stats {
+        /// Figure, deployment and chain.
+        what: String,
+        /// Why.
+        #[source]
+        source: StatsError,
+    },
+    /// The deployment that was named as reference did not run.
+    #[error("no finished run of '{id}', so it cannot be the reference")]
+    NoReference {
+        /// Its id.
+        id: String,
+        /// Deployments that have finished runs.
+        have: Vec<String>,
+    },
+    /// The data of the page cannot be put into JSON.
+    #[error("the page's data cannot be written as JSON")]
+    Page {
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The file cannot be written.
+    #[error("write {}", path.display())]
+    Write {
+        /// File.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl ReportError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Results(error) => error.hint(),
+            Self::NoReference { have, .. } if have.is_empty() => {
+                Some("no run of this experiment finished".to_owned())
+            }
+            Self::NoReference { have, .. } => Some(format!("name one of: {}", have.join(", "))),
+            Self::Write { .. } => Some("name another file with --output".to_owned()),
+            Self::Stats { .. } | Self::Page { .. } => None,
+        }
+    }
+
+    pub(crate) fn stats(what: impl Into<String>) -> impl FnOnce(StatsError) -> Self {
+        let what = what.into();
+        move |source| Self::Stats { what, source }
+    }
+}

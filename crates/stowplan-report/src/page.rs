@@ -1,0 +1,441 @@
+//! The data of the page: as small as the figures allow.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use stowplan_results::{Comparison, EdgeCount};
+use stowplan_stats::{Sketch, SketchPoint, Summary};
+
+use crate::error::ReportError;
+use crate::latency::{ChainLatency, Part, PartFigures};
+use crate::report::Report;
+use crate::startup::{DeploymentStartup, Instant, Spread};
+use crate::usage::{DeploymentUsage, Series};
+
+/// Points of all sketches together. About eleven bytes each, so they stay under 3.5 MB.
+const POINTS: usize = 300_000;
+/// A sketch with fewer points than this tells too little to be drawn.
+const MIN_POINTS: usize = 120;
+
+#[derive(Serialize)]
+pub(crate) struct Page<'a> {
+    schema: &'static str,
+    experiment: Value,
+    reference: Option<&'a str>,
+    deployments: Vec<Deployment<'a>>,
+    blocks: u32,
+    startup: Vec<Startup<'a>>,
+    instants: Vec<[&'static str; 2]>,
+    chains: Vec<Chain<'a>>,
+    parts: Vec<[&'static str; 2]>,
+    usage: Vec<Usage<'a>>,
+    losses: Vec<Loss<'a>>,
+    comparisons: &'a [Comparison],
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Deployment<'a> {
+    id: &'a str,
+    label: &'a str,
+    place: &'a str,
+    partition: &'a str,
+    services: u64,
+    processes: u64,
+    participants: u64,
+    edges: &'a BTreeMap<String, EdgeCount>,
+    runs: usize,
+    finished: usize,
+    refused: Option<&'a str>,
+    /// Settings that differ from the reference: name, reference's, own.
+    differences: Vec<[String; 3]>,
+}
+
+#[derive(Serialize)]
+struct Startup<'a> {
+    deployment: &'a str,
+    start: &'static str,
+    runs: Vec<StartupRun>,
+    modules: Vec<Module<'a>>,
+}
+
+#[derive(Serialize)]
+struct StartupRun {
+    run: u32,
+    block: u32,
+    /// ns since t0 by instant.
+    ns: BTreeMap<&'static str, i64>,
+}
+
+/// Quartiles in ns.
+type Quartiles = Option<[i64; 3]>;
+
+#[derive(Serialize)]
+struct Module<'a> {
+    module: &'a str,
+    begin: Quartiles,
+    end: Quartiles,
+    took: Quartiles,
+}
+
+#[derive(Serialize)]
+struct Chain<'a> {
+    chain: &'a str,
+    deadline_ns: Option<u64>,
+    deployments: Vec<ChainDeployment<'a>>,
+}
+
+#[derive(Serialize)]
+struct ChainDeployment<'a> {
+    deployment: &'a str,
+    inputs: u64,
+    overwritten: u64,
+    left_out: u64,
+    parts: BTreeMap<&'static str, Samples<'a>>,
+}
+
+/// Samples of one part: their figures, and order statistics as differences from point to point.
+#[derive(Serialize)]
+struct Samples<'a> {
+    summary: &'a Summary,
+    /// Largest error in rank of a quantile that is read off, 0 to 1.
+    rank_error: f64,
+    /// Index among the sorted samples, each less the one before.
+    index: Vec<u64>,
+    /// Value in ns, each less the one before.
+    ns: Vec<i64>,
+}
+
+#[derive(Serialize)]
+struct Usage<'a> {
+    deployment: &'a str,
+    cpus: BTreeMap<&'a str, f64>,
+    memory: BTreeMap<&'a str, f64>,
+    series: Vec<TimeSeries<'a>>,
+}
+
+#[derive(Serialize)]
+struct TimeSeries<'a> {
+    subject: &'a str,
+    from_s: f64,
+    step_s: f64,
+    cpus: Vec<Option<f64>>,
+    mib: Vec<Option<f64>>,
+}
+
+#[derive(Serialize)]
+struct Loss<'a> {
+    deployment: &'a str,
+    causes: BTreeMap<&'static str, Option<u64>>,
+    worst: Vec<(&'a str, &'a str, &'static str, u64, Option<u64>)>,
+}
+
+/// The data of the page as JSON.
+pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
+    let points = points_per_sketch(report);
+    let mut chains: Vec<Chain<'_>> = Vec::new();
+    for view in &report.latency {
+        if chains.last().is_none_or(|c| c.chain != view.chain) {
+            let deadlines = &report.experiment.stack.deadlines_ns;
+            chains.push(Chain {
+                chain: &view.chain,
+                deadline_ns: deadlines.get(&view.chain).copied(),
+                deployments: Vec::new(),
+            });
+        }
+        if let Some(chain) = chains.last_mut() {
+            chain.deployments.push(chain_deployment(view, points));
+        }
+    }
+    let page = Page {
+        schema: "stowplan.page/1",
+        experiment: experiment(report)?,
+        reference: report.experiment.reference_id(),
+        deployments: deployments(report),
+        blocks: report.runs.iter().map(|r| r.block).max().unwrap_or(0),
+        startup: report.startup.iter().map(startup).collect(),
+        instants: Instant::ALL.map(|i| [i.key(), i.label()]).to_vec(),
+        chains,
+        parts: Part::ALL.map(|p| [p.key(), p.label()]).to_vec(),
+        usage: report.usage.iter().map(usage).collect(),
+        losses: losses(report),
+        comparisons: &report.comparisons,
+        warnings: report.warnings(),
+    };
+    serde_json::to_string(&page).map_err(not_json)
+}
+
+fn not_json(source: serde_json::Error) -> ReportError {
+    ReportError::Page { source }
+}
+
+/// The experiment without what is long and shown otherwise.
+fn experiment(report: &Report) -> Result<Value, ReportError> {
+    let mut value = serde_json::to_value(&report.experiment).map_err(not_json)?;
+    if let Some(object) = value.as_object_mut() {
+        object.remove("schedule");
+        object.remove("warnings");
+        let partitions = object.get_mut("partitions").and_then(Value::as_array_mut);
+        for partition in partitions.into_iter().flatten() {
+            if let Some(partition) = partition.as_object_mut() {
+                partition.remove("nodes");
+            }
+        }
+    }
+    Ok(value)
+}
+
+fn deployments(report: &Report) -> Vec<Deployment<'_>> {
+    let all = &report.experiment.deployments;
+    let reference = report.experiment.reference_id();
+    let reference = all.iter().find(|d| Some(&*d.id) == reference);
+    let views = all.iter().map(|d| Deployment {
+        id: &d.id,
+        label: report.label(&d.id),
+        place: &d.place,
+        partition: &d.partition,
+        services: d.services,
+        processes: d.processes,
+        participants: d.participants,
+        edges: &d.edges_by_class,
+        runs: report
+            .runs
+            .iter()
+            .filter(|r| *r.deployment == *d.id)
+            .count(),
+        finished: report.finished(&d.id),
+        refused: d.refused.as_deref(),
+        differences: match reference {
+            Some(reference) if reference.id != d.id => {
+                differences(&reference.fingerprint, &d.fingerprint)
+            }
+            _ => Vec::new(),
+        },
+    });
+    views.collect()
+}
+
+fn differences(
+    reference: &BTreeMap<String, String>,
+    own: &BTreeMap<String, String>,
+) -> Vec<[String; 3]> {
+    let mut names: Vec<&String> = reference.keys().chain(own.keys()).collect();
+    names.sort();
+    names.dedup();
+    let shown = |of: &BTreeMap<String, String>, name: &str| {
+        of.get(name).cloned().unwrap_or_else(crate::format::dash)
+    };
+    names
+        .into_iter()
+        .filter(|name| reference.get(*name) != own.get(*name))
+        .map(|name| [name.clone(), shown(reference, name), shown(own, name)])
+        .collect()
+}
+
+fn startup(view: &DeploymentStartup) -> Startup<'_> {
+    Startup {
+        deployment: &view.deployment,
+        start: view.start.word(),
+        runs: view
+            .runs
+            .iter()
+            .map(|run| StartupRun {
+                run: run.run,
+                block: run.block,
+                ns: run
+                    .instants
+                    .iter()
+                    .map(|(instant, ns)| (instant.key(), whole(*ns)))
+                    .collect(),
+            })
+            .collect(),
+        modules: view
+            .modules
+            .iter()
+            .map(|m| Module {
+                module: &m.module,
+                begin: quartiles(m.begin),
+                end: quartiles(m.end),
+                took: quartiles(m.took),
+            })
+            .collect(),
+    }
+}
+
+fn quartiles(spread: Option<Spread>) -> Quartiles {
+    spread.map(|s| [whole(s.q25), whole(s.q50), whole(s.q75)])
+}
+
+fn whole(ns: f64) -> i64 {
+    ns.round() as i64
+}
+
+/// Points for the end-to-end latency and for every other part, so that all fit the page.
+#[derive(Clone, Copy)]
+struct Points {
+    e2e: usize,
+    others: usize,
+}
+
+fn points_per_sketch(report: &Report) -> Points {
+    let sizes = |e2e: bool| -> Vec<usize> {
+        let parts = report.latency.iter().flat_map(|c| &c.parts);
+        parts
+            .filter(|f| (f.part == Part::E2ePaper) == e2e)
+            .map(|f| f.sketch.points().len())
+            .collect()
+    };
+    let largest = |sizes: &[usize], room: usize| {
+        let fits = |points: &usize| sizes.iter().map(|s| (*s).min(*points)).sum::<usize>() <= room;
+        [2_000, 1_000, 500, 250]
+            .into_iter()
+            .find(fits)
+            .unwrap_or(MIN_POINTS)
+    };
+    let e2e_sizes = sizes(true);
+    let e2e = largest(&e2e_sizes, POINTS);
+    let used: usize = e2e_sizes.iter().map(|s| (*s).min(e2e)).sum();
+    let others = largest(&sizes(false), POINTS.saturating_sub(used));
+    Points { e2e, others }
+}
+
+fn chain_deployment(view: &ChainLatency, points: Points) -> ChainDeployment<'_> {
+    let parts = view.parts.iter().map(|figures| {
+        let most = match figures.part {
+            Part::E2ePaper => points.e2e,
+            _ => points.others,
+        };
+        (figures.part.key(), samples(figures, most))
+    });
+    ChainDeployment {
+        deployment: &view.deployment,
+        inputs: view.inputs,
+        overwritten: view.overwritten,
+        left_out: view.left_out,
+        parts: parts.collect(),
+    }
+}
+
+fn samples(figures: &PartFigures, most: usize) -> Samples<'_> {
+    let kept = thinned(&figures.sketch, most);
+    let last = figures.sketch.n().saturating_sub(1) as f64;
+    let rank_error = kept.windows(2).map(|p| p[1].rank - p[0].rank);
+    let index = kept.iter().map(|p| (p.rank * last).round() as u64);
+    let ns = kept.iter().map(|p| whole(p.value));
+    Samples {
+        summary: &figures.summary,
+        rank_error: rank_error.fold(0.0, f64::max),
+        index: from_one_to_next(index, |a, b| a - b),
+        ns: from_one_to_next(ns, |a, b| a - b),
+    }
+}
+
+/// At most about `most` points, the ends among them.
+fn thinned(sketch: &Sketch, most: usize) -> Vec<SketchPoint> {
+    let points = sketch.points();
+    let step = points.len().div_ceil(most.max(2)).max(1);
+    let last = points.len() - 1;
+    let kept = points.iter().enumerate();
+    kept.filter(|(i, _)| i % step == 0 || *i == last)
+        .map(|(_, point)| *point)
+        .collect()
+}
+
+fn from_one_to_next<T: Copy + Default>(
+    values: impl Iterator<Item = T>,
+    less: impl Fn(T, T) -> T,
+) -> Vec<T> {
+    let mut before = T::default();
+    values
+        .map(|value| less(value, std::mem::replace(&mut before, value)))
+        .collect()
+}
+
+fn usage(view: &DeploymentUsage) -> Usage<'_> {
+    let subjects = || view.series.iter().map(|s| &*s.subject);
+    Usage {
+        deployment: &view.deployment,
+        cpus: subjects()
+            .filter_map(|s| Some((s, rounded(view.cpus(s)?, 1e4))))
+            .collect(),
+        memory: subjects()
+            .filter_map(|s| Some((s, view.memory(s)?.round())))
+            .collect(),
+        series: view.series.iter().map(time_series).collect(),
+    }
+}
+
+fn time_series(series: &Series) -> TimeSeries<'_> {
+    let all = |values: &[Option<f64>], per: f64, digits: f64| {
+        values
+            .iter()
+            .map(|v| v.map(|v| rounded(v / per, digits)))
+            .collect()
+    };
+    TimeSeries {
+        subject: &series.subject,
+        from_s: series.from_s,
+        step_s: series.step_s,
+        cpus: all(&series.cpus, 1.0, 1e3),
+        mib: all(&series.memory, 1_048_576.0, 1e1),
+    }
+}
+
+fn rounded(value: f64, digits: f64) -> f64 {
+    (value * digits).round() / digits
+}
+
+fn losses(report: &Report) -> Vec<Loss<'_>> {
+    let views = report.losses.iter().map(|view| Loss {
+        deployment: &view.deployment,
+        causes: view.causes.iter().map(|(c, n)| (c.word(), *n)).collect(),
+        worst: view
+            .worst
+            .iter()
+            .map(|(topic, to, cause, lost, of)| (&**topic, &**to, cause.word(), *lost, *of))
+            .collect(),
+    });
+    views.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stowplan_stats::{DEFAULT_POINTS, Sorted};
+
+    #[test]
+    fn differences_are_undone_by_adding_up() {
+        let there = [3_i64, 3, 7, 12];
+        let steps = from_one_to_next(there.into_iter(), |a, b| a - b);
+        assert_eq!(steps, [3, 0, 4, 5]);
+    }
+
+    #[test]
+    fn a_thinned_sketch_keeps_its_ends() {
+        let sorted = Sorted::new((0..9_999).map(f64::from).collect()).unwrap();
+        let sketch = Sketch::new(&sorted, DEFAULT_POINTS).unwrap();
+        let kept = thinned(&sketch, 500);
+        assert!(kept.len() <= 502);
+        assert_eq!(kept[0].value, 0.0);
+        assert_eq!(kept[kept.len() - 1].value, 9_998.0);
+    }
+
+    #[test]
+    fn settings_that_differ_are_named() {
+        let of = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect()
+        };
+        let found = differences(
+            &of(&[("nice", "0"), ("seccomp", "none")]),
+            &of(&[("nice", "0"), ("seccomp", "filter"), ("weight", "39")]),
+        );
+        assert_eq!(
+            found,
+            [["seccomp", "none", "filter"], ["weight", "–", "39"]].map(|r| r.map(str::to_owned))
+        );
+    }
+}

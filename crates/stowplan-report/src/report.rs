@@ -1,0 +1,278 @@
+//! A result, read once, with every figure that the views show.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use stowplan_results::{
+    ColdState, Comparison, DeploymentRecord, Experiment, Results, RunRow, RunStatus, StartKind,
+};
+
+use crate::error::ReportError;
+use crate::latency::ChainLatency;
+use crate::losses::DeploymentLosses;
+use crate::startup::DeploymentStartup;
+use crate::usage::DeploymentUsage;
+use crate::{compare, html, latency, losses, startup, tables, text, usage};
+
+/// A run with more steal than this is marked (share of the window).
+const STEAL: f64 = 0.005;
+
+/// The figures of a result.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What was asked for.
+    pub experiment: Experiment,
+    /// All runs.
+    pub runs: Vec<RunRow>,
+    /// Start-ups, by deployment and state of the page cache.
+    pub startup: Vec<DeploymentStartup>,
+    /// Chains, by chain and deployment.
+    pub latency: Vec<ChainLatency>,
+    /// Usage, by deployment.
+    pub usage: Vec<DeploymentUsage>,
+    /// Losses, by deployment.
+    pub losses: Vec<DeploymentLosses>,
+    /// Against the experiment's reference.
+    pub comparisons: Vec<Comparison>,
+}
+
+impl Report {
+    /// Reads every table and computes all figures.
+    pub fn read(results: &Results) -> Result<Self, ReportError> {
+        let counted = Counted::of(results);
+        let mut report = Self {
+            experiment: results.experiment.clone(),
+            runs: results.runs.clone(),
+            startup: startup::read(results, &counted)?,
+            latency: latency::read(results, &counted)?,
+            usage: usage::read(results, &counted)?,
+            losses: losses::read(results, &counted)?,
+            comparisons: Vec::new(),
+        };
+        report.comparisons = report.comparisons_with(None)?;
+        Ok(report)
+    }
+
+    /// Comparisons with another reference than the experiment's.
+    pub fn comparisons_with(
+        &self,
+        reference: Option<&str>,
+    ) -> Result<Vec<Comparison>, ReportError> {
+        compare::all(self, reference)
+    }
+
+    /// Tables for a terminal of `width` columns.
+    #[must_use]
+    pub fn terminal(&self, width: usize) -> String {
+        text::terminal(self, &tables::all(self, false), width)
+    }
+
+    /// Tables in Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        text::markdown(self, &tables::all(self, true))
+    }
+
+    /// The page.
+    pub fn html(&self) -> Result<String, ReportError> {
+        html::page(self)
+    }
+
+    /// Writes the page, beside its place first: a reader never finds half of it.
+    pub fn write_html(&self, out: &Path) -> Result<(), ReportError> {
+        let page = self.html()?;
+        let mut name = out.as_os_str().to_owned();
+        name.push(".new");
+        std::fs::write(&name, page)
+            .and_then(|()| std::fs::rename(&name, out))
+            .map_err(|source| ReportError::Write {
+                path: out.to_owned(),
+                source,
+            })
+    }
+
+    /// Label of a deployment.
+    #[must_use]
+    pub fn label<'a>(&'a self, id: &'a str) -> &'a str {
+        match self.experiment.deployment(id) {
+            Some(d) if !d.label.is_empty() => &d.label,
+            _ => id,
+        }
+    }
+
+    /// Finished runs of a deployment.
+    #[must_use]
+    pub fn finished(&self, id: &str) -> usize {
+        let runs = self.runs.iter();
+        runs.filter(|r| &*r.deployment == id && r.status == RunStatus::Finished)
+            .count()
+    }
+
+    /// Deployments with finished runs, in the order of the experiment.
+    #[must_use]
+    pub fn deployments(&self) -> Vec<&DeploymentRecord> {
+        let all = self.experiment.deployments.iter();
+        all.filter(|d| self.finished(&d.id) > 0).collect()
+    }
+
+    /// What a reader has to know before believing a figure, most important first.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.experiment.warnings.clone();
+        if self.experiment.scale_factor.is_some_and(|f| f != 1.0) {
+            warnings.push(scaled(&self.experiment));
+        }
+        for d in &self.experiment.deployments {
+            if let Some(reason) = &d.refused {
+                warnings.push(format!("{} was not run: {reason}", d.label));
+            }
+            if d.emulated {
+                warnings.push(format!(
+                    "{} runs in emulation: its times say nothing about hardware",
+                    d.label
+                ));
+            }
+            warnings.extend(
+                d.deviations
+                    .iter()
+                    .map(|text| format!("{}: {text}", d.label)),
+            );
+        }
+        warnings.extend(self.run_warnings());
+        warnings
+    }
+
+    fn run_warnings(&self) -> Vec<String> {
+        // Equal texts of many runs become one line.
+        let mut texts: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for run in &self.runs {
+            let mut add = |text: String| texts.entry(text).or_default().push(run.run);
+            match run.status {
+                RunStatus::Finished => {}
+                status => add(format!(
+                    "{} {status}: {}",
+                    self.label(&run.deployment),
+                    run.reason.as_deref().unwrap_or("no reason given")
+                )),
+            }
+            if let Some(discarded @ 1..) = run.discarded {
+                add(format!(
+                    "{discarded} trace events found no room and are missing"
+                ));
+            }
+            if run.cold == Some(ColdState::Failed) {
+                add("the page cache was not cold, left out of cold start-up".to_owned());
+            }
+            if run.quiet == Some(false) {
+                add("the machine did not become quiet before the run".to_owned());
+            }
+            if run.steal.is_some_and(|steal| steal > STEAL) {
+                add("the hypervisor took more than 0.5 % of the CPU time".to_owned());
+            }
+            run.warnings.iter().cloned().for_each(&mut add);
+        }
+        let lines = texts.into_iter().map(|(text, runs)| match &runs[..] {
+            [one] => format!("run {one}: {text}"),
+            many => format!("{} runs ({}): {text}", many.len(), ranges(many)),
+        });
+        lines.collect()
+    }
+}
+
+fn scaled(experiment: &Experiment) -> String {
+    let factor = experiment.scale_factor.unwrap_or(1.0);
+    let mut text =
+        format!("callback work is scaled by {factor:.4}: not a prediction for the vehicle");
+    if !experiment.not_scaled.is_empty() {
+        text += &format!("; not scaled: {}", experiment.not_scaled.join(", "));
+    }
+    text
+}
+
+/// Ascending numbers as `1-3, 7`.
+fn ranges(numbers: &[u32]) -> String {
+    let mut text = String::new();
+    let mut rest = numbers;
+    while let Some(first) = rest.first() {
+        let length = (1..rest.len())
+            .find(|i| rest[*i] != rest[i - 1] + 1)
+            .unwrap_or(rest.len());
+        if !text.is_empty() {
+            text += ", ";
+        }
+        text += &match length {
+            1 => first.to_string(),
+            _ => format!("{first}-{}", rest[length - 1]),
+        };
+        rest = &rest[length..];
+    }
+    text
+}
+
+/// Which runs count for what, and the order of names.
+pub(crate) struct Counted {
+    runs: BTreeMap<u32, RunRow>,
+    deployments: Vec<String>,
+    chains: Vec<String>,
+    modules: Vec<String>,
+}
+
+impl Counted {
+    fn of(results: &Results) -> Self {
+        let finished = results.runs.iter();
+        let finished = finished.filter(|run| run.status == RunStatus::Finished);
+        let experiment = &results.experiment;
+        Self {
+            runs: finished.map(|run| (run.run, run.clone())).collect(),
+            deployments: experiment
+                .deployments
+                .iter()
+                .map(|d| d.id.clone())
+                .collect(),
+            chains: experiment.stack.chains.clone(),
+            modules: experiment.stack.modules.clone(),
+        }
+    }
+
+    /// The run, if its latencies, usage and losses count.
+    pub(crate) fn latency(&self, run: u32) -> Option<&RunRow> {
+        self.runs.get(&run)
+    }
+
+    /// The run, if its start-up counts: a cold start has to have been cold.
+    pub(crate) fn startup(&self, run: u32) -> Option<&RunRow> {
+        let run = self.runs.get(&run)?;
+        (run.start != StartKind::Cold || run.cold != Some(ColdState::Failed)).then_some(run)
+    }
+
+    pub(crate) fn rank(&self, deployment: &str) -> usize {
+        position(&self.deployments, deployment)
+    }
+
+    pub(crate) fn id(&self, rank: usize) -> &str {
+        self.deployments.get(rank).map_or("", |id| id)
+    }
+
+    pub(crate) fn chain_rank(&self, chain: &str) -> usize {
+        position(&self.chains, chain)
+    }
+
+    pub(crate) fn module_rank(&self, module: &str) -> usize {
+        position(&self.modules, module)
+    }
+}
+
+fn position(names: &[String], name: &str) -> usize {
+    names.iter().position(|n| n == name).unwrap_or(names.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_in_a_row_are_a_range() {
+        assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3, 7, 9-10");
+        assert_eq!(ranges(&[]), "");
+    }
+}

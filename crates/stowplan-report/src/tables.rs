@@ -1,0 +1,387 @@
+//! The tables in the papers' layout, as text: for terminals and Markdown.
+
+use stowplan_results::{Comparison, Effect, LossCause, StartKind};
+use stowplan_stats::{Summary, Verdict};
+
+use crate::format::{TimeUnit, bytes, count, dash, difference, value};
+use crate::latency::{ChainLatency, Part};
+use crate::report::Report;
+use crate::startup::{DeploymentStartup, Instant, Spread};
+use crate::usage::{MACHINE, SERVICES, STOWPLAN};
+
+/// A table of texts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TextTable {
+    pub(crate) title: String,
+    /// How to read it, one sentence.
+    pub(crate) note: String,
+    /// Leading columns that name the row: left-aligned, and repeated where a table is split.
+    pub(crate) keys: usize,
+    pub(crate) headers: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl TextTable {
+    fn new(
+        title: impl Into<String>,
+        note: impl Into<String>,
+        keys: &[&str],
+        rest: &[&str],
+    ) -> Self {
+        let headers = keys.iter().chain(rest).map(|h| (*h).to_owned());
+        Self {
+            title: title.into(),
+            note: note.into(),
+            keys: keys.len(),
+            headers: headers.collect(),
+            rows: Vec::new(),
+        }
+    }
+}
+
+/// Every table that has rows; with `detail` the latency of every part, else of those that answer.
+pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
+    let parts: &[Part] = if detail { &Part::ALL } else { &ANSWERING };
+    let mut tables = vec![deployments(report)];
+    for start in [StartKind::Cold, StartKind::Rerun, StartKind::Warm] {
+        let views: Vec<&DeploymentStartup> =
+            report.startup.iter().filter(|s| s.start == start).collect();
+        tables.push(startup(report, start, &views));
+        tables.push(startup_modules(report, start, &views));
+    }
+    let mut chains: Vec<&str> = report.latency.iter().map(|c| &*c.chain).collect();
+    chains.dedup();
+    for chain in chains {
+        let views: Vec<&ChainLatency> =
+            report.latency.iter().filter(|c| c.chain == chain).collect();
+        tables.push(statistics(report, chain, parts, &views));
+    }
+    tables.push(usage(report));
+    tables.push(losses(report));
+    tables.push(comparisons(report));
+    tables.retain(|table| !table.rows.is_empty());
+    tables
+}
+
+fn deployments(report: &Report) -> TextTable {
+    let mut table = TextTable::new(
+        "Deployments",
+        "Splitting turns same-process edges into edges that cross a boundary.",
+        &["Deployment"],
+        &[
+            "Services",
+            "Processes",
+            "Participants",
+            "Edges by class",
+            "Runs",
+        ],
+    );
+    for d in &report.experiment.deployments {
+        let finished = report.finished(&d.id);
+        let all = report
+            .runs
+            .iter()
+            .filter(|r| *r.deployment == *d.id)
+            .count();
+        let edges: Vec<String> = d
+            .edges_by_class
+            .iter()
+            .filter(|(_, edges)| edges.edges > 0)
+            .map(|(class, edges)| format!("{class} {}", edges.edges))
+            .collect();
+        table.rows.push(vec![
+            d.label.clone(),
+            count(d.services),
+            count(d.processes),
+            count(d.participants),
+            if edges.is_empty() {
+                dash()
+            } else {
+                edges.join(", ")
+            },
+            match &d.refused {
+                Some(_) => "not run".to_owned(),
+                None if finished == all => finished.to_string(),
+                None => format!("{finished} of {all}"),
+            },
+        ]);
+    }
+    table
+}
+
+fn spread(unit: TimeUnit, spread: Option<Spread>) -> String {
+    spread.map_or_else(dash, |s| {
+        if s.n == 1 {
+            unit.show(s.q50)
+        } else {
+            let (low, high) = (unit.show(s.q25), unit.show(s.q75));
+            format!("{} [{low} – {high}]", unit.show(s.q50))
+        }
+    })
+}
+
+const STARTUP: [Instant; 5] = [
+    Instant::FirstOutput,
+    Instant::LastNodeLoaded,
+    Instant::FirstInstruction,
+    Instant::LaunchReady,
+    Instant::Matched,
+];
+
+fn startup(report: &Report, start: StartKind, views: &[&DeploymentStartup]) -> TextTable {
+    let largest = views
+        .iter()
+        .flat_map(|v| STARTUP.into_iter().filter_map(|i| v.spread(i)))
+        .map(|s| s.q75)
+        .fold(0.0, f64::max);
+    let unit = TimeUnit::startup(largest);
+    let mut table = TextTable::new(
+        format!("Start-up, {start} ({})", unit.name),
+        "Median [quartiles] over the runs, from t0: before create, images present.",
+        &["Deployment"],
+        &[],
+    );
+    table.headers.push("Runs".to_owned());
+    let known: Vec<Instant> = STARTUP
+        .into_iter()
+        .filter(|i| views.iter().any(|v| v.spread(*i).is_some()))
+        .collect();
+    table
+        .headers
+        .extend(known.iter().map(|i| sentence(i.label())));
+    for view in views {
+        let mut row = vec![
+            report.label(&view.deployment).to_owned(),
+            view.runs.len().to_string(),
+        ];
+        row.extend(known.iter().map(|i| spread(unit, view.spread(*i))));
+        table.rows.push(row);
+    }
+    table
+}
+
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
+fn startup_modules(report: &Report, start: StartKind, views: &[&DeploymentStartup]) -> TextTable {
+    let took = |view: &DeploymentStartup, module: &str| {
+        let module = view.modules.iter().find(|m| m.module == module)?;
+        Some(module.took?.q50)
+    };
+    let mut modules: Vec<&str> = Vec::new();
+    for module in views.iter().flat_map(|v| &v.modules) {
+        if !modules.contains(&&*module.module) {
+            modules.push(&module.module);
+        }
+    }
+    let values = views
+        .iter()
+        .flat_map(|v| modules.iter().filter_map(|m| took(v, m)));
+    let unit = TimeUnit::startup(values.fold(0.0, f64::max));
+    let mut table = TextTable::new(
+        format!("Start-up per module, {start} ({})", unit.name),
+        "Median time from the module's first node beginning to load to its last node loaded.",
+        &["Module"],
+        &[],
+    );
+    let labels = views.iter().map(|v| report.label(&v.deployment).to_owned());
+    table.headers.extend(labels);
+    for module in modules {
+        let mut row = vec![module.to_owned()];
+        row.extend(views.iter().map(|v| unit.show_or(took(v, module))));
+        table.rows.push(row);
+    }
+    table
+}
+
+/// The papers' four, and what an input waits for.
+const ANSWERING: [Part; 6] = [
+    Part::E2ePaper,
+    Part::Idle,
+    Part::Communication,
+    Part::Computation,
+    Part::Reaction,
+    Part::DataAge,
+];
+
+/// The layout of betz2024's Table VI, with P99.9 added.
+fn statistics(report: &Report, chain: &str, parts: &[Part], views: &[&ChainLatency]) -> TextTable {
+    let largest = views
+        .iter()
+        .filter_map(|v| v.part(Part::E2ePaper)?.summary.q75)
+        .fold(0.0, f64::max);
+    let unit = TimeUnit::latency(largest);
+    let mut table = TextTable::new(
+        format!("Latency of chain {chain} ({})", unit.name),
+        "All instances of all runs pooled: description, not inference. A quantile is left out where fewer than ten instances lie beyond it.",
+        &["Metric", "Deployment"],
+        &[
+            "N", "Mean", "Std", "Skew", "Kurtosis", "Min", "Q25", "Q50", "Q75", "P99", "P99.9",
+            "Max",
+        ],
+    );
+    for part in parts.iter().copied() {
+        let mut name = part.label();
+        for view in views {
+            if let Some(figures) = view.part(part) {
+                let mut row = vec![name.to_owned(), report.label(&view.deployment).to_owned()];
+                row.extend(summary(unit, &figures.summary));
+                table.rows.push(row);
+                name = "";
+            }
+        }
+    }
+    table
+}
+
+fn summary(unit: TimeUnit, s: &Summary) -> Vec<String> {
+    let pure = |v: Option<f64>| v.map_or_else(dash, |v| format!("{v:.2}"));
+    let mut row = vec![count(s.n), unit.show_or(s.mean), unit.show_or(s.std)];
+    row.extend([pure(s.skewness), pure(s.kurtosis)]);
+    let times = [s.min, s.q25, s.q50, s.q75, s.p99, s.p999, s.max];
+    row.extend(times.map(|v| unit.show_or(v)));
+    row
+}
+
+fn usage(report: &Report) -> TextTable {
+    let mut table = TextTable::new(
+        "Usage in the measured window",
+        "CPU in CPUs (1 = one CPU busy all the time), mean over the runs; memory is the highest charged, mean over the runs.",
+        &["Deployment"],
+        &[
+            "CPU services",
+            "CPU machine",
+            "CPU Stowplan",
+            "CPU rest",
+            "Memory services",
+            "Memory Stowplan",
+        ],
+    );
+    for view in &report.usage {
+        let cpus = |subject| view.cpus(subject);
+        let rest = cpus(MACHINE)
+            .zip(cpus(SERVICES))
+            .zip(cpus(STOWPLAN))
+            .map(|((machine, services), own)| machine - services - own);
+        let show = |v: Option<f64>| value("cpus", v);
+        table.rows.push(vec![
+            report.label(&view.deployment).to_owned(),
+            show(cpus(SERVICES)),
+            show(cpus(MACHINE)),
+            show(cpus(STOWPLAN)),
+            show(rest),
+            view.memory(SERVICES).map_or_else(dash, bytes),
+            view.memory(STOWPLAN).map_or_else(dash, bytes),
+        ]);
+    }
+    table
+}
+
+const CAUSES: [LossCause; 5] = [
+    LossCause::NotMatched,
+    LossCause::SocketBuffer,
+    LossCause::Reassembly,
+    LossCause::SampleLost,
+    LossCause::Overwritten,
+];
+
+fn losses(report: &Report) -> TextTable {
+    let mut table = TextTable::new(
+        "Losses (messages)",
+        "Summed over the edges and runs, by cause; – is not known.",
+        &["Deployment"],
+        &[
+            "Not matched",
+            "Socket buffer",
+            "Reassembly",
+            "Sample lost",
+            "Overwritten",
+            "Worst edge",
+        ],
+    );
+    for view in &report.losses {
+        let mut row = vec![report.label(&view.deployment).to_owned()];
+        row.extend(CAUSES.iter().map(|cause| {
+            let lost = view.causes.get(cause).copied().flatten();
+            lost.map_or_else(dash, count)
+        }));
+        let worst = view
+            .worst
+            .first()
+            .map(|(topic, subscriber, cause, lost, _)| {
+                format!("{topic} → {subscriber}: {} {cause}", count(*lost))
+            });
+        row.push(worst.unwrap_or_else(dash));
+        table.rows.push(row);
+    }
+    table
+}
+
+/// Metrics of the printed table; `comparisons.json` and the page have all.
+const PRINTED: [&str; 9] = [
+    "startup_first_output",
+    "startup_last_node_loaded",
+    "e2e_paper_mean",
+    "e2e_paper_p99",
+    "idle_mean",
+    "communication_mean",
+    "computation_mean",
+    "cpu",
+    "memory_peak",
+];
+
+fn comparisons(report: &Report) -> TextTable {
+    let mut table = TextTable::new(
+        "Comparisons",
+        "Difference of the candidate from the reference, paired by block, with its 95 % interval; * primary metric, Holm-corrected, all else is exploratory.",
+        &["Metric", "Reference", "Candidate"],
+        &["Effect", "Difference", "95 % interval", "Blocks", "Verdict"],
+    );
+    let printed = |c: &&Comparison| {
+        c.primary || (PRINTED.contains(&&*c.metric) && c.subject.as_deref() != Some(MACHINE))
+    };
+    for c in report.comparisons.iter().filter(printed) {
+        table.rows.push(comparison(report, c));
+    }
+    table
+}
+
+fn comparison(report: &Report, c: &Comparison) -> Vec<String> {
+    let star = if c.primary { " *" } else { "" };
+    let subject = c
+        .subject
+        .as_deref()
+        .map_or(String::new(), |s| format!(", {s}"));
+    let interval = match (c.low, c.high) {
+        (Some(low), Some(high)) => format!(
+            "{} … {}",
+            difference(c.relative, &c.unit, Some(low)),
+            difference(c.relative, &c.unit, Some(high))
+        ),
+        _ => dash(),
+    };
+    let effect = match c.effect {
+        Effect::Total => String::new(),
+        effect => effect.word().to_owned(),
+    };
+    vec![
+        format!("{}{subject}{star}", c.label),
+        report.label(&c.reference).to_owned(),
+        report.label(&c.candidate).to_owned(),
+        effect,
+        difference(c.relative, &c.unit, c.difference),
+        interval,
+        c.blocks.to_string(),
+        match c.verdict {
+            Verdict::Inconclusive => match c.blocks_needed {
+                Some(more) => format!("inconclusive, needs about {more} more blocks"),
+                None => format!("inconclusive: {}", c.verdict_reason),
+            },
+            verdict => verdict.to_string(),
+        },
+    ]
+}

@@ -1,0 +1,191 @@
+//! Tables on a terminal and in Markdown.
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+use crate::report::Report;
+use crate::tables::TextTable;
+
+/// One line under the head and nothing else: figures stand closest that way.
+const LINES: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// Narrower than this no table can be read.
+const MIN_WIDTH: usize = 40;
+
+/// The tables for `width` columns; a table that is wider is split, its key columns repeated.
+pub(crate) fn terminal(report: &Report, tables: &[TextTable], width: usize) -> String {
+    let width = width.max(MIN_WIDTH);
+    let mut out = String::new();
+    for line in head(report) {
+        push_wrapped(&mut out, &line, width, "");
+    }
+    out.push('\n');
+    for table in tables {
+        push_wrapped(&mut out, &table.title, width, "");
+        for columns in chunks(table, width) {
+            out.push_str(&draw(table, &columns, width));
+            out.push('\n');
+        }
+        push_wrapped(&mut out, &table.note, width, "");
+        out.push('\n');
+    }
+    let warnings = report.warnings();
+    if !warnings.is_empty() {
+        out.push_str("Warnings\n");
+        for warning in warnings {
+            push_wrapped(&mut out, &format!("- {warning}"), width, "  ");
+        }
+    }
+    out
+}
+
+/// The tables in Markdown.
+pub(crate) fn markdown(report: &Report, tables: &[TextTable]) -> String {
+    let mut out = String::new();
+    let mut lines = head(report).into_iter();
+    if let Some(title) = lines.next() {
+        let _ = writeln!(out, "# {title}\n");
+    }
+    for line in lines {
+        let _ = writeln!(out, "{}\n", escape(&line));
+    }
+    for table in tables {
+        let _ = writeln!(
+            out,
+            "## {}\n\n{}\n",
+            escape(&table.title),
+            escape(&table.note)
+        );
+        let row = |cells: &[String]| {
+            let cells: Vec<String> = cells.iter().map(|c| escape(c)).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        out += &row(&table.headers);
+        let rule = (0..table.headers.len()).map(|i| if i < table.keys { "---" } else { "---:" });
+        let _ = writeln!(out, "|{}|", rule.collect::<Vec<_>>().join("|"));
+        for cells in &table.rows {
+            out += &row(cells);
+        }
+        out.push('\n');
+    }
+    let warnings = report.warnings();
+    if !warnings.is_empty() {
+        out.push_str("## Warnings\n\n");
+        for warning in warnings {
+            let _ = writeln!(out, "- {}", escape(&warning));
+        }
+    }
+    out
+}
+
+fn head(report: &Report) -> Vec<String> {
+    let e = &report.experiment;
+    let blocks = report.runs.iter().map(|r| r.block).max().unwrap_or(0);
+    let machine = format!(
+        "{} CPUs {}, {}, kernel {}",
+        e.machine.cpus,
+        e.machine.cpu_model,
+        crate::format::bytes(e.machine.memory_bytes as f64),
+        e.machine.kernel
+    );
+    vec![
+        format!(
+            "{}: stack {}, {} nodes",
+            e.name, e.stack.name, e.stack.nodes
+        ),
+        format!(
+            "{} deployments, {blocks} of {} blocks, seed {}",
+            e.deployments.len(),
+            e.blocks_planned,
+            e.seed
+        ),
+        machine,
+    ]
+}
+
+fn escape(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}
+
+fn push_wrapped(out: &mut String, text: &str, width: usize, indent: &str) {
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let full = line.chars().count() + 1 + word.chars().count() > width;
+        if full && !line.trim().is_empty() {
+            let _ = writeln!(out, "{line}");
+            indent.clone_into(&mut line);
+        }
+        if !line.trim().is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let _ = writeln!(out, "{line}");
+}
+
+/// Space that one column takes: its widest cell and a gap.
+fn column_width(table: &TextTable, column: usize) -> usize {
+    let cells = table.rows.iter().map(|row| &row[column]);
+    let widest = cells.chain([&table.headers[column]]);
+    widest.map(|cell| cell.chars().count()).max().unwrap_or(0) + 2
+}
+
+/// Columns to print beside each other: all, or the key columns with as many others as fit.
+fn chunks(table: &TextTable, width: usize) -> Vec<Vec<usize>> {
+    let keys: Vec<usize> = (0..table.keys).collect();
+    let key_width: usize = keys.iter().map(|c| column_width(table, *c)).sum();
+    let mut chunks = Vec::new();
+    let mut chunk = keys.clone();
+    let mut used = key_width;
+    for column in table.keys..table.headers.len() {
+        let needs = column_width(table, column);
+        // A long text can wrap; it needs room for some words only.
+        let needs = if needs > 34 { 34 } else { needs };
+        if used + needs > width && chunk.len() > keys.len() {
+            chunks.push(std::mem::replace(&mut chunk, keys.clone()));
+            used = key_width;
+        }
+        chunk.push(column);
+        used += needs;
+    }
+    chunks.push(chunk);
+    chunks
+}
+
+fn draw(table: &TextTable, columns: &[usize], width: usize) -> String {
+    let pick = |cells: &[String]| -> Vec<String> {
+        columns
+            .iter()
+            .map(|column| cells[*column].clone())
+            .collect()
+    };
+    let mut drawn = Table::new();
+    drawn
+        .load_style(LINES)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .set_header(pick(&table.headers));
+    for row in &table.rows {
+        drawn.add_row(pick(row));
+    }
+    for (place, column) in columns.iter().enumerate() {
+        let cells = table.rows.iter().map(|row| &row[*column]);
+        let number = |cell: &String| {
+            cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || "+-–−".contains(c))
+        };
+        let right = *column >= table.keys && cells.into_iter().all(number);
+        if let Some(column) = drawn.column_mut(place) {
+            column.set_padding((0, 2));
+            if right {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+    }
+    let lines: Vec<String> = drawn
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
+    lines.join("\n")
+}
