@@ -1,1 +1,57 @@
 //! One test suite that every engine passes.
+//!
+//! It knows engines by their traits and capabilities alone. What a service did is seen through the engine
+//! (events, logs, locators) and through the host (accounting, limits, files of /proc and of control groups),
+//! so that the suite is the same for a process here, a container, a guest and a machine far away.
+
+mod behaviour;
+mod ends;
+mod life;
+mod limits;
+mod look;
+mod report;
+mod setup;
+mod trial;
+
+pub use behaviour::{Behaviour, MARK};
+pub use report::{CaseResult, Outcome, Report};
+pub use setup::{Setup, Stage};
+
+use trial::Stop;
+
+/// What a case finds out.
+type Checked = Result<(), Stop>;
+
+/// A case: its name and what it does.
+struct Case {
+    name: &'static str,
+    check: fn(&Setup<'_>) -> Checked,
+}
+
+/// Runs every case. A case that fails does not keep the others from running.
+#[must_use]
+pub fn run(setup: &Setup<'_>) -> Report {
+    run_some(setup, |_| true)
+}
+
+/// Runs the cases whose name `wanted` takes.
+#[must_use]
+pub fn run_some(setup: &Setup<'_>, wanted: impl Fn(&str) -> bool) -> Report {
+    let cases = life::CASES.iter().chain(ends::CASES).chain(limits::CASES);
+    Report {
+        engine: setup.stage.engine().name(),
+        variant: setup.variant.clone(),
+        host: setup.stage.host().id(),
+        cases: cases
+            .filter(|case| wanted(case.name))
+            .map(|case| CaseResult {
+                name: case.name.to_owned(),
+                outcome: match (case.check)(setup) {
+                    Ok(()) => Outcome::Passed,
+                    Err(Stop::Unsupported(capability)) => Outcome::Unsupported(capability),
+                    Err(Stop::Failed(why)) => Outcome::Failed(why),
+                },
+            })
+            .collect(),
+    }
+}

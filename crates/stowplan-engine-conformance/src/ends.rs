@@ -1,0 +1,231 @@
+//! How services end, and what is left.
+
+use std::time::Duration;
+
+use stowplan_wire::deployment::{EngineEventKind, Program, Select, StopMode};
+
+use crate::trial::{Stop, Trial, ensure, needs, plain};
+use crate::{Behaviour, Case, Checked, Setup};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "ends.exit-at-once",
+        check: exit_at_once,
+    },
+    Case {
+        name: "ends.exit-midway",
+        check: exit_midway,
+    },
+    Case {
+        name: "ends.killed",
+        check: killed,
+    },
+    Case {
+        name: "ends.no-such-program",
+        check: no_such_program,
+    },
+    Case {
+        name: "ends.stop-asks-first",
+        check: stop_asks_first,
+    },
+    Case {
+        name: "ends.stop-insists",
+        check: stop_insists,
+    },
+    Case {
+        name: "ends.stop-of-created",
+        check: stop_of_created,
+    },
+    Case {
+        name: "ends.stop-takes-children",
+        check: stop_takes_children,
+    },
+    Case {
+        name: "ends.stop-twice",
+        check: stop_twice,
+    },
+    Case {
+        name: "ends.kill-tree",
+        check: kill_tree,
+    },
+    Case {
+        name: "ends.destroy-twice",
+        check: destroy_twice,
+    },
+    Case {
+        name: "ends.drop-leaves-nothing",
+        check: drop_leaves_nothing,
+    },
+];
+
+/// Asks, then insists after a moment.
+const SOON: StopMode = StopMode::Terminate { grace_ms: 300 };
+/// Asks, and waits as long as any machine needs.
+const PATIENT: StopMode = StopMode::Terminate { grace_ms: 60_000 };
+
+fn exit_at_once(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::prepare(setup, &[plain("a", Behaviour::Exit(3))])?;
+    needs(trial.can.exit_status, "exit-status")?;
+    trial.deployment().create(&Select::All)?;
+    // An engine may find at once that it is gone; then the error names the service.
+    match trial.deployment().start(&Select::All) {
+        Ok(()) => trial.hears("a", EngineEventKind::Exited(3))?,
+        Err(error) => ensure(error.service.as_deref() == Some("a"), || error.to_string())?,
+    }
+    trial.says("a", "leaving")
+}
+
+fn exit_midway(setup: &Setup<'_>) -> Checked {
+    let services = [
+        plain("a", Behaviour::ExitLater(5)),
+        plain("b", Behaviour::Idle),
+    ];
+    let mut trial = Trial::start(setup, &services)?;
+    needs(trial.can.exit_status, "exit-status")?;
+    trial.hears("a", EngineEventKind::Exited(5))?;
+    trial.says("b", "ready")?;
+    let other = trial.locator("b")?;
+    ensure(trial.is_alive(&other), || {
+        "the end of 'a' ended 'b'".to_owned()
+    })?;
+    let times = trial
+        .seen
+        .iter()
+        .filter(|event| matches!(event.kind, EngineEventKind::Exited(_)))
+        .count();
+    ensure(times == 1, || format!("its end was told {times} times"))
+}
+
+fn killed(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::start(setup, &[plain("a", Behaviour::KillItself)])?;
+    needs(trial.can.exit_status, "exit-status")?;
+    trial.hears("a", EngineEventKind::Exited(128 + 9))
+}
+
+fn no_such_program(setup: &Setup<'_>) -> Checked {
+    let mut plan = Trial::plan(setup, &[plain("a", Behaviour::Idle)])?;
+    if let Program::Command { command, .. } = &mut plan.services[0].program {
+        *command = vec!["/no/such/program".to_owned()];
+    }
+    let outcome = Trial::prepare_plan(setup, &plan).and_then(|mut trial| {
+        trial.deployment().create(&Select::All)?;
+        trial.deployment().start(&Select::All)?;
+        Ok(())
+    });
+    let told = match &outcome {
+        Err(Stop::Failed(why)) => why.contains("/no/such/program") && why.contains("'a'"),
+        _ => false,
+    };
+    // Where `prepare` fails, no trial ends the run.
+    let _ = setup.stage.close_run();
+    ensure(told, || {
+        format!("the error should name the service and the program: {outcome:?}")
+    })
+}
+
+fn stop_asks_first(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::start(setup, &[plain("a", Behaviour::Graceful)])?;
+    trial.says("a", "ready")?;
+    let locator = trial.locator("a")?;
+    trial.deployment().stop(&Select::All, PATIENT)?;
+    ensure(!trial.is_alive(&locator), || "it still runs".to_owned())?;
+    trial.says("a", "ended")
+}
+
+fn stop_insists(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::start(setup, &[plain("a", Behaviour::Stubborn)])?;
+    trial.says("a", "ready")?;
+    let locator = trial.locator("a")?;
+    trial.deployment().stop(&Select::All, SOON)?;
+    ensure(!trial.is_alive(&locator), || "it still runs".to_owned())
+}
+
+fn stop_of_created(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::prepare(setup, &[plain("a", Behaviour::Idle)])?;
+    needs(trial.can.separate_create, "separate-create")?;
+    trial.deployment().create(&Select::All)?;
+    let locator = trial.locator("a")?;
+    trial.deployment().stop(&Select::All, SOON)?;
+    ensure(!trial.is_alive(&locator), || "it still waits".to_owned())?;
+    let log = trial.deployment().log("a", 100)?;
+    ensure(log.is_empty(), || format!("stopping made it say '{log}'"))
+}
+
+fn stop_takes_children(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::start(setup, &[plain("a", Behaviour::Brood)])?;
+    trial.says("a", "ready")?;
+    let locator = trial.locator("a")?;
+    let private = ["unified", "freezer", "memory", "cpuacct"]
+        .iter()
+        .find_map(|name| locator.cgroups.get(*name))
+        .cloned();
+    needs(private.is_some(), "accounting")?;
+    let folder = private.unwrap_or_default();
+    let before = trial.pids_of(&folder).unwrap_or_default();
+    ensure(before.len() >= 3, || format!("only {before:?} in {folder}"))?;
+    trial.deployment().stop(&Select::All, SOON)?;
+    let left = trial.pids_of(&folder).unwrap_or_default();
+    ensure(left.is_empty(), || {
+        format!("{left:?} still run in {folder}")
+    })
+}
+
+fn stop_twice(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::start(setup, &[plain("a", Behaviour::Idle)])?;
+    trial.says("a", "ready")?;
+    trial.deployment().stop(&Select::All, StopMode::Kill)?;
+    trial.deployment().stop(&Select::All, SOON)?;
+    trial.pass(Duration::from_millis(50))?;
+    let told = trial
+        .seen
+        .iter()
+        .any(|event| matches!(event.kind, EngineEventKind::Exited(_)));
+    ensure(!told, || "a stop was told as an end by itself".to_owned())
+}
+
+fn kill_tree(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::start(setup, &[plain("a", Behaviour::Stubborn)])?;
+    needs(trial.can.exit_status, "exit-status")?;
+    trial.says("a", "ready")?;
+    let locator = trial.locator("a")?;
+    setup.stage.host().kill_tree(&locator)?;
+    ensure(!trial.is_alive(&locator), || "it still runs".to_owned())?;
+    trial.hears("a", EngineEventKind::Exited(128 + 9))
+}
+
+fn destroy_twice(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::start(setup, &[plain("a", Behaviour::Idle)])?;
+    trial.says("a", "ready")?;
+    let locator = trial.locator("a")?;
+    trial.deployment().destroy()?;
+    trial.deployment().destroy()?;
+    ensure(!trial.is_alive(&locator), || "it still runs".to_owned())?;
+    groups_are_gone(&trial, &locator)
+}
+
+fn drop_leaves_nothing(setup: &Setup<'_>) -> Checked {
+    let services = [
+        plain("a", Behaviour::Brood),
+        plain("b", Behaviour::Stubborn),
+    ];
+    let mut trial = Trial::start(setup, &services)?;
+    trial.says("a", "ready")?;
+    trial.says("b", "ready")?;
+    let locators = [trial.locator("a")?, trial.locator("b")?];
+    trial.deployment = None;
+    for locator in &locators {
+        ensure(!trial.is_alive(locator), || {
+            format!("{} still runs", locator.service)
+        })?;
+        groups_are_gone(&trial, locator)?;
+    }
+    Ok(())
+}
+
+fn groups_are_gone(trial: &Trial<'_>, locator: &stowplan_wire::deployment::Locator) -> Checked {
+    for folder in locator.cgroups.values() {
+        let left = trial.pids_of(folder);
+        ensure(left.is_none(), || format!("{folder} is left with {left:?}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Limits: refused where the engine cannot, else read back from the kernel and shown to act (MEASURING §3).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use stowplan_wire::deployment::{EngineEventKind, LimitsPlan, SchedulingPlan, Select};
+use stowplan_wire::host::LimitsReadBack;
+
+use crate::look::cpu_of;
+use crate::trial::{Stop, Trial, ensure, plain};
+use crate::{Behaviour, Case, Checked, Setup};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "limits.cpuset",
+        check: cpuset,
+    },
+    Case {
+        name: "limits.cpu-weight",
+        check: cpu_weight,
+    },
+    Case {
+        name: "limits.cpu-quota",
+        check: cpu_quota,
+    },
+    Case {
+        name: "limits.memory",
+        check: memory,
+    },
+    Case {
+        name: "limits.scheduling",
+        check: scheduling,
+    },
+    Case {
+        name: "limits.none-by-default",
+        check: none_by_default,
+    },
+];
+
+/// Starts one service with limits; where the engine says that it cannot, sees that it refuses.
+fn limited<'a>(
+    setup: &'a Setup<'a>,
+    capability: &str,
+    can: impl Fn(&stowplan_engine::LimitSupport) -> bool,
+    services: &[(&str, Behaviour, LimitsPlan)],
+) -> Result<Trial<'a>, Stop> {
+    if setup.can().is_some_and(|variant| can(&variant.limits)) {
+        return Trial::start(setup, services);
+    }
+    let refused = Trial::prepare(setup, services).is_err();
+    // Where `prepare` fails, no trial ends the run.
+    let _ = setup.stage.close_run();
+    ensure(refused, || {
+        format!("it cannot do {capability}, but takes a plan that asks for it")
+    })?;
+    Err(Stop::Unsupported(capability.to_owned()))
+}
+
+fn read_back(trial: &mut Trial<'_>, service: &str) -> Result<LimitsReadBack, Stop> {
+    let locator = trial.locator(service)?;
+    Ok(trial.setup.stage.host().limits(&locator)?)
+}
+
+fn cpuset(setup: &Setup<'_>) -> Checked {
+    let limits = LimitsPlan {
+        cpuset: Some(vec![0]),
+        ..LimitsPlan::default()
+    };
+    let mut trial = limited(
+        setup,
+        "limits.cpuset",
+        |can| can.cpuset,
+        &[("a", Behaviour::TellCpu, limits)],
+    )?;
+    trial.says("a", "ready")?;
+    let back = read_back(&mut trial, "a")?;
+    ensure(back.cpuset == Some(vec![0]), || format!("{back:?}"))?;
+    let log = trial.deployment().log("a", 1 << 20)?;
+    let cpus: BTreeSet<&str> = log
+        .lines()
+        .filter_map(|line| line.strip_prefix("cpu="))
+        .collect();
+    ensure(cpus == BTreeSet::from(["0"]), || {
+        format!("it ran on {cpus:?}")
+    })
+}
+
+fn cpu_weight(setup: &Setup<'_>) -> Checked {
+    let hog = |weight| LimitsPlan {
+        cpuset: Some(vec![0]),
+        cpu_weight: Some(weight),
+        ..LimitsPlan::default()
+    };
+    let mut trial = limited(
+        setup,
+        "limits.cpu-weight",
+        |can| can.cpu_weight && can.cpuset,
+        &[
+            ("light", Behaviour::Hog, hog(100)),
+            ("heavy", Behaviour::Hog, hog(300)),
+        ],
+    )?;
+    for (service, weight) in [("light", 100), ("heavy", 300)] {
+        trial.says(service, "ready")?;
+        let back = read_back(&mut trial, service)?;
+        ensure(back.cpu_weight == Some(weight), || {
+            format!("{service}: {back:?}")
+        })?;
+    }
+    let usage = trial.usage_over(&["light", "heavy"], Duration::from_millis(2_500))?;
+    let (light, heavy) = (cpu_of(&usage[0])? as f64, cpu_of(&usage[1])? as f64);
+    let share = heavy / (light + heavy);
+    ensure((share - 0.75).abs() < 0.05, || {
+        format!("the heavier of 100 and 300 got {share:.3} of what both got, not 0.75")
+    })
+}
+
+fn cpu_quota(setup: &Setup<'_>) -> Checked {
+    let limits = LimitsPlan {
+        cpu_quota: Some(0.2),
+        ..LimitsPlan::default()
+    };
+    let mut trial = limited(
+        setup,
+        "limits.cpu-quota",
+        |can| can.cpu_quota,
+        &[("a", Behaviour::Hog, limits)],
+    )?;
+    trial.says("a", "ready")?;
+    let back = read_back(&mut trial, "a")?;
+    ensure(back.cpu_quota == Some(0.2), || format!("{back:?}"))?;
+    let begin = trial.now()?;
+    let usage = trial.usage_over(&["a"], Duration::from_millis(1_500))?;
+    let time = trial.now()? - begin;
+    let share = cpu_of(&usage[0])? as f64 / time as f64;
+    // Two periods of slack at the ends of the window.
+    ensure(share < 0.25, || format!("it used {share:.3} CPUs of 0.2"))?;
+    let throttled = usage[0].throttled;
+    ensure(throttled.is_some_and(|periods| periods >= 3), || {
+        format!("throttled in {throttled:?} periods")
+    })
+}
+
+fn memory(setup: &Setup<'_>) -> Checked {
+    const LIMIT: u64 = 64 << 20;
+    let limits = LimitsPlan {
+        memory_bytes: Some(LIMIT),
+        ..LimitsPlan::default()
+    };
+    let mut trial = limited(
+        setup,
+        "limits.memory",
+        |can| can.memory,
+        &[("a", Behaviour::Eat, limits)],
+    )?;
+    let back = read_back(&mut trial, "a")?;
+    ensure(back.memory_bytes == Some(LIMIT), || format!("{back:?}"))?;
+    if trial.can.oom_event {
+        trial.hears("a", EngineEventKind::OutOfMemory)
+    } else {
+        Err(Stop::Unsupported("oom-event".to_owned()))
+    }
+}
+
+fn scheduling(setup: &Setup<'_>) -> Checked {
+    let class = SchedulingPlan::RoundRobin(7);
+    let limits = LimitsPlan {
+        scheduling: Some(class),
+        ..LimitsPlan::default()
+    };
+    let mut trial = limited(
+        setup,
+        "limits.scheduling",
+        |can| can.scheduling,
+        &[("a", Behaviour::Idle, limits)],
+    )?;
+    trial.says("a", "ready")?;
+    let back = read_back(&mut trial, "a")?;
+    ensure(back.scheduling == Some(class), || format!("{back:?}"))
+}
+
+fn none_by_default(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::prepare(setup, &[plain("a", Behaviour::Idle)])?;
+    trial.deployment().create(&Select::All)?;
+    trial.deployment().start(&Select::All)?;
+    trial.says("a", "ready")?;
+    let back = read_back(&mut trial, "a")?;
+    ensure(
+        back.cpu_quota.is_none()
+            && back.memory_bytes.is_none()
+            && back.cpu_weight.is_none_or(|weight| weight == 100)
+            && back.scheduling == Some(SchedulingPlan::Other),
+        || format!("{back:?}"),
+    )
+}

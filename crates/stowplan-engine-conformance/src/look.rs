@@ -1,0 +1,84 @@
+//! Seeing through the host what a service did.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stowplan_wire::deployment::Locator;
+use stowplan_wire::host::{SampleSubject, UsageSample};
+
+use crate::trial::{Stop, Trial};
+
+impl Trial<'_> {
+    /// A file of the host as text; `None` when it does not exist.
+    pub(crate) fn file(&self, path: &str) -> Option<String> {
+        let copy: PathBuf = std::env::temp_dir().join(format!(
+            "{}-look-{:?}",
+            crate::Setup::next_run(),
+            std::thread::current().id()
+        ));
+        let fetched = self.setup.stage.host().fetch(path, &copy);
+        let text = fetched
+            .ok()
+            .and_then(|()| std::fs::read_to_string(&copy).ok());
+        // It may not have been made.
+        let _ = std::fs::remove_file(&copy);
+        text
+    }
+
+    /// Whether the process of the locator still runs.
+    pub(crate) fn is_alive(&self, locator: &Locator) -> bool {
+        let Some(stat) = self.file(&format!("/proc/{}/stat", locator.pid)) else {
+            return false;
+        };
+        let Some((_, rest)) = stat.rsplit_once(')') else {
+            return false;
+        };
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        fields.get(19).and_then(|ticks| ticks.parse().ok()) == Some(locator.start_ticks)
+            && !matches!(fields.first(), Some(&("Z" | "X")))
+    }
+
+    /// Pids in a control group of the host; `None` when it does not exist.
+    pub(crate) fn pids_of(&self, folder: &str) -> Option<Vec<u32>> {
+        let text = self.file(&format!("{folder}/cgroup.procs"))?;
+        Some(text.lines().filter_map(|line| line.parse().ok()).collect())
+    }
+
+    /// Samples these services over `time`; gives the last sample of each in order.
+    pub(crate) fn usage_over(
+        &mut self,
+        services: &[&str],
+        time: Duration,
+    ) -> Result<Vec<UsageSample>, Stop> {
+        let subjects = services
+            .iter()
+            .map(|service| {
+                Ok(SampleSubject {
+                    subject: (*service).to_owned(),
+                    cgroups: self.locator(service)?.cgroups,
+                })
+            })
+            .collect::<Result<Vec<_>, Stop>>()?;
+        let host = self.setup.stage.host();
+        host.start_sampling(&subjects, 50)?;
+        self.pass(time)?;
+        let samples = host.stop_sampling()?;
+        services
+            .iter()
+            .map(|service| {
+                samples
+                    .iter()
+                    .rfind(|sample| sample.subject == *service)
+                    .cloned()
+                    .ok_or_else(|| Stop::Failed(format!("no sample of {service}")))
+            })
+            .collect()
+    }
+}
+
+/// CPU time of a sample in ns.
+pub(crate) fn cpu_of(sample: &UsageSample) -> Result<u64, Stop> {
+    sample
+        .cpu_ns
+        .ok_or_else(|| Stop::Failed(format!("no CPU time of {}", sample.subject)))
+}
