@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::analysis::Analysis;
 use crate::ids::{PublisherId, TakeId};
-use crate::record::Payload;
+use crate::record::{Payload, Publication};
 
 /// Mismatches that are kept; more are only counted.
 const KEPT: usize = 100;
@@ -40,22 +40,30 @@ pub struct Mismatch {
     pub reason: String,
 }
 
-/// Number of a publisher in the plan, and what its sequence is ahead of the
-/// number of publications in the trace.
-type Numbering = (u32, i64);
+/// What the messages of one publisher agree on.
+#[derive(Debug)]
+struct Agreed {
+    /// Number of the publisher in the plan.
+    number: u32,
+    /// What their stamps are ahead of the trace's time of publication: zero,
+    /// unless the publisher runs on another clock.
+    stamp_ahead_ns: i64,
+    /// Sequence by number of publication in the trace. The difference of the two
+    /// never shrinks; it grows where messages that nobody could get left no event.
+    sequences: BTreeMap<u32, u64>,
+}
 
 impl Analysis {
     /// Compares every link with the payload's publisher, sequence and stamp.
     ///
-    /// The trace counts the publications of each publisher, the payload carries
-    /// the publisher's own count: their difference must be the same for all
-    /// messages of a publisher, and no two publishers have one number.
+    /// The node program reads the clock once for a message's stamp and the events
+    /// of its publication: stamp and linked publication agree to the nanosecond.
     #[must_use]
     pub fn check_payload(&self) -> PayloadCheck {
-        let numbering = self.numbering();
+        let agreed = self.agreed();
         let mut owners: HashMap<u32, PublisherId> = HashMap::new();
-        for (&publisher, &(number, _)) in &numbering {
-            owners.entry(number).or_insert(publisher);
+        for (&publisher, of_publisher) in &agreed {
+            owners.entry(of_publisher.number).or_insert(publisher);
         }
         let mut check = PayloadCheck::default();
         for (id, take) in self.records.takes.iter() {
@@ -74,24 +82,14 @@ impl Analysis {
             check.checked += 1;
             let publication = &self.records.publications[link.publication];
             let publisher = publication.publisher;
-            let (number, ahead) = numbering[&publisher];
-            let began = publication
-                .instance
-                .map_or(i64::MIN, |id| self.records.instances[id].start_ns);
-            let reason = if payload.publisher_id != number {
-                format!("publisher {} instead of {number}", payload.publisher_id)
-            } else if owners[&number] != publisher {
-                format!("two publishers have the number {number}")
-            } else if difference(payload.sequence, publication.ordinal) != ahead {
-                format!(
-                    "message {} instead of {}",
-                    payload.sequence,
-                    i64::from(publication.ordinal) + ahead
-                )
-            } else if payload.stamp_ns < began || payload.stamp_ns > take.time_ns {
-                "its stamp is not between the publishing callback's start and the take".to_owned()
+            let of_publisher = &agreed[&publisher];
+            let reason = if owners[&of_publisher.number] != publisher {
+                format!("two publishers have the number {}", of_publisher.number)
             } else {
-                continue;
+                match of_publisher.disagrees(publication, &payload) {
+                    Some(reason) => reason,
+                    None => continue,
+                }
             };
             check.mismatches += 1;
             if check.first_mismatches.len() < KEPT {
@@ -106,39 +104,68 @@ impl Analysis {
         check
     }
 
-    /// The numbering that most messages of each publisher agree on.
-    fn numbering(&self) -> BTreeMap<PublisherId, Numbering> {
-        let mut votes: BTreeMap<PublisherId, BTreeMap<Numbering, u64>> = BTreeMap::new();
+    fn agreed(&self) -> BTreeMap<PublisherId, Agreed> {
+        type Votes = BTreeMap<(u32, i64), u64>;
+        let mut votes: BTreeMap<PublisherId, (Votes, BTreeMap<u32, u64>)> = BTreeMap::new();
         for (_, take) in self.records.takes.iter() {
-            if let (Some(link), Some(payload)) = (take.link, take.payload) {
-                let publication = &self.records.publications[link.publication];
-                let ahead = difference(payload.sequence, publication.ordinal);
-                let of_publisher = votes.entry(publication.publisher).or_default();
-                *of_publisher
-                    .entry((payload.publisher_id, ahead))
-                    .or_default() += 1;
-            }
+            let (Some(link), Some(payload)) = (take.link, take.payload) else {
+                continue;
+            };
+            let publication = &self.records.publications[link.publication];
+            let ahead = payload.stamp_ns - publication.time_ns;
+            let (votes, sequences) = votes.entry(publication.publisher).or_default();
+            *votes.entry((payload.publisher_id, ahead)).or_default() += 1;
+            sequences
+                .entry(publication.ordinal)
+                .or_insert(payload.sequence);
         }
         votes
             .into_iter()
-            .filter_map(|(publisher, votes)| {
-                let best = votes.into_iter().max_by_key(|&(_, count)| count)?;
-                Some((publisher, best.0))
+            .filter_map(|(publisher, (votes, sequences))| {
+                let ((number, stamp_ahead_ns), _) =
+                    votes.into_iter().max_by_key(|&(_, count)| count)?;
+                let agreed = Agreed {
+                    number,
+                    stamp_ahead_ns,
+                    sequences,
+                };
+                Some((publisher, agreed))
             })
             .collect()
     }
 }
 
-fn difference(sequence: u64, ordinal: u32) -> i64 {
-    (sequence as i64).wrapping_sub(i64::from(ordinal))
+impl Agreed {
+    /// Why a message and the publication that it was linked to do not belong together.
+    fn disagrees(&self, publication: &Publication, payload: &Payload) -> Option<String> {
+        if payload.publisher_id != self.number {
+            return Some(format!(
+                "publisher {} instead of {}",
+                payload.publisher_id, self.number
+            ));
+        }
+        let stamp = publication.time_ns + self.stamp_ahead_ns;
+        if payload.stamp_ns != stamp {
+            return Some(format!("stamped {} instead of {stamp}", payload.stamp_ns));
+        }
+        let ordinal = publication.ordinal;
+        let before = self.sequences.range(..ordinal).next_back();
+        let ahead = |sequence: u64, ordinal: u32| i128::from(sequence) - i128::from(ordinal);
+        let shrinks = before.is_some_and(|(&earlier, &sequence)| {
+            ahead(payload.sequence, ordinal) < ahead(sequence, earlier)
+        });
+        (shrinks || self.sequences[&ordinal] != payload.sequence)
+            .then(|| format!("message {} does not follow those before", payload.sequence))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::scripted::Script;
 
-    /// Two publishers, three messages each; the reader's words are given.
-    fn check(words: [(u32, u64); 6]) -> super::PayloadCheck {
+    /// Two publishers, three messages each; the reader's words are given: publisher,
+    /// sequence, stamp less the time of publication.
+    fn check(words: [(u32, u64, i64); 6]) -> super::PayloadCheck {
         let mut script = Script::new();
         let sink = script.process(9);
         let node = script.node(sink, "sink");
@@ -151,38 +178,70 @@ mod tests {
                 script.publish(1000 * k + 10 * p, source, publisher, Some(1 + 10 * k + p));
             }
         }
-        for (n, (publisher, sequence)) in words.into_iter().enumerate() {
+        for (n, (publisher, sequence, ahead)) in words.into_iter().enumerate() {
             let n = n as i64;
             let (k, p) = (n / 2, n % 2);
             let start = 1000 * k + 200 + 100 * p;
             script.receive(start, start + 20, sink, sub, 1 + 10 * k + p);
-            script.words(start, sink, sub, publisher, sequence);
+            let stamp = 1000 * k + 10 * p + ahead;
+            script.words(start, sink, sub, [publisher.into(), sequence, stamp as u64]);
         }
         script.analyse().check_payload()
     }
 
     #[test]
     fn links_that_agree_have_no_mismatch() {
-        let result = check([(4, 7), (5, 0), (4, 8), (5, 1), (4, 9), (5, 2)]);
+        let words = [
+            (4, 7, 0),
+            (5, 0, 0),
+            (4, 8, 0),
+            (5, 1, 0),
+            (4, 9, 0),
+            (5, 3, 0),
+        ];
+        let result = check(words);
         assert_eq!((result.checked, result.mismatches), (6, 0));
         assert_eq!((result.without_payload, result.unlinked), (0, 0));
     }
 
     #[test]
-    fn a_message_of_another_number_or_publisher_is_a_mismatch() {
-        let result = check([(4, 7), (5, 0), (4, 8), (4, 9), (4, 9), (5, 3)]);
+    fn a_message_of_another_number_publisher_or_time_is_a_mismatch() {
+        let words = [
+            (4, 7, 0),
+            (5, 0, 0),
+            (5, 8, 0),
+            (5, 1, 0),
+            (4, 7, 0),
+            (5, 2, 9),
+        ];
+        let result = check(words);
         let reasons: Vec<&str> = result
             .first_mismatches
             .iter()
             .map(|m| m.reason.as_str())
             .collect();
-        assert_eq!(result.mismatches, 2);
-        assert_eq!(reasons.len(), 2, "{reasons:?}");
+        assert_eq!(
+            reasons,
+            [
+                "publisher 5 instead of 4",
+                "message 7 does not follow those before",
+                "stamped 2019 instead of 2010",
+            ]
+        );
+        assert_eq!(result.mismatches, 3);
     }
 
     #[test]
     fn two_publishers_cannot_have_one_number() {
-        let result = check([(4, 0), (4, 0), (4, 1), (4, 1), (4, 2), (4, 2)]);
+        let words = [
+            (4, 0, 0),
+            (4, 0, 0),
+            (4, 1, 0),
+            (4, 1, 0),
+            (4, 2, 0),
+            (4, 2, 0),
+        ];
+        let result = check(words);
         assert_eq!(result.mismatches, 3);
         assert_eq!(
             result.first_mismatches[0].reason,

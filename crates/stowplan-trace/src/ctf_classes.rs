@@ -1,250 +1,12 @@
-//! Which fields of which event classes the analysis reads, by name: order, size
-//! and further fields differ between distributions.
+//! From an event of the reader to one of the analysis.
 
 use std::borrow::Cow;
 
 use stowplan_ctf::reader::Event;
 use stowplan_ctf::{EventClassInfo, FieldRef};
 
+use crate::ctf_table::{CLASSES, Kind as K, Kind};
 use crate::event::Body;
-
-/// An event class that the analysis reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    RclInit,
-    NodeInit,
-    RmwPublisherInit,
-    PublisherInit,
-    SubscriptionInit,
-    RclcppSubscriptionInit,
-    SubscriptionCallbackAdded,
-    ServiceInit,
-    ServiceCallbackAdded,
-    ClientInit,
-    TimerInit,
-    TimerCallbackAdded,
-    TimerLinkNode,
-    CallbackRegister,
-    LifecycleInit,
-    LifecycleTransition,
-    CallbackStart,
-    CallbackEnd,
-    RclcppPublish,
-    IntraPublish,
-    RclPublish,
-    RmwPublish,
-    RmwTake,
-    ExecutorExecute,
-    IpbToSubscription,
-    BufferToIpb,
-    RingEnqueue,
-    RingDequeue,
-    RingClear,
-    ProcessStart,
-    NodeLoadBegin,
-    NodeLoaded,
-    LaunchReady,
-    EndpointsMatched,
-    Arrival,
-    Message,
-    TimerRelease,
-    SourceRelease,
-    Armed,
-    Disarmed,
-    CallbackCpu,
-    SampleLost,
-}
-
-use Kind as K;
-
-/// Class, kind, fields in the order in which [`Class::body`] reads them.
-const CLASSES: &[(&str, Kind, &[&str])] = &[
-    ("ros2:rcl_init", K::RclInit, &["version"]),
-    (
-        "ros2:rcl_node_init",
-        K::NodeInit,
-        &["node_handle", "node_name", "namespace"],
-    ),
-    (
-        "ros2:rmw_publisher_init",
-        K::RmwPublisherInit,
-        &["rmw_publisher_handle", "gid"],
-    ),
-    (
-        "ros2:rcl_publisher_init",
-        K::PublisherInit,
-        &[
-            "publisher_handle",
-            "node_handle",
-            "rmw_publisher_handle",
-            "topic_name",
-            "queue_depth",
-        ],
-    ),
-    (
-        "ros2:rcl_subscription_init",
-        K::SubscriptionInit,
-        &[
-            "subscription_handle",
-            "node_handle",
-            "rmw_subscription_handle",
-            "topic_name",
-            "queue_depth",
-        ],
-    ),
-    (
-        "ros2:rclcpp_subscription_init",
-        K::RclcppSubscriptionInit,
-        &["subscription_handle", "subscription"],
-    ),
-    (
-        "ros2:rclcpp_subscription_callback_added",
-        K::SubscriptionCallbackAdded,
-        &["subscription", "callback"],
-    ),
-    (
-        "ros2:rcl_service_init",
-        K::ServiceInit,
-        &["service_handle", "node_handle", "service_name"],
-    ),
-    (
-        "ros2:rclcpp_service_callback_added",
-        K::ServiceCallbackAdded,
-        &["service_handle", "callback"],
-    ),
-    (
-        "ros2:rcl_client_init",
-        K::ClientInit,
-        &["node_handle", "service_name"],
-    ),
-    (
-        "ros2:rcl_timer_init",
-        K::TimerInit,
-        &["timer_handle", "period"],
-    ),
-    (
-        "ros2:rclcpp_timer_callback_added",
-        K::TimerCallbackAdded,
-        &["timer_handle", "callback"],
-    ),
-    (
-        "ros2:rclcpp_timer_link_node",
-        K::TimerLinkNode,
-        &["timer_handle", "node_handle"],
-    ),
-    (
-        "ros2:rclcpp_callback_register",
-        K::CallbackRegister,
-        &["callback", "symbol"],
-    ),
-    (
-        "ros2:rcl_lifecycle_state_machine_init",
-        K::LifecycleInit,
-        &["node_handle", "state_machine"],
-    ),
-    (
-        "ros2:rcl_lifecycle_transition",
-        K::LifecycleTransition,
-        &["state_machine", "start_label", "goal_label"],
-    ),
-    ("ros2:callback_start", K::CallbackStart, &["callback"]),
-    ("ros2:callback_end", K::CallbackEnd, &["callback"]),
-    ("ros2:rclcpp_publish", K::RclcppPublish, &["message"]),
-    (
-        "ros2:rclcpp_intra_publish",
-        K::IntraPublish,
-        &["publisher_handle", "message"],
-    ),
-    (
-        "ros2:rcl_publish",
-        K::RclPublish,
-        &["publisher_handle", "message"],
-    ),
-    ("ros2:rmw_publish", K::RmwPublish, &["message", "timestamp"]),
-    (
-        "ros2:rmw_take",
-        K::RmwTake,
-        &[
-            "rmw_subscription_handle",
-            "message",
-            "source_timestamp",
-            "taken",
-        ],
-    ),
-    ("ros2:rclcpp_executor_execute", K::ExecutorExecute, &[]),
-    (
-        "ros2:rclcpp_ipb_to_subscription",
-        K::IpbToSubscription,
-        &["ipb", "subscription"],
-    ),
-    (
-        "ros2:rclcpp_buffer_to_ipb",
-        K::BufferToIpb,
-        &["buffer", "ipb"],
-    ),
-    (
-        "ros2:rclcpp_ring_buffer_enqueue",
-        K::RingEnqueue,
-        &["buffer", "index", "overwritten"],
-    ),
-    (
-        "ros2:rclcpp_ring_buffer_dequeue",
-        K::RingDequeue,
-        &["buffer", "index"],
-    ),
-    ("ros2:rclcpp_ring_buffer_clear", K::RingClear, &["buffer"]),
-    (
-        "stowplan:process_start",
-        K::ProcessStart,
-        &["host_monotonic_ns"],
-    ),
-    ("stowplan:node_load_begin", K::NodeLoadBegin, &["node"]),
-    ("stowplan:node_loaded", K::NodeLoaded, &["node", "module"]),
-    ("stowplan:launch_ready", K::LaunchReady, &["service"]),
-    (
-        "stowplan:endpoints_matched",
-        K::EndpointsMatched,
-        &["count"],
-    ),
-    (
-        "stowplan:arrival",
-        K::Arrival,
-        &["rmw_subscription_handle", "source_timestamp"],
-    ),
-    (
-        "stowplan:message",
-        K::Message,
-        &[
-            "rmw_subscription_handle",
-            "publisher_id",
-            "sequence",
-            "origin_ns",
-            "stamp_ns",
-        ],
-    ),
-    (
-        "stowplan:timer_release",
-        K::TimerRelease,
-        &["callback", "expected_ns"],
-    ),
-    (
-        "stowplan:source_release",
-        K::SourceRelease,
-        &["callback", "sequence", "release_ns"],
-    ),
-    ("stowplan:armed", K::Armed, &["t_arm_ns"]),
-    ("stowplan:disarmed", K::Disarmed, &[]),
-    (
-        "stowplan:callback_cpu",
-        K::CallbackCpu,
-        &["callback", "cpu_ns", "iterations"],
-    ),
-    (
-        "stowplan:sample_lost",
-        K::SampleLost,
-        &["rmw_subscription_handle", "total"],
-    ),
-];
 
 /// Most fields that are read of an event.
 const MOST_FIELDS: usize = 5;
@@ -349,6 +111,12 @@ impl Class {
     }
 }
 
+/// Differences of two times stay within 64 bits, whatever a broken trace says.
+pub(crate) fn within_range(time_ns: i64) -> i64 {
+    const LIMIT: i64 = 1 << 61;
+    time_ns.clamp(-LIMIT, LIMIT)
+}
+
 struct Reader<'r, 't> {
     event: &'r Event<'t>,
     fields: &'r [Option<FieldRef>; MOST_FIELDS],
@@ -363,6 +131,11 @@ impl<'t> Reader<'_, 't> {
     #[inline]
     fn i64(&self, index: usize) -> Option<i64> {
         self.event.i64(self.fields[index])
+    }
+
+    /// A time of the trace's own clock.
+    fn time(&self, index: usize) -> Option<i64> {
+        self.i64(index).map(within_range)
     }
 
     fn bytes(&self, index: usize) -> Option<&'t [u8]> {
@@ -401,8 +174,8 @@ fn message_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
             rmw_subscription: read.u64(0)?,
             publisher_id: u32::try_from(read.u64(1)?).ok()?,
             sequence: read.u64(2)?,
-            origin_ns: read.i64(3)?,
-            stamp_ns: read.i64(4)?,
+            origin_ns: read.time(3)?,
+            stamp_ns: read.time(4)?,
         },
         _ => return None,
     })
@@ -522,7 +295,7 @@ fn link_body<'t>(kind: Kind, read: &Reader<'_, 't>, texts: &'t Texts<'_>) -> Opt
 fn own_body<'t>(kind: Kind, read: &Reader<'_, 't>, texts: &'t Texts<'_>) -> Option<Body<'t>> {
     Some(match kind {
         K::ProcessStart => Body::ProcessStart {
-            host_monotonic_ns: read.i64(0)?,
+            host_monotonic_ns: read.time(0)?,
         },
         K::NodeLoadBegin => Body::NodeLoadBegin {
             node: texts[0].as_deref()?,
@@ -539,15 +312,15 @@ fn own_body<'t>(kind: Kind, read: &Reader<'_, 't>, texts: &'t Texts<'_>) -> Opti
         },
         K::TimerRelease => Body::TimerRelease {
             callback: read.u64(0)?,
-            expected_ns: read.i64(1)?,
+            expected_ns: read.time(1)?,
         },
         K::SourceRelease => Body::SourceRelease {
             callback: read.u64(0)?,
             sequence: read.u64(1)?,
-            release_ns: read.i64(2)?,
+            release_ns: read.time(2)?,
         },
         K::Armed => Body::Armed {
-            t_arm_ns: read.i64(0)?,
+            t_arm_ns: read.time(0)?,
         },
         K::Disarmed => Body::Disarmed,
         K::CallbackCpu => Body::CallbackCpu {

@@ -1,15 +1,15 @@
 //! Reads traces in the Common Trace Format into an [`Analysis`].
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::{OpenTrace, TraceFolder};
 use stowplan_ctf::metadata::{EnvValue, Metadata};
-use stowplan_ctf::reader::{Event, Item, Lost, LostKind};
+use stowplan_ctf::reader::{Event, Events, Item, Lost, LostKind, TraceInput};
 
 use crate::analysis::{Analysis, Builder};
-use crate::ctf_classes::Class;
+use crate::ctf_classes::{Class, within_range};
 use crate::event::{Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::ids::{ProcessId, ThreadId};
 
@@ -29,6 +29,7 @@ pub enum TraceError {
 
 /// What one trace below the folder needs for its events.
 struct OneTrace {
+    folder: PathBuf,
     /// Folder relative to the one that was opened.
     name: String,
     host: String,
@@ -52,15 +53,18 @@ struct Adapter {
     /// Per stream, whose event was last: mostly the next is of the same thread.
     last: Vec<Option<(Who, Ids)>>,
     unreadable: u64,
+    /// Time of the last event.
+    now_ns: i64,
 }
 
 impl Analysis {
     /// Reads every trace in `folder` and below it.
     ///
-    /// A stream that is damaged is read up to the damage; see [`Analysis::damage`].
+    /// A stream that is damaged is read up to the damage, and what it may lack
+    /// counts as discarded; see [`Analysis::damage`].
     ///
     /// # Errors
-    /// If there is no trace, or one cannot be opened.
+    /// If there is no trace, its metadata cannot be read, or no stream can.
     pub fn from_ctf(folder: impl AsRef<Path>) -> Result<Self, TraceError> {
         let folder = folder.as_ref();
         let open = |source| TraceError::Open {
@@ -68,22 +72,55 @@ impl Analysis {
             source,
         };
         let traces = TraceFolder::open(folder).map_err(open)?;
-        let mut events = traces.events().map_err(open)?;
-        let mut adapter = Adapter::new(folder, &traces, events.streams().len());
         let mut damage = Vec::new();
+        let mut events = readable(&traces, &mut damage).map_err(open)?;
+        let mut adapter = Adapter::new(folder, &traces, events.streams().len());
+        for error in &damage {
+            adapter.damaged(error, i64::MIN);
+        }
         loop {
             match events.next_item() {
                 Ok(Some(Item::Event(event))) => adapter.event(&event),
                 Ok(Some(Item::Lost(lost))) => adapter.lost(&lost),
                 Ok(None) => break,
-                // That stream ends here; the others go on.
-                Err(error) => damage.push(error),
+                Err(error) => {
+                    // That stream ends here; the others go on.
+                    adapter.damaged(&error, adapter.now_ns);
+                    damage.push(error);
+                }
             }
         }
         let mut analysis = adapter.builder.finish();
         analysis.damage = damage;
         analysis.records.gaps.unreadable_events = adapter.unreadable;
         Ok(analysis)
+    }
+}
+
+/// The events of all streams but those that cannot even be opened.
+fn readable<'t>(
+    traces: &'t TraceFolder,
+    damage: &mut Vec<CtfError>,
+) -> Result<Events<'t>, CtfError> {
+    let mut inputs = traces.inputs();
+    loop {
+        let error = match Events::new(&inputs) {
+            Ok(events) => return Ok(events),
+            Err(error) => error,
+        };
+        let CtfError::Stream { file, .. } = &error else {
+            return Err(error);
+        };
+        let count = |inputs: &[TraceInput<'_>]| inputs.iter().map(|i| i.files.len()).sum::<usize>();
+        let before = count(&inputs);
+        for input in &mut inputs {
+            input.files.retain(|(name, _)| name != file);
+        }
+        let left = count(&inputs);
+        if left == before || left == 0 {
+            return Err(error);
+        }
+        damage.push(error);
     }
 }
 
@@ -104,6 +141,7 @@ impl Adapter {
             ids: FxHashMap::default(),
             last: vec![None; streams],
             unreadable: 0,
+            now_ns: i64::MIN,
         }
     }
 
@@ -129,8 +167,10 @@ impl Adapter {
             self.unreadable += 1;
             return;
         };
+        let time_ns = within_range(event.timestamp_ns.saturating_sub(trace.epoch_ns));
+        self.now_ns = time_ns;
         self.builder.push(&TraceEvent {
-            time_ns: event.timestamp_ns.saturating_sub(trace.epoch_ns),
+            time_ns,
             process,
             thread,
             body,
@@ -155,6 +195,25 @@ impl Adapter {
         });
         self.last[event.stream as usize] = Some((who, ids));
         ids
+    }
+
+    /// What a damaged stream still had to say is missing from `from_ns` on.
+    fn damaged(&mut self, error: &CtfError, from_ns: i64) {
+        let CtfError::Stream { file, .. } = error else {
+            return;
+        };
+        let folder = Path::new(file).parent();
+        for trace in &self.traces {
+            if folder == Some(&trace.folder) {
+                self.builder.discard(Discard {
+                    scope: DiscardScope::Trace(trace.name.clone()),
+                    from_ns,
+                    to_ns: i64::MAX,
+                    // How many events is not known.
+                    count: 0,
+                });
+            }
+        }
     }
 
     fn lost(&mut self, lost: &Lost) {
@@ -191,6 +250,7 @@ impl OneTrace {
         let (uuid, offset) = clock(metadata);
         let name = trace.path().strip_prefix(folder).unwrap_or(trace.path());
         Self {
+            folder: trace.path().to_path_buf(),
             name: name.display().to_string(),
             host: metadata.env_text("hostname").unwrap_or_default().to_owned(),
             vpid: match metadata.env("vpid") {

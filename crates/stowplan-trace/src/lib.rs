@@ -6,12 +6,14 @@
 //! (`links`). The [`Analysis`] then answers questions: chains, start-up, losses,
 //! checks against the payload, summaries.
 //!
-//! Definitions: `docs` of this repository, "Measuring", section 4.
+//! Where the time of a chain goes, as the papers define it and as it is split here,
+//! is said at [`Parts`], [`ChainInstance`] and [`ChainInput`].
 
 mod analysis;
 mod chain;
 mod check;
 mod ctf_classes;
+mod ctf_table;
 mod event;
 mod from_ctf;
 mod graph;
@@ -47,7 +49,7 @@ pub use ids::{
     SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
 };
 pub use losses::{EdgeLosses, Losses};
-pub use marks::Marks;
+pub use marks::{CallbackCpu, Marks};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
 pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};

@@ -1,5 +1,7 @@
 //! Instants and totals that single events state: start-up, arming, lost samples.
 
+use rustc_hash::FxHashMap;
+
 use crate::event::{Body, TraceEvent};
 use crate::ids::{CallbackId, NodeId, ProcessId, SubscriptionId};
 use crate::registry::Registry;
@@ -30,10 +32,21 @@ pub struct Marks {
     pub disarmed: Vec<(ProcessId, i64)>,
     /// Life-cycle transitions: node, state left, state entered.
     pub transitions: Vec<(NodeId, String, String, i64)>,
-    /// CPU time and work iterations of callbacks in the whole window.
-    pub callback_cpu: Vec<(CallbackId, u64, u64)>,
+    /// CPU time and work of callbacks, where recorded.
+    pub callback_cpu: FxHashMap<CallbackId, CallbackCpu>,
     /// Samples that DDS reports lost: subscription, total so far.
     pub samples_lost: Vec<(SubscriptionId, u64, i64)>,
+}
+
+/// What all recorded calls of a callback used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallbackCpu {
+    /// Calls.
+    pub calls: u64,
+    /// CPU time of their threads, nanoseconds.
+    pub cpu_ns: u64,
+    /// Iterations of the work kernel.
+    pub iterations: u64,
 }
 
 impl Marks {
@@ -83,7 +96,10 @@ impl Marks {
                 iterations,
             } => {
                 if let Some(callback) = registry.known_callback(process, callback) {
-                    self.callback_cpu.push((callback, cpu_ns, iterations));
+                    let sum = self.callback_cpu.entry(callback).or_default();
+                    sum.calls += 1;
+                    sum.cpu_ns += cpu_ns;
+                    sum.iterations += iterations;
                 }
             }
             Body::SampleLost {

@@ -198,14 +198,15 @@ impl Script {
         self.end(end, at, sub.callback);
     }
 
-    /// A message's own words, 3 ns before its callback starts.
-    pub fn words(&mut self, start: i64, at: At, sub: Sub, publisher_id: u32, sequence: u64) {
+    /// A message's own words, 3 ns before its callback starts: number of the
+    /// publisher, sequence, stamp.
+    pub fn words(&mut self, start: i64, at: At, sub: Sub, [publisher, sequence, stamp]: [u64; 3]) {
         let body = Body::Message {
             rmw_subscription: sub.rmw,
-            publisher_id,
+            publisher_id: publisher as u32,
             sequence,
             origin_ns: 0,
-            stamp_ns: start - 100,
+            stamp_ns: stamp as i64,
         };
         self.add(start - 3, at, body);
     }

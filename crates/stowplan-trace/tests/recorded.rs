@@ -249,3 +249,54 @@ fn a_galactic_trace_of_autoware_gives_its_entities() {
     // Galactic records no takes: there is nothing to link, and it is not guessed.
     assert!(analysis.records.takes.is_empty());
 }
+
+/// Everything that can be asked of a trace.
+fn ask_all(analysis: &Analysis) {
+    let _ = (analysis.callback_summaries(), analysis.topic_summaries());
+    let _ = (analysis.link_summary(), analysis.start_up());
+    let _ = (analysis.losses(Window::ALWAYS), analysis.check_payload());
+    let found = analysis.find_chains(Endpoint::Node("talker"), Endpoint::Node("listener"), 10);
+    for found in found.chains {
+        let _ = analysis.measure(found.chain, Window::ALWAYS).summary();
+    }
+}
+
+#[test]
+fn a_damaged_trace_is_read_in_part_and_never_panics() {
+    let Some(folder) = common::kept_trace("humble-talker_listener") else {
+        return;
+    };
+    let whole = Analysis::from_ctf(folder.path()).expect("a trace");
+    assert!(whole.damage.is_empty());
+    ask_all(&whole);
+    let trace = folder.path().join("talker_listener/ust/uid/0/64-bit");
+    let stream = fs::read_dir(&trace)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_file() && !path.ends_with("metadata"))
+        .max_by_key(|path| fs::metadata(path).expect("a file").len())
+        .expect("a stream");
+    let bytes = fs::read(&stream).expect("readable");
+    // Cut within the last packet of the largest stream.
+    fs::write(&stream, &bytes[..bytes.len() - 5000]).expect("writable");
+    let cut = Analysis::from_ctf(folder.path()).expect("the rest of it");
+    assert_eq!(cut.damage.len(), 1);
+    assert!(cut.events > 0 && cut.events < whole.events);
+    ask_all(&cut);
+    // Bits flipped at places that a fixed sequence draws.
+    let mut draw: u64 = 7;
+    for _ in 0..60 {
+        let mut broken = bytes.clone();
+        for _ in 0..40 {
+            draw = draw
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let at = (draw >> 33) as usize % broken.len();
+            broken[at] ^= 1 << ((draw >> 20) % 8);
+        }
+        fs::write(&stream, &broken).expect("writable");
+        if let Ok(analysis) = Analysis::from_ctf(folder.path()) {
+            ask_all(&analysis);
+        }
+    }
+}

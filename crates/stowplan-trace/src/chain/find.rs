@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::spec::{Chain, Hop};
 use crate::analysis::Analysis;
 use crate::graph::Owner;
-use crate::ids::{CallbackId, TopicId};
+use crate::ids::{CallbackId, NodeId, TopicId};
 
 /// Where a chain begins or ends, as the user says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,17 +151,20 @@ impl Edges {
                     .push((to, Hop::Topic(topic), Some(count)));
             }
         }
-        for (from, callback) in graph.callbacks.iter() {
-            let Owner::Subscription(_) = callback.owner else {
+        let mut timers: FxHashMap<NodeId, Vec<CallbackId>> = FxHashMap::default();
+        for (id, callback) in graph.callbacks.iter() {
+            if let (Owner::Timer(_), Some(node)) = (callback.owner, graph.node_of(id))
+                && publishing.contains(&id)
+            {
+                timers.entry(node).or_default().push(id);
+            }
+        }
+        for (_, subscription) in graph.subscriptions.iter() {
+            let Some(from) = subscription.callback else {
                 continue;
             };
-            for to in graph.callbacks.ids() {
-                if matches!(graph.callbacks[to].owner, Owner::Timer(_))
-                    && publishing.contains(&to)
-                    && graph.node_of(to) == graph.node_of(from)
-                {
-                    edges.entry(from).or_default().push((to, Hop::Idle, None));
-                }
+            for &to in timers.get(&subscription.node).into_iter().flatten() {
+                edges.entry(from).or_default().push((to, Hop::Idle, None));
             }
         }
         for list in edges.values_mut() {

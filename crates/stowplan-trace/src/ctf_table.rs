@@ -1,0 +1,240 @@
+//! Which fields of which event classes the analysis reads, by name: order, size
+//! and further fields differ between distributions.
+
+/// An event class that the analysis reads; see [`Body`](crate::event::Body).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    RclInit,
+    NodeInit,
+    RmwPublisherInit,
+    PublisherInit,
+    SubscriptionInit,
+    RclcppSubscriptionInit,
+    SubscriptionCallbackAdded,
+    ServiceInit,
+    ServiceCallbackAdded,
+    ClientInit,
+    TimerInit,
+    TimerCallbackAdded,
+    TimerLinkNode,
+    CallbackRegister,
+    LifecycleInit,
+    LifecycleTransition,
+    CallbackStart,
+    CallbackEnd,
+    RclcppPublish,
+    IntraPublish,
+    RclPublish,
+    RmwPublish,
+    RmwTake,
+    ExecutorExecute,
+    IpbToSubscription,
+    BufferToIpb,
+    RingEnqueue,
+    RingDequeue,
+    RingClear,
+    ProcessStart,
+    NodeLoadBegin,
+    NodeLoaded,
+    LaunchReady,
+    EndpointsMatched,
+    Arrival,
+    Message,
+    TimerRelease,
+    SourceRelease,
+    Armed,
+    Disarmed,
+    CallbackCpu,
+    SampleLost,
+}
+
+use Kind as K;
+
+/// Class, kind, fields in the order in which [`Class::body`] reads them.
+pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
+    ("ros2:rcl_init", K::RclInit, &["version"]),
+    (
+        "ros2:rcl_node_init",
+        K::NodeInit,
+        &["node_handle", "node_name", "namespace"],
+    ),
+    (
+        "ros2:rmw_publisher_init",
+        K::RmwPublisherInit,
+        &["rmw_publisher_handle", "gid"],
+    ),
+    (
+        "ros2:rcl_publisher_init",
+        K::PublisherInit,
+        &[
+            "publisher_handle",
+            "node_handle",
+            "rmw_publisher_handle",
+            "topic_name",
+            "queue_depth",
+        ],
+    ),
+    (
+        "ros2:rcl_subscription_init",
+        K::SubscriptionInit,
+        &[
+            "subscription_handle",
+            "node_handle",
+            "rmw_subscription_handle",
+            "topic_name",
+            "queue_depth",
+        ],
+    ),
+    (
+        "ros2:rclcpp_subscription_init",
+        K::RclcppSubscriptionInit,
+        &["subscription_handle", "subscription"],
+    ),
+    (
+        "ros2:rclcpp_subscription_callback_added",
+        K::SubscriptionCallbackAdded,
+        &["subscription", "callback"],
+    ),
+    (
+        "ros2:rcl_service_init",
+        K::ServiceInit,
+        &["service_handle", "node_handle", "service_name"],
+    ),
+    (
+        "ros2:rclcpp_service_callback_added",
+        K::ServiceCallbackAdded,
+        &["service_handle", "callback"],
+    ),
+    (
+        "ros2:rcl_client_init",
+        K::ClientInit,
+        &["node_handle", "service_name"],
+    ),
+    (
+        "ros2:rcl_timer_init",
+        K::TimerInit,
+        &["timer_handle", "period"],
+    ),
+    (
+        "ros2:rclcpp_timer_callback_added",
+        K::TimerCallbackAdded,
+        &["timer_handle", "callback"],
+    ),
+    (
+        "ros2:rclcpp_timer_link_node",
+        K::TimerLinkNode,
+        &["timer_handle", "node_handle"],
+    ),
+    (
+        "ros2:rclcpp_callback_register",
+        K::CallbackRegister,
+        &["callback", "symbol"],
+    ),
+    (
+        "ros2:rcl_lifecycle_state_machine_init",
+        K::LifecycleInit,
+        &["node_handle", "state_machine"],
+    ),
+    (
+        "ros2:rcl_lifecycle_transition",
+        K::LifecycleTransition,
+        &["state_machine", "start_label", "goal_label"],
+    ),
+    ("ros2:callback_start", K::CallbackStart, &["callback"]),
+    ("ros2:callback_end", K::CallbackEnd, &["callback"]),
+    ("ros2:rclcpp_publish", K::RclcppPublish, &["message"]),
+    (
+        "ros2:rclcpp_intra_publish",
+        K::IntraPublish,
+        &["publisher_handle", "message"],
+    ),
+    (
+        "ros2:rcl_publish",
+        K::RclPublish,
+        &["publisher_handle", "message"],
+    ),
+    ("ros2:rmw_publish", K::RmwPublish, &["message", "timestamp"]),
+    (
+        "ros2:rmw_take",
+        K::RmwTake,
+        &[
+            "rmw_subscription_handle",
+            "message",
+            "source_timestamp",
+            "taken",
+        ],
+    ),
+    ("ros2:rclcpp_executor_execute", K::ExecutorExecute, &[]),
+    (
+        "ros2:rclcpp_ipb_to_subscription",
+        K::IpbToSubscription,
+        &["ipb", "subscription"],
+    ),
+    (
+        "ros2:rclcpp_buffer_to_ipb",
+        K::BufferToIpb,
+        &["buffer", "ipb"],
+    ),
+    (
+        "ros2:rclcpp_ring_buffer_enqueue",
+        K::RingEnqueue,
+        &["buffer", "index", "overwritten"],
+    ),
+    (
+        "ros2:rclcpp_ring_buffer_dequeue",
+        K::RingDequeue,
+        &["buffer", "index"],
+    ),
+    ("ros2:rclcpp_ring_buffer_clear", K::RingClear, &["buffer"]),
+    (
+        "stowplan:process_start",
+        K::ProcessStart,
+        &["host_monotonic_ns"],
+    ),
+    ("stowplan:node_load_begin", K::NodeLoadBegin, &["node"]),
+    ("stowplan:node_loaded", K::NodeLoaded, &["node", "module"]),
+    ("stowplan:launch_ready", K::LaunchReady, &["service"]),
+    (
+        "stowplan:endpoints_matched",
+        K::EndpointsMatched,
+        &["count"],
+    ),
+    (
+        "stowplan:arrival",
+        K::Arrival,
+        &["rmw_subscription_handle", "source_timestamp"],
+    ),
+    (
+        "stowplan:message",
+        K::Message,
+        &[
+            "rmw_subscription_handle",
+            "publisher_id",
+            "sequence",
+            "origin_ns",
+            "stamp_ns",
+        ],
+    ),
+    (
+        "stowplan:timer_release",
+        K::TimerRelease,
+        &["callback", "expected_ns"],
+    ),
+    (
+        "stowplan:source_release",
+        K::SourceRelease,
+        &["callback", "sequence", "release_ns"],
+    ),
+    ("stowplan:armed", K::Armed, &["t_arm_ns"]),
+    ("stowplan:disarmed", K::Disarmed, &[]),
+    (
+        "stowplan:callback_cpu",
+        K::CallbackCpu,
+        &["callback", "cpu_ns", "iterations"],
+    ),
+    (
+        "stowplan:sample_lost",
+        K::SampleLost,
+        &["rmw_subscription_handle", "total"],
+    ),
+];
