@@ -1,9 +1,10 @@
 //! The static programs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds both and prints where they are. Flags stand on the command line alone: RUSTFLAGS or build scripts
+/// Builds both, puts them where the command line of this folder looks (`target/libexec/stowplan`) and prints
+/// where they are. Flags stand on the command line alone: RUSTFLAGS or build scripts
 /// would reach proc macros and C code too.
 pub(crate) fn build() -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -23,7 +24,23 @@ pub(crate) fn build() -> Result<(), String> {
         if !status.success() {
             return Err(format!("building {name} failed: {status}"));
         }
-        println!("{}", target.join("node").join(name).display());
+        let installed = install(
+            &target.join("node").join(name),
+            &root.join("target/libexec/stowplan"),
+            name,
+        )?;
+        println!("{}", installed.display());
     }
     Ok(())
+}
+
+/// Copies beside the place first: a program that runs must not change under its process.
+fn install(built: &Path, folder: &Path, name: &str) -> Result<PathBuf, String> {
+    let failed =
+        |e: std::io::Error| format!("cannot install {name} into {}: {e}", folder.display());
+    let (new, installed) = (folder.join(format!("{name}.new")), folder.join(name));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    std::fs::copy(built, &new).map_err(failed)?;
+    std::fs::rename(&new, &installed).map_err(failed)?;
+    Ok(installed)
 }

@@ -1,6 +1,15 @@
 //! One run: start, arm, disarm, collect.
 
+pub mod collect;
 pub mod dds;
+mod error;
 pub mod lower;
 pub mod phases;
 pub mod progress;
+mod real;
+pub mod rows;
+mod session;
+
+pub use error::RunError;
+pub use real::RealServices;
+pub use session::{Measured, SessionPlan, measure};

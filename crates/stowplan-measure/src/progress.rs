@@ -58,6 +58,17 @@ impl Progress {
         Self { services }
     }
 
+    /// Nothing has happened in services of these names that have no processes to be matched.
+    #[cfg(test)]
+    pub(crate) fn of_services(names: &[&str]) -> Self {
+        let services = names
+            .iter()
+            .map(|name| ((*name).to_owned(), ServiceProgress::default()));
+        Self {
+            services: services.collect(),
+        }
+    }
+
     /// Takes in one announcement.
     ///
     /// # Errors

@@ -17,15 +17,15 @@ use crate::usage::{MACHINE, SERVICES, mean};
 const LOSS_DELTA: f64 = 0.02;
 
 /// Value per deployment and block.
-type Values = BTreeMap<String, BTreeMap<u32, f64>>;
+pub(crate) type Values = BTreeMap<String, BTreeMap<u32, f64>>;
 
 /// Something that is compared.
-struct Metric {
-    key: String,
-    label: String,
-    unit: &'static str,
-    subject: Option<String>,
-    scale: Scale,
+pub(crate) struct Metric {
+    pub(crate) key: String,
+    pub(crate) label: String,
+    pub(crate) unit: &'static str,
+    pub(crate) subject: Option<String>,
+    pub(crate) scale: Scale,
     /// Whether timer phases decide it.
     of_phase: bool,
     /// Whether deployments have to consume the same share of inputs.
@@ -173,13 +173,13 @@ fn one_metric(
 }
 
 /// The values of the blocks in which both deployments have one.
-struct Blocks {
-    a: Vec<f64>,
-    b: Vec<f64>,
+pub(crate) struct Blocks {
+    pub(crate) a: Vec<f64>,
+    pub(crate) b: Vec<f64>,
 }
 
 impl Blocks {
-    fn of(metric: &Metric, (a, b): &Pair<'_>) -> Self {
+    pub(crate) fn of(metric: &Metric, (a, b): &Pair<'_>) -> Self {
         let mut blocks = Self {
             a: Vec::new(),
             b: Vec::new(),
@@ -308,7 +308,7 @@ impl Losses {
     }
 }
 
-fn metrics(report: &Report) -> Vec<Metric> {
+pub(crate) fn metrics(report: &Report) -> Vec<Metric> {
     let mut metrics = startup_metrics(report);
     let mut chains: Vec<&str> = report.latency.iter().map(|c| &*c.chain).collect();
     chains.dedup();

@@ -28,6 +28,14 @@ pub enum ReportError {
         /// Deployments that have finished runs.
         have: Vec<String>,
     },
+    /// Results of two machines cannot be compared.
+    #[error("the results are of different machines: {old} and {new}")]
+    OtherMachine {
+        /// Machine of the first.
+        old: String,
+        /// Machine of the second.
+        new: String,
+    },
     /// The data of the page cannot be put into JSON.
     #[error("the page's data cannot be written as JSON")]
     Page {
@@ -57,7 +65,7 @@ impl ReportError {
             }
             Self::NoReference { have, .. } => Some(format!("name one of: {}", have.join(", "))),
             Self::Write { .. } => Some("name another file with --output".to_owned()),
-            Self::Stats { .. } | Self::Page { .. } => None,
+            Self::Stats { .. } | Self::Page { .. } | Self::OtherMachine { .. } => None,
         }
     }
 

@@ -4,6 +4,7 @@
 //! report can be made again from a finished experiment, without the machine.
 #![forbid(unsafe_code)]
 
+mod across;
 mod compare;
 mod error;
 mod format;
@@ -21,6 +22,7 @@ use std::path::Path;
 
 use stowplan_results::{Comparison, Results};
 
+pub use across::across;
 pub use error::ReportError;
 pub use latency::{ChainLatency, Part, PartFigures, RunFigures};
 pub use losses::DeploymentLosses;

@@ -1,1 +1,20 @@
 //! Experiments: schedule, blocks, clean-up, resume.
+
+mod analyse;
+mod error;
+mod execute;
+mod live;
+mod observe;
+mod prepare;
+mod record;
+pub mod request;
+mod ring;
+mod run_row;
+pub mod schedule;
+mod wire;
+
+pub use error::ExperimentError;
+pub use execute::{Executed, Programs, Session, begin, resume};
+pub use observe::{Observer, Step};
+pub use prepare::{Planned, Prepared, prepare};
+pub use request::{Ask, Question, Request, Starts};

@@ -1,0 +1,101 @@
+//! Why a run failed.
+
+use std::time::Duration;
+
+use stowplan_engine::EngineError;
+use stowplan_host::HostError;
+use stowplan_wire::agent::Failure;
+
+use crate::collect::CollectError;
+use crate::progress::Fault;
+
+/// Why a run failed: which service, what, and the end of its log.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}{}", .log.as_ref().map(|log| format!("\n--- end of its log ---\n{}", log.trim_end())).unwrap_or_default())]
+pub struct RunError {
+    /// What failed and why.
+    pub message: String,
+    /// The service it is about.
+    pub service: Option<String>,
+    /// The end of that service's log.
+    pub log: Option<String>,
+    /// What the user can do.
+    pub hint: Option<String>,
+    /// Whether the next run would fail in the same way whatever it starts.
+    pub fatal: bool,
+    /// The cause.
+    #[source]
+    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl RunError {
+    /// An error about no particular service.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            service: None,
+            log: None,
+            hint: None,
+            fatal: false,
+            source: None,
+        }
+    }
+
+    /// Adds the end of the service's log.
+    #[must_use]
+    pub fn with_log(mut self, log: Option<String>) -> Self {
+        self.log = self.log.or(log.filter(|text| !text.trim().is_empty()));
+        self
+    }
+
+    /// Services were not ready in time.
+    #[must_use]
+    pub fn not_ready(missing: Option<Fault>, timeout: Duration) -> Self {
+        let seconds = timeout.as_secs();
+        let hint = "look into the service's log; give it longer with a smaller stack or fewer services at once";
+        let mut error = match &missing {
+            Some(fault) => Self::new(format!("{fault} within {seconds} s")),
+            None => Self::new(format!("the services were not ready within {seconds} s")),
+        };
+        error.service = missing.map(|fault| fault.service);
+        error.hint = Some(hint.to_owned());
+        error
+    }
+}
+
+impl From<Fault> for RunError {
+    fn from(fault: Fault) -> Self {
+        let mut error = Self::new(fault.to_string());
+        error.service = Some(fault.service);
+        error
+    }
+}
+
+impl From<EngineError> for RunError {
+    fn from(error: EngineError) -> Self {
+        let failure = Failure::from(error);
+        let mut run_error = Self::new(failure.message);
+        run_error.service = failure.service;
+        run_error.hint = failure.hint;
+        run_error
+    }
+}
+
+impl From<HostError> for RunError {
+    fn from(error: HostError) -> Self {
+        let mut run_error = Self::new(stowplan_host::chain(&error));
+        run_error.hint.clone_from(&error.hint);
+        // Without its agent no run can go on.
+        run_error.fatal = true;
+        run_error
+    }
+}
+
+impl From<CollectError> for RunError {
+    fn from(error: CollectError) -> Self {
+        let mut run_error = Self::new("cannot collect the trace");
+        run_error.source = Some(Box::new(error));
+        run_error
+    }
+}

@@ -1,0 +1,30 @@
+//! From what a run gave to the rows of its result.
+
+mod latency;
+mod losses;
+mod startup;
+mod usage;
+
+pub use latency::latency_rows;
+pub use losses::loss_rows;
+pub use startup::{StartUpFacts, startup_rows};
+pub use usage::usage_rows;
+
+use stowplan_results::Label;
+
+/// Which run the rows belong to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunKey {
+    /// Number of the run, from 1.
+    pub run: u32,
+    /// Block, from 1.
+    pub block: u32,
+    /// Id of the deployment.
+    pub deployment: Label,
+}
+
+/// `t` relative to `zero`, both CLOCK_MONOTONIC ns.
+fn since(zero: u64, t: u64) -> i64 {
+    let signed = |x: u64| i64::try_from(x).unwrap_or(i64::MAX);
+    signed(t) - signed(zero)
+}

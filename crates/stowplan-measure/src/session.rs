@@ -1,0 +1,309 @@
+//! One start of one deployment: open, prepare, create, start, wait, arm, disarm, stop, collect, close.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use std::rc::Rc;
+
+use stowplan_engine::{Deployment, Engine};
+use stowplan_host::Host;
+use stowplan_remote::{AgentHost, Armed, Watched};
+use stowplan_wire::agent::{Announced, ProgramDigest};
+use stowplan_wire::announce::Announcement;
+use stowplan_wire::deployment::{DeploymentPlan, EngineEvent, Locator, Select, StopMode};
+use stowplan_wire::host::{ColdProof, LimitsReadBack, SampleSubject, UsageSample};
+use stowplan_wire::service::ServicePlan;
+
+use crate::collect::{self, RingFile};
+use crate::error::RunError;
+use crate::progress::Progress;
+use crate::real::RealServices;
+
+/// What is started, and what is measured of it.
+pub struct SessionPlan<'a> {
+    /// Plans of the services of modelled nodes.
+    pub services: &'a [ServicePlan],
+    /// What the engine starts; its run folder is filled in.
+    pub deployment: DeploymentPlan,
+    /// Real programs and how they tell that they are ready.
+    pub real: RealServices,
+    /// CycloneDDS configuration.
+    pub cyclonedds_xml: &'a str,
+    /// Trace buffer of each process in bytes.
+    pub ring_bytes: u64,
+    /// Files that must not be resident before the start; `None` leaves the page cache as it is.
+    pub cold: Option<Vec<String>>,
+    /// How long services may take to be ready.
+    pub ready_timeout: Duration,
+    /// Time between readiness and arming.
+    pub warm_up: Duration,
+    /// Length of the measured window; `None` measures the start alone.
+    pub window: Option<Duration>,
+    /// How often usage is sampled.
+    pub sample_period: Duration,
+    /// Where the collected trace goes.
+    pub trace_dir: &'a Path,
+}
+
+/// What one start gave, before analysis.
+pub struct Measured {
+    /// Read before `create`.
+    pub t0_ns: u64,
+    /// When `create` returned.
+    pub created_ns: u64,
+    /// When `start` returned.
+    pub started_ns: u64,
+    /// How the services came up.
+    pub progress: Progress,
+    /// Everything that node programs said.
+    pub announcements: Vec<Announced>,
+    /// The window, where there was one.
+    pub window: Option<Armed>,
+    /// Usage samples.
+    pub samples: Vec<UsageSample>,
+    /// Programs that really ran.
+    pub digests: Vec<ProgramDigest>,
+    /// Limits read back, by service.
+    pub limits: Vec<(String, LimitsReadBack)>,
+    /// Proof that the cache was cold.
+    pub cold: Option<ColdProof>,
+    /// What the engine could not do as asked.
+    pub deviations: Vec<String>,
+    /// Whether services share the inodes of start-up files.
+    pub shared_inodes: Option<bool>,
+    /// Oddities that do not make the run invalid.
+    pub warnings: Vec<String>,
+}
+
+/// Runs one session. Whatever happens, the deployment is destroyed and the run folder removed.
+///
+/// # Errors
+/// When a service does not come up, ends early, or the agent fails; the error names the service and has
+/// the end of its log.
+pub fn measure(
+    host: &Rc<AgentHost>,
+    engine: &dyn Engine,
+    plan: &SessionPlan<'_>,
+) -> Result<Measured, RunError> {
+    let run = plan.deployment.run.clone();
+    let run_dir = host.open_run(
+        &run,
+        plan.services.to_vec(),
+        plan.cyclonedds_xml.to_owned(),
+        plan.ring_bytes,
+    )?;
+    let result = Session::begin(host, engine, plan, &run_dir).and_then(|mut session| {
+        let measured = session.drive();
+        let failure_log = measured
+            .as_ref()
+            .err()
+            .and_then(|error| session.log_of(error));
+        let destroyed = session.deployment.destroy();
+        match measured {
+            Err(error) => Err(error.with_log(failure_log)),
+            Ok(measured) => destroyed.map(|()| measured).map_err(RunError::from),
+        }
+    });
+    let closed = host.close_run();
+    let measured = result?;
+    closed?;
+    Ok(measured)
+}
+
+struct Session<'a> {
+    host: &'a AgentHost,
+    plan: &'a SessionPlan<'a>,
+    run_dir: PathBuf,
+    deployment: Box<dyn Deployment>,
+    progress: Progress,
+    announcements: Vec<Announced>,
+    warnings: Vec<String>,
+}
+
+impl<'a> Session<'a> {
+    fn begin(
+        host: &'a Rc<AgentHost>,
+        engine: &dyn Engine,
+        plan: &'a SessionPlan<'a>,
+        run_dir: &str,
+    ) -> Result<Self, RunError> {
+        let mut deployment = plan.deployment.clone();
+        run_dir.clone_into(&mut deployment.run_dir);
+        for service in &mut deployment.services {
+            service.log = format!("{run_dir}/{}/service.log", service.name);
+        }
+        Ok(Self {
+            host,
+            plan,
+            run_dir: PathBuf::from(run_dir),
+            deployment: engine.prepare(&deployment, Rc::clone(host) as Rc<dyn Host>)?,
+            progress: Progress::new(plan.services),
+            announcements: Vec::new(),
+            warnings: Vec::new(),
+        })
+    }
+
+    fn drive(&mut self) -> Result<Measured, RunError> {
+        let cold = match &self.plan.cold {
+            Some(files) => Some(self.host.cold(files.clone())?),
+            None => None,
+        };
+        let t0_ns = self.host.clock()?;
+        self.deployment.create(&Select::All)?;
+        let created_ns = self.host.clock()?;
+        self.deployment.start(&Select::All)?;
+        let started_ns = self.host.clock()?;
+        let locators = self.deployment.locators()?;
+        self.host
+            .start_sampling(&subjects(&locators), millis(self.plan.sample_period))?;
+        self.wait_ready()?;
+        let limits = self.read_limits(&locators)?;
+        let window = self.warm_up_and_arm()?;
+        let digests = self.host.node_digests()?;
+        self.stop_nodes()?;
+        let samples = self.host.stop_sampling()?;
+        self.deployment
+            .stop(&Select::All, StopMode::Terminate { grace_ms: 5000 })?;
+        self.collect()?;
+        Ok(Measured {
+            t0_ns,
+            created_ns,
+            started_ns,
+            progress: std::mem::take(&mut self.progress),
+            announcements: std::mem::take(&mut self.announcements),
+            window,
+            samples,
+            digests,
+            limits,
+            cold,
+            deviations: self.deployment.deviations(),
+            shared_inodes: self.deployment.shared_inodes(),
+            warnings: std::mem::take(&mut self.warnings),
+        })
+    }
+
+    fn wait_ready(&mut self) -> Result<(), RunError> {
+        let begin = Instant::now();
+        let mut real_ready = false;
+        while !(self.progress.is_ready() && real_ready) {
+            let left = self.plan.ready_timeout.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                let missing = self.progress.missing().or_else(|| self.plan.real.missing());
+                return Err(RunError::not_ready(missing, self.plan.ready_timeout));
+            }
+            let Watched {
+                engine: events,
+                announcements,
+            } = self
+                .host
+                .watch(millis(left.min(Duration::from_millis(200))))?;
+            for event in &events {
+                self.engine_event(event)?;
+            }
+            for one in announcements {
+                self.progress.announced(&one)?;
+                self.announcements.push(one);
+            }
+            real_ready = self
+                .plan
+                .real
+                .are_ready(&events, self.deployment.as_ref())?;
+        }
+        Ok(())
+    }
+
+    fn engine_event(&self, event: &EngineEvent) -> Result<(), RunError> {
+        Ok(self.progress.engine_event(event)?)
+    }
+
+    fn read_limits(&self, locators: &[Locator]) -> Result<Vec<(String, LimitsReadBack)>, RunError> {
+        locators
+            .iter()
+            .map(|l| Ok((l.service.clone(), self.host.limits(l)?)))
+            .collect()
+    }
+
+    fn warm_up_and_arm(&mut self) -> Result<Option<Armed>, RunError> {
+        std::thread::sleep(self.plan.warm_up);
+        let Some(window) = self.plan.window else {
+            return Ok(None);
+        };
+        // Every process has to answer before the arming instant: with hundreds of them on two
+        // cores that takes time.
+        let processes: usize = self
+            .plan
+            .services
+            .iter()
+            .map(|s| s.processes.len() + 1)
+            .sum();
+        let lead = Duration::from_millis(500 + 10 * processes as u64);
+        Ok(Some(self.host.arm_and_wait(nanos(lead), nanos(window))?))
+    }
+
+    /// Tells the nodes to stop and waits until every process has sent its counters.
+    fn stop_nodes(&mut self) -> Result<(), RunError> {
+        self.host.stop_nodes()?;
+        let expected: usize = self.plan.services.iter().map(|s| s.processes.len()).sum();
+        let begin = Instant::now();
+        let mut seen = 0;
+        while seen < expected {
+            let left = Duration::from_secs(20).saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return Err(RunError::new(format!(
+                    "{} of {expected} processes sent no counters after they were told to stop",
+                    expected - seen
+                )));
+            }
+            let announced = self.host.watch(millis(left))?.announcements;
+            seen += announced
+                .iter()
+                .filter(|a| matches!(a.announcement, Announcement::Counters { .. }))
+                .count();
+            self.announcements.extend(announced);
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<(), RunError> {
+        let rings: Vec<RingFile> = self
+            .plan
+            .services
+            .iter()
+            .filter(|s| s.record)
+            .flat_map(|s| s.processes.iter().map(move |p| (s, p)))
+            .map(|(s, p)| RingFile {
+                path: self
+                    .run_dir
+                    .join(&s.service)
+                    .join(format!("{}.ring", p.name)),
+                service: s.service.clone(),
+                process: p.name.clone(),
+            })
+            .collect();
+        collect::collect(&rings, self.plan.trace_dir)?;
+        Ok(())
+    }
+
+    fn log_of(&self, error: &RunError) -> Option<String> {
+        let service = error.service.as_ref()?;
+        self.deployment.log(service, 4096).ok()
+    }
+}
+
+fn subjects(locators: &[Locator]) -> Vec<SampleSubject> {
+    locators
+        .iter()
+        .map(|l| SampleSubject {
+            subject: l.service.clone(),
+            cgroups: l.cgroups.clone(),
+        })
+        .collect()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

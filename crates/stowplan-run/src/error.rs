@@ -1,0 +1,85 @@
+//! Why an experiment cannot begin or go on.
+
+use std::path::PathBuf;
+
+/// Why an experiment cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// `request.json` is not one.
+    #[error("{} is not the request of an experiment", path.display())]
+    Request {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// `request.json` was written by another version.
+    #[error("{} has version {found}, this program knows {known}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// The stack file is wrong.
+    #[error(transparent)]
+    Spec(stowplan_spec::SpecError),
+    /// A name in the request is not one.
+    #[error("{what}")]
+    Name {
+        /// What is wrong.
+        what: String,
+    },
+    /// The plan cannot be made.
+    #[error(transparent)]
+    Plan(#[from] stowplan_plan::PlanError),
+    /// Nothing is left to run.
+    #[error("no deployment of this experiment can run: {reasons}")]
+    NothingToRun {
+        /// Why each was refused.
+        reasons: String,
+    },
+    /// The image of the node program cannot be made.
+    #[error("cannot make the image of the node program")]
+    Image(#[from] stowplan_image::ImageError),
+    /// The agent or the machine.
+    #[error(transparent)]
+    Host(#[from] stowplan_host::HostError),
+    /// An engine or its agent.
+    #[error(transparent)]
+    Engine(#[from] stowplan_engine::EngineError),
+    /// The result began on another machine.
+    #[error("this result began on {before}; this is {now}")]
+    OtherMachine {
+        /// Machine of the result.
+        before: String,
+        /// This machine.
+        now: String,
+    },
+    /// The result began with another node program.
+    #[error(
+        "this result began with another stowplan-node; its blocks cannot be compared with new ones"
+    )]
+    OtherProgram,
+    /// The result folder.
+    #[error(transparent)]
+    Results(#[from] stowplan_results::ResultsError),
+}

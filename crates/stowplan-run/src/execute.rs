@@ -1,0 +1,312 @@
+//! Begins, drives and resumes experiments.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use stowplan_engine::{Capabilities, EngineError};
+use stowplan_host::Host;
+use stowplan_image::{Image, ImageSpec, LibFile};
+use stowplan_measure::lower::start_up_files;
+use stowplan_plan::MachineFacts;
+use stowplan_remote::AgentHost;
+use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
+
+use crate::error::ExperimentError;
+use crate::live::{Live, run_numbers};
+use crate::observe::Observer;
+use crate::prepare::{Prepared, prepare};
+use crate::record::{NS_PER_ITERATION, experiment};
+use crate::request::Request;
+use crate::schedule::{Outcome, drive, jobs};
+
+/// Where the static programs and the images are.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// `stowplan-node`.
+    pub node: PathBuf,
+    /// `stowplan-agent`.
+    pub agent: PathBuf,
+    /// Store of images.
+    pub image_store: PathBuf,
+}
+
+/// What one session of an experiment needs from its caller.
+pub struct Session<'a> {
+    /// Programs.
+    pub programs: &'a Programs,
+    /// Set when the user asks to stop.
+    pub stop: &'a AtomicBool,
+    /// Gets the pid of the agent as soon as there is one; ending it ends the run at once.
+    pub agent_started: &'a mut dyn FnMut(u32),
+    /// Is told about progress.
+    pub observer: &'a mut dyn Observer,
+}
+
+/// An experiment that ended, for whatever reason.
+#[derive(Debug)]
+pub struct Executed {
+    /// Folder of the result.
+    pub dir: PathBuf,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// The agent, the machine and the image of a session.
+struct Station {
+    host: Rc<AgentHost>,
+    image: Image,
+    facts: stowplan_wire::host::MachineFacts,
+}
+
+/// Runs a new experiment; its result folder is made below `out`.
+///
+/// # Errors
+/// When it cannot begin. What fails later is in the outcome.
+pub fn begin(
+    request: &Request,
+    out: &Path,
+    session: Session<'_>,
+) -> Result<Executed, ExperimentError> {
+    let spec = request.spec()?;
+    let station = station(
+        spec.stack(),
+        &session.programs.clone(),
+        session.agent_started,
+    )?;
+    let ns_per_iteration = calibrate(&station)?;
+    let prepared = prepared(request, &station, ns_per_iteration)?;
+    let record = experiment(
+        request,
+        &prepared,
+        &station.facts,
+        &station.image,
+        ns_per_iteration,
+    );
+    std::fs::create_dir_all(out).map_err(|source| ExperimentError::Write {
+        path: out.to_owned(),
+        source,
+    })?;
+    let writer = ResultsWriter::create(out, &record)?;
+    request.save(writer.dir())?;
+    run(
+        request,
+        &prepared,
+        station,
+        writer,
+        record,
+        &HashSet::new(),
+        session.stop,
+        session.observer,
+    )
+}
+
+/// Goes on with an interrupted experiment. `budget` replaces the one it began with.
+///
+/// # Errors
+/// When the folder is not a result, or this is another machine or program than the one it began with.
+pub fn resume(
+    dir: &Path,
+    budget: Option<Duration>,
+    session: Session<'_>,
+) -> Result<Executed, ExperimentError> {
+    let mut request = Request::load(dir)?;
+    if let Some(budget) = budget {
+        request.budget_ns = Some(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
+    }
+    let (writer, results) = ResultsWriter::resume(dir)?;
+    let spec = request.spec()?;
+    let station = station(spec.stack(), session.programs, session.agent_started)?;
+    same_station(&results.experiment, &station)?;
+    let ns = results
+        .experiment
+        .parameters
+        .get(NS_PER_ITERATION)
+        .and_then(serde_json::Value::as_f64);
+    let prepared = prepared(
+        &request,
+        &station,
+        ns.map_or_else(|| calibrate(&station), Ok)?,
+    )?;
+    let done = done(&request, &prepared, &results);
+    let record = results.experiment.clone();
+    drop(results);
+    run(
+        &request,
+        &prepared,
+        station,
+        writer,
+        record,
+        &done,
+        session.stop,
+        session.observer,
+    )
+}
+
+fn station(
+    stack: &stowplan_model::Stack,
+    programs: &Programs,
+    agent_started: &mut dyn FnMut(u32),
+) -> Result<Station, ExperimentError> {
+    let host = AgentHost::spawn(&programs.agent)?;
+    agent_started(host.agent_pid());
+    let libs = start_up_files(stack)
+        .into_iter()
+        .map(|(path, bytes)| LibFile { path, bytes })
+        .collect();
+    let spec = ImageSpec {
+        node_program: programs.node.clone(),
+        libs,
+    };
+    let image = stowplan_image::build(&spec, &programs.image_store)?;
+    let facts = host.facts()?;
+    Ok(Station { host, image, facts })
+}
+
+fn calibrate(station: &Station) -> Result<f64, ExperimentError> {
+    let program = station.image.program().display().to_string();
+    Ok(station.host.calibrate(&program, 0, 16 * 1024)?)
+}
+
+fn prepared(
+    request: &Request,
+    station: &Station,
+    ns_per_iteration: f64,
+) -> Result<Prepared, ExperimentError> {
+    let machine = MachineFacts {
+        cpus: station.facts.cpus,
+        ns_per_iteration: Some(ns_per_iteration),
+        memory_bytes: Some(station.facts.memory_bytes),
+        multicast: false,
+    };
+    let mut known: BTreeMap<String, Result<Capabilities, String>> = BTreeMap::new();
+    prepare(request, &machine, &mut |engine| {
+        known
+            .entry(engine.to_owned())
+            .or_insert_with(|| usable(&station.host, engine).map_err(|e| in_words(&e)))
+            .clone()
+    })
+}
+
+/// The engine's capabilities, if it can be used at all.
+fn usable(host: &AgentHost, engine: &str) -> Result<Capabilities, EngineError> {
+    if !host.engines().iter().any(|name| name == engine) {
+        return Err(EngineError::new(format!("no engine '{engine}'"))
+            .hint(format!("engines are: {}", host.engines().join(", "))));
+    }
+    let probe = host.probe(engine)?;
+    if probe.status == "absent" {
+        let error = EngineError::new(format!(
+            "engine '{engine}': {}",
+            probe.reason.unwrap_or_default()
+        ));
+        return Err(probe.hint.into_iter().fold(error, EngineError::hint));
+    }
+    host.capabilities(engine)
+}
+
+fn in_words(error: &EngineError) -> String {
+    let hint = error
+        .hint
+        .as_ref()
+        .map(|hint| format!(" (hint: {hint})"))
+        .unwrap_or_default();
+    format!("{}{hint}", stowplan_host::chain(error))
+}
+
+/// Blocks of two machines or two programs cannot be compared.
+fn same_station(experiment: &Experiment, station: &Station) -> Result<(), ExperimentError> {
+    let before = &experiment.machine;
+    let now = &station.facts;
+    if (&before.host, &before.cpu_model, before.cpus, &before.kernel)
+        != (&now.host, &now.cpu_model, now.cpus, &now.kernel)
+    {
+        return Err(ExperimentError::OtherMachine {
+            before: format!(
+                "{} ({}, {} CPUs, {})",
+                before.host, before.cpu_model, before.cpus, before.kernel
+            ),
+            now: format!(
+                "{} ({}, {} CPUs, {})",
+                now.host, now.cpu_model, now.cpus, now.kernel
+            ),
+        });
+    }
+    match experiment.digests.get("stowplan-node") {
+        Some(sha) if *sha != station.image.program_sha256 => Err(ExperimentError::OtherProgram),
+        _ => Ok(()),
+    }
+}
+
+/// Jobs of which every kept run is finished.
+fn done(request: &Request, prepared: &Prepared, results: &Results) -> HashSet<(u32, usize)> {
+    let finished: HashSet<u32> = results
+        .runs
+        .iter()
+        .filter(|r| r.status == RunStatus::Finished)
+        .map(|r| r.run)
+        .collect();
+    let deployments = prepared.deployments.len();
+    jobs(deployments, request.blocks, request.seed)
+        .into_iter()
+        .flatten()
+        .filter(|job| {
+            run_numbers(*job, deployments, request.starts)
+                .iter()
+                .all(|(number, _)| finished.contains(number))
+        })
+        .map(|job| (job.block, job.deployment))
+        .collect()
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of a session, put together in one place"
+)]
+fn run(
+    request: &Request,
+    prepared: &Prepared,
+    station: Station,
+    writer: ResultsWriter,
+    record: Experiment,
+    done: &HashSet<(u32, usize)>,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Executed, ExperimentError> {
+    for refused in &prepared.refused {
+        observer.warning(&format!(
+            "{} is left out: {}",
+            refused.label,
+            refused.refused.as_deref().unwrap_or_default()
+        ));
+    }
+    for warning in &prepared.warnings {
+        observer.warning(warning);
+    }
+    let blocks = jobs(prepared.deployments.len(), request.blocks, request.seed);
+    let mut live = Live {
+        request,
+        prepared,
+        host: station.host,
+        image: station.image,
+        writer: &writer,
+        experiment: RefCell::new(record),
+        begun: Instant::now(),
+        stop,
+        observer: RefCell::new(observer),
+    };
+    let outcome = drive(
+        &blocks,
+        done,
+        request.budget_ns.map(Duration::from_nanos),
+        &mut live,
+    );
+    let record = live.experiment.into_inner();
+    writer.write_experiment(&record)?;
+    let dir = writer.dir().to_owned();
+    writer.finish()?;
+    Ok(Executed { dir, outcome })
+}

@@ -1,0 +1,361 @@
+//! Runs jobs on real engines and keeps what they give.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use stowplan_engine::Engine;
+use stowplan_host::Host;
+use stowplan_image::Image;
+use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
+use stowplan_measure::lower::{LowerOptions, lower};
+use stowplan_measure::{Measured, RealServices, RunError, SessionPlan, measure};
+use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_results::{BlockCalibration, Experiment, ResultsWriter, RunData, StartKind};
+
+use crate::analyse::{Analysed, analyse};
+use crate::observe::{Observer, Step};
+use crate::prepare::{Planned, Prepared};
+use crate::request::{Request, Starts};
+use crate::run_row::{self, RunFacts};
+use crate::schedule::{Job, RunFailed, Runner};
+use crate::wire::deployment_plan;
+
+/// Longest wait for a quiet machine; a time-out is recorded with the run (MEASURING §5).
+const QUIET_TIMEOUT_MS: u64 = 20_000;
+
+/// How often usage is sampled (MEASURING §4).
+const SAMPLE_PERIOD: Duration = Duration::from_millis(200);
+
+/// Time for the first services to come up, and for each process more.
+const READY_BASE: Duration = Duration::from_secs(60);
+const READY_PER_PROCESS: Duration = Duration::from_secs(1);
+
+/// Working set of the calibration in bytes: within every core's first-level cache.
+const CALIBRATION_BYTES: u64 = 16 * 1024;
+
+/// Everything that runs of one session of an experiment share.
+pub(crate) struct Live<'a> {
+    pub request: &'a Request,
+    pub prepared: &'a Prepared,
+    pub host: Rc<AgentHost>,
+    pub image: Image,
+    pub writer: &'a ResultsWriter,
+    pub experiment: RefCell<Experiment>,
+    pub begun: Instant,
+    pub stop: &'a AtomicBool,
+    pub observer: RefCell<&'a mut dyn Observer>,
+}
+
+/// One start within a job.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    kind: StartKind,
+    /// Whether its rows are kept: the starts before a re-run are not.
+    kept: bool,
+}
+
+/// The starts of one job.
+fn starts(starts: Starts) -> &'static [Start] {
+    const COLD: Start = Start {
+        kind: StartKind::Cold,
+        kept: true,
+    };
+    const WARM: Start = Start {
+        kind: StartKind::Warm,
+        kept: true,
+    };
+    const UNKEPT: Start = Start {
+        kind: StartKind::Warm,
+        kept: false,
+    };
+    const RE_RUN: Start = Start {
+        kind: StartKind::Rerun,
+        kept: true,
+    };
+    match starts {
+        Starts::Warm => &[WARM],
+        Starts::Cold => &[COLD],
+        Starts::ReRun => &[UNKEPT, UNKEPT, RE_RUN],
+        Starts::ColdThenReRun => &[COLD, UNKEPT, RE_RUN],
+    }
+}
+
+/// Numbers of the kept runs of a job, from 1.
+pub(crate) fn run_numbers(job: Job, deployments: usize, question: Starts) -> Vec<(u32, StartKind)> {
+    let kept = || starts(question).iter().filter(|s| s.kept);
+    let per_job = u32::try_from(kept().count()).unwrap_or(1);
+    let deployments = u32::try_from(deployments).unwrap_or(u32::MAX);
+    let first = (job.block * deployments + job.order) * per_job + 1;
+    (first..).zip(kept().map(|s| s.kind)).collect()
+}
+
+impl Runner for Live<'_> {
+    fn run(&mut self, job: Job) -> Result<(), RunFailed> {
+        self.calibrate(job.block)?;
+        let mut numbers =
+            run_numbers(job, self.prepared.deployments.len(), self.request.starts).into_iter();
+        for start in starts(self.request.starts) {
+            let number = if start.kept {
+                numbers.next().map(|(number, _)| number)
+            } else {
+                None
+            };
+            self.one_start(job, *start, number)?;
+        }
+        Ok(())
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Live<'_> {
+    fn planned(&self, job: Job) -> &Planned {
+        &self.prepared.deployments[job.deployment]
+    }
+
+    /// Nanoseconds per kernel iteration, once per block.
+    fn calibrate(&self, block: u32) -> Result<(), RunFailed> {
+        let number = block + 1;
+        if self
+            .experiment
+            .borrow()
+            .calibration
+            .iter()
+            .any(|c| c.block == number)
+        {
+            return Ok(());
+        }
+        let program = self.image.program().display().to_string();
+        let ns = self
+            .host
+            .calibrate(&program, 0, CALIBRATION_BYTES)
+            .map_err(|e| self.failed("calibration", e.into()))?;
+        let mut experiment = self.experiment.borrow_mut();
+        experiment.calibration.push(BlockCalibration {
+            block: number,
+            ns_per_iteration: ns,
+        });
+        self.writer.write_experiment(&experiment).map_err(fatal)
+    }
+
+    fn one_start(&self, job: Job, start: Start, number: Option<u32>) -> Result<(), RunFailed> {
+        let planned = self.planned(job);
+        self.observer.borrow_mut().step(&Step {
+            block: job.block + 1,
+            blocks: self.request.blocks,
+            place_in_block: job.order + 1,
+            deployments: self.prepared.deployments.len(),
+            label: &planned.record.label,
+            start: start.kind,
+            kept: start.kept,
+            elapsed: self.begun.elapsed(),
+        });
+        let began = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let quiet = self
+            .host
+            .quiet(QUIET_TIMEOUT_MS)
+            .map_err(|e| self.failed(&planned.record.label, e.into()))?;
+        let trace_dir = self.trace_dir(number);
+        let outcome = self.session(job, planned, start, &trace_dir);
+        let facts = RunFacts {
+            number: number.unwrap_or(0),
+            job,
+            deployment: &planned.record.id,
+            start: start.kind,
+            began_unix: began,
+            quiet: quiet.quiet,
+            seed: self.request.seed,
+            window_ns: (self.request.window_ns > 0).then_some(self.request.window_ns),
+            calibration_ns: self
+                .experiment
+                .borrow()
+                .calibration
+                .iter()
+                .find(|c| c.block == job.block + 1)
+                .map(|c| c.ns_per_iteration),
+            program_sha256: &self.image.program_sha256,
+        };
+        let result = outcome.and_then(|measured| {
+            let analysed = analyse(&self.prepared.stack, &measured, &trace_dir)?;
+            run_row::check(&measured, &analysed, &facts)?;
+            Ok((measured, analysed))
+        });
+        if !(self.request.keep_traces && number.is_some() && result.is_ok()) {
+            // A trace that is not kept has done its work; a folder that is not there is as good as removed.
+            let _ = std::fs::remove_dir_all(&trace_dir);
+        }
+        self.keep(number, &facts, result, &planned.record.label)
+    }
+
+    fn trace_dir(&self, number: Option<u32>) -> PathBuf {
+        let name = number.map_or_else(|| "unkept".to_owned(), |number| format!("run-{number:04}"));
+        self.writer.dir().join("traces").join(name)
+    }
+
+    fn session(
+        &self,
+        job: Job,
+        planned: &Planned,
+        start: Start,
+        trace_dir: &Path,
+    ) -> Result<Measured, RunError> {
+        let place = planned.deployment.place.innermost();
+        let run = format!(
+            "{}-{}-{}",
+            std::process::id(),
+            job.block + 1,
+            self.begun.elapsed().as_millis()
+        );
+        let salt =
+            u64::from(std::process::id()) + u64::from(job.block) * 31 + job.deployment as u64;
+        let participants = planned.plan.participants;
+        let domain = free_domain(salt, participants).map_err(|e| RunError::new(e.to_string()))?;
+        let options = LowerOptions {
+            run: run.clone(),
+            domain,
+            seed: self.request.seed,
+            block: job.block,
+            blocks: self.request.blocks,
+            natural_phase: false,
+            // The stack is scaled already.
+            work_scale: 1.0,
+            record: true,
+            record_callback_cpu: false,
+        };
+        let services = lower(
+            &self.prepared.stack,
+            &planned.deployment.partition,
+            &options,
+        );
+        let image_dir = self.image.dir.display().to_string();
+        let engine: Box<dyn Engine> = Box::new(RemoteEngine::new(&self.host, &place.engine)?);
+        measure(
+            &self.host,
+            engine.as_ref(),
+            &SessionPlan {
+                services: &services,
+                deployment: deployment_plan(
+                    &self.prepared.stack,
+                    &planned.deployment,
+                    &run,
+                    &image_dir,
+                ),
+                real: RealServices::new(self.prepared.stack.services.clone()),
+                cyclonedds_xml: &cyclonedds_xml(DdsProfile::for_participants(participants)),
+                ring_bytes: self.prepared.ring_bytes,
+                cold: (start.kind == StartKind::Cold).then(|| vec![image_dir.clone()]),
+                ready_timeout: READY_BASE
+                    + READY_PER_PROCESS * u32::try_from(planned.plan.processes).unwrap_or(u32::MAX),
+                warm_up: Duration::from_nanos(self.request.warm_up_ns),
+                window: (self.request.window_ns > 0)
+                    .then(|| Duration::from_nanos(self.request.window_ns)),
+                sample_period: SAMPLE_PERIOD,
+                trace_dir,
+            },
+        )
+    }
+
+    /// Writes the run, finished or failed; starts that are not kept only fail.
+    fn keep(
+        &self,
+        number: Option<u32>,
+        facts: &RunFacts<'_>,
+        result: Result<(Measured, Analysed), RunError>,
+        label: &str,
+    ) -> Result<(), RunFailed> {
+        match result {
+            Ok((measured, analysed)) => {
+                let Some(_) = number else { return Ok(()) };
+                let modules = modules(self.prepared);
+                let data = run_row::finished(facts, &measured, &analysed, &modules);
+                self.note(&measured, facts);
+                self.writer.write_run(&data).map_err(fatal)
+            }
+            Err(error) => {
+                let failed = self.failed(label, error);
+                if number.is_some() {
+                    self.writer
+                        .write_run(&RunData::of(run_row::failed(facts, &failed.message)))
+                        .map_err(fatal)?;
+                }
+                Err(failed)
+            }
+        }
+    }
+
+    /// What a run tells about its deployment and about Stowplan itself.
+    fn note(&self, measured: &Measured, facts: &RunFacts<'_>) {
+        let mut experiment = self.experiment.borrow_mut();
+        if let Some(window) = &measured.window {
+            let own = experiment.stowplan_own.get_or_insert_default();
+            own.switches += window.own_switches;
+            own.cpu_ns += window.own_cpu_ns;
+            own.armed_ns += window.t_disarm_ns - window.t_arm_ns;
+        }
+        if let Some(record) = experiment
+            .deployments
+            .iter_mut()
+            .find(|d| d.id == facts.deployment)
+        {
+            record.deviations.clone_from(&measured.deviations);
+            record.fingerprint = run_row::fingerprint(measured);
+        }
+    }
+
+    fn failed(&self, what: &str, error: RunError) -> RunFailed {
+        let gone = self.host.clock().is_err();
+        RunFailed {
+            message: format!("{what}: {}", stowplan_host::chain(&error)),
+            hint: error.hint.clone(),
+            fatal: error.fatal || gone,
+        }
+    }
+}
+
+/// Module of every node.
+fn modules(prepared: &Prepared) -> BTreeMap<String, String> {
+    prepared
+        .stack
+        .nodes
+        .iter()
+        .map(|n| (n.name.to_string(), n.module.to_string()))
+        .collect()
+}
+
+/// A result that cannot be written ends the experiment.
+fn fatal(error: stowplan_results::ResultsError) -> RunFailed {
+    RunFailed {
+        message: stowplan_host::chain(&error),
+        hint: Some("make room on the disk of the result folder".to_owned()),
+        fatal: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_kept_runs_have_no_gap_and_no_overlap() {
+        let mut numbers: Vec<u32> = crate::schedule::jobs(3, 4, 1)
+            .into_iter()
+            .flatten()
+            .flat_map(|job| run_numbers(job, 3, Starts::ColdThenReRun))
+            .map(|(number, _)| number)
+            .collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (1..=24).collect::<Vec<_>>());
+    }
+}

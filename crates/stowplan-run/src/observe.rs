@@ -1,0 +1,35 @@
+//! Progress between runs. Nothing is told while a run is measured.
+
+use std::time::Duration;
+
+use stowplan_results::StartKind;
+
+/// A start that is about to begin.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'a> {
+    /// Block, from 1.
+    pub block: u32,
+    /// Blocks asked for.
+    pub blocks: u32,
+    /// Place in the block, from 1.
+    pub place_in_block: u32,
+    /// Deployments in a block.
+    pub deployments: usize,
+    /// Label of the deployment.
+    pub label: &'a str,
+    /// State of the page cache.
+    pub start: StartKind,
+    /// Whether its figures are kept.
+    pub kept: bool,
+    /// Time since the experiment began.
+    pub elapsed: Duration,
+}
+
+/// Who is told about progress.
+pub trait Observer {
+    /// A start is about to begin.
+    fn step(&mut self, step: &Step<'_>);
+
+    /// Something the user should know before the first run.
+    fn warning(&mut self, text: &str);
+}

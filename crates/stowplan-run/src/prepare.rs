@@ -1,0 +1,193 @@
+//! What can run of what was asked for, planned and recorded before anything starts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use stowplan_engine::{Capabilities, Refusal};
+use stowplan_model::{Deployment, Stack};
+use stowplan_plan::{MachineFacts, Plan, PlanOptions};
+use stowplan_results::{DeploymentRecord, EdgeCount, LimitsRecord};
+use stowplan_spec::Spec;
+
+use crate::error::ExperimentError;
+use crate::request::{Request, isolation_by_name};
+use crate::ring::ring_bytes;
+use crate::wire::deployment_plan;
+
+/// An experiment that is ready to run.
+pub struct Prepared {
+    /// The stack with its assumptions.
+    pub spec: Spec,
+    /// The stack with scaled work.
+    pub stack: Stack,
+    /// Deployments that can run, the reference first.
+    pub deployments: Vec<Planned>,
+    /// Deployments that cannot, with the reason in the record.
+    pub refused: Vec<DeploymentRecord>,
+    /// Factor on callback work; 1 when nothing is scaled.
+    pub work_scale: f64,
+    /// What was not scaled with it.
+    pub not_scaled: Vec<String>,
+    /// Trace buffer of every process in bytes.
+    pub ring_bytes: u64,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// A deployment with its plan.
+pub struct Planned {
+    /// The deployment.
+    pub deployment: Deployment,
+    /// Its plan.
+    pub plan: Plan,
+    /// Its record in the result.
+    pub record: DeploymentRecord,
+}
+
+/// Plans every deployment of `request`. `capabilities` gives what an engine can do, or why it cannot be used.
+///
+/// # Errors
+/// When the stack or a name is wrong, or no deployment can run.
+pub fn prepare(
+    request: &Request,
+    machine: &MachineFacts,
+    capabilities: &mut dyn FnMut(&str) -> Result<Capabilities, String>,
+) -> Result<Prepared, ExperimentError> {
+    let spec = request.spec()?;
+    let options = PlanOptions {
+        utilisation: request.utilisation,
+        own_network: false,
+        schedule: None,
+    };
+    let mut prepared = Prepared {
+        stack: spec.stack().clone(),
+        spec,
+        deployments: Vec::new(),
+        refused: Vec::new(),
+        work_scale: 1.0,
+        not_scaled: Vec::new(),
+        ring_bytes: 0,
+        warnings: Vec::new(),
+    };
+    let recorded =
+        Duration::from_nanos(request.warm_up_ns + request.window_ns) + START_UP_ALLOWANCE;
+    for deployment in request.deployments(prepared.spec.stack())? {
+        let plan = stowplan_plan::plan(
+            prepared.spec.stack(),
+            &deployment.partition,
+            machine,
+            &options,
+        )?;
+        let mut record = record(&deployment, &plan);
+        let plan_for_engine = deployment_plan(prepared.spec.stack(), &deployment, "", "");
+        let reasons = match capabilities(&deployment.place.innermost().engine) {
+            Err(reason) => vec![reason],
+            Ok(can) => can
+                .refuse(&plan_for_engine)
+                .iter()
+                .map(in_words)
+                .chain(plan.refusals.clone())
+                .collect(),
+        };
+        prepared.ring_bytes =
+            prepared
+                .ring_bytes
+                .max(ring_bytes(prepared.spec.stack(), &plan, recorded));
+        if let Some(scaling) = &plan.scaling {
+            prepared.work_scale = scaling.factor;
+            prepared.not_scaled = scaling.not_scaled.iter().map(ToString::to_string).collect();
+        }
+        if reasons.is_empty() {
+            prepared.warnings.extend(
+                plan.warnings
+                    .iter()
+                    .map(|w| format!("{}: {w}", record.label)),
+            );
+            prepared.deployments.push(Planned {
+                deployment,
+                plan,
+                record,
+            });
+        } else {
+            record.refused = Some(reasons.join("; "));
+            prepared.refused.push(record);
+        }
+    }
+    if prepared.deployments.is_empty() {
+        let reasons = prepared
+            .refused
+            .iter()
+            .map(|r| format!("{}: {}", r.label, r.refused.as_deref().unwrap_or("")));
+        return Err(ExperimentError::NothingToRun {
+            reasons: reasons.collect::<Vec<_>>().join("; "),
+        });
+    }
+    prepared.stack = stowplan_plan::scale_work(prepared.spec.stack(), prepared.work_scale);
+    Ok(prepared)
+}
+
+/// Time before readiness in which nodes record, at most, for the size of buffers.
+const START_UP_ALLOWANCE: Duration = Duration::from_secs(30);
+
+fn in_words(refusal: &Refusal) -> String {
+    match &refusal.service {
+        Some(service) => format!(
+            "the engine cannot do {} for service '{service}'",
+            refusal.capability
+        ),
+        None => format!("the engine cannot do {}", refusal.capability),
+    }
+}
+
+/// Id of a deployment in the tables: `bare-flat.single`.
+fn id(deployment: &Deployment) -> String {
+    let place = deployment.place.to_string().replace([':', '/'], "-");
+    format!("{place}.{}", deployment.partition.name)
+}
+
+fn record(deployment: &Deployment, plan: &Plan) -> DeploymentRecord {
+    let edges = plan
+        .edges_by_class
+        .iter()
+        .map(|(class, flow)| {
+            let count = EdgeCount {
+                edges: flow.edges as u64,
+                bytes_per_s: flow.bytes_per_s,
+            };
+            (class.name().to_owned(), count)
+        })
+        .collect();
+    let limits: BTreeMap<String, LimitsRecord> = deployment
+        .limits
+        .iter()
+        .map(|(name, limits)| {
+            let record = LimitsRecord {
+                cpuset: limits.cpuset.clone(),
+                cpu_weight: limits.cpu_weight,
+                cpu_quota: limits.cpu_quota,
+                memory_bytes: limits.memory_bytes,
+                scheduling: limits
+                    .scheduling
+                    .map(|class| format!("{class:?}").to_lowercase()),
+            };
+            (name.to_string(), record)
+        })
+        .collect();
+    DeploymentRecord {
+        id: id(deployment),
+        label: deployment.label(),
+        place: deployment.place.to_string(),
+        partition: deployment.partition.name.clone(),
+        services: plan.services.len() as u64,
+        processes: plan.processes as u64,
+        participants: plan.participants as u64,
+        edges_by_class: edges,
+        isolation: if deployment.place.is_bare() {
+            BTreeMap::new()
+        } else {
+            isolation_by_name(deployment.isolation)
+        },
+        limits,
+        ..DeploymentRecord::default()
+    }
+}

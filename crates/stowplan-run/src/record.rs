@@ -1,0 +1,201 @@
+//! `experiment.json` of a new experiment: everything that is needed to repeat it.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sha2::{Digest, Sha256};
+use stowplan_image::Image;
+use stowplan_results::{
+    Assumption, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan, PartitionRecord, ScheduledRun,
+    StackRecord,
+};
+use stowplan_wire::host::MachineFacts;
+
+use crate::live::run_numbers;
+use crate::prepare::Prepared;
+use crate::request::{Question, Request};
+use crate::schedule::jobs;
+
+/// Parameter under which the calibration that scaled the work is kept.
+pub(crate) const NS_PER_ITERATION: &str = "planning_ns_per_iteration";
+
+/// Environment variables whose values are kept; of all others only the name (DESIGN §9).
+const ENVIRONMENT: [&str; 4] = ["LANG", "PATH", "SHELL", "TERM"];
+
+pub(crate) fn experiment(
+    request: &Request,
+    prepared: &Prepared,
+    facts: &MachineFacts,
+    image: &Image,
+    ns_per_iteration: f64,
+) -> Experiment {
+    let scaled = request.utilisation.is_some();
+    let deployments: Vec<_> = prepared
+        .deployments
+        .iter()
+        .map(|d| d.record.clone())
+        .chain(prepared.refused.iter().cloned())
+        .collect();
+    Experiment {
+        schema: EXPERIMENT_SCHEMA.to_owned(),
+        name: request.name.clone(),
+        stowplan_version: env!("CARGO_PKG_VERSION").to_owned(),
+        build_id: stowplan_wire::build_id(),
+        created_unix_s: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs(),
+        command: request.command.clone(),
+        stack: stack(request, prepared),
+        places: request.places.clone(),
+        partitions: partitions(request),
+        reference: prepared.deployments.first().map(|d| d.record.id.clone()),
+        deployments,
+        blocks_planned: request.blocks,
+        schedule: schedule(request, prepared),
+        metrics: metrics(request.question),
+        seed: request.seed,
+        phase: Some("re-based".to_owned()),
+        window_s: request.window_ns as f64 / 1e9,
+        warm_up_s: request.warm_up_ns as f64 / 1e9,
+        budget_s: request.budget_ns.map(|ns| ns as f64 / 1e9),
+        utilisation: request.utilisation,
+        scale_factor: scaled.then_some(prepared.work_scale),
+        not_scaled: prepared.not_scaled.clone(),
+        machine: Machine {
+            host: facts.host.clone(),
+            cpus: facts.cpus,
+            cpu_model: facts.cpu_model.clone(),
+            memory_bytes: facts.memory_bytes,
+            kernel: facts.kernel.clone(),
+            cgroup: facts.cgroup.clone(),
+            settings: facts.settings.clone(),
+        },
+        versions: BTreeMap::new(),
+        digests: BTreeMap::from([
+            ("stowplan-node".to_owned(), image.program_sha256.clone()),
+            ("image".to_owned(), image.digest.clone()),
+        ]),
+        calibration: Vec::new(),
+        assumptions: assumptions(prepared),
+        environment: environment(),
+        parameters: BTreeMap::from([
+            (NS_PER_ITERATION.to_owned(), ns_per_iteration.into()),
+            ("ring_bytes".to_owned(), prepared.ring_bytes.into()),
+            (
+                "starts".to_owned(),
+                serde_json::to_value(request.starts).unwrap_or_default(),
+            ),
+        ]),
+        stowplan_own: None,
+        warnings: prepared.warnings.clone(),
+    }
+}
+
+fn stack(request: &Request, prepared: &Prepared) -> StackRecord {
+    let stack = &prepared.stack;
+    StackRecord {
+        name: stack.name.to_string(),
+        sha256: hex(&Sha256::digest(request.stack_text.as_bytes())),
+        file: Some(request.stack_file.clone()),
+        nodes: stack.nodes.len() as u64,
+        topics: stack.topics.len() as u64,
+        modules: stack
+            .modules()
+            .into_iter()
+            .map(ToString::to_string)
+            .collect(),
+        chains: stack.chains.iter().map(|c| c.name.to_string()).collect(),
+        deadlines_ns: stack
+            .chains
+            .iter()
+            .filter_map(|c| Some((c.name.to_string(), c.deadline_ns?)))
+            .collect(),
+    }
+}
+
+fn partitions(request: &Request) -> Vec<PartitionRecord> {
+    let record = |p: &crate::request::PartitionRequest| PartitionRecord {
+        name: p.name.clone(),
+        services: p
+            .services
+            .iter()
+            .map(|(service, _)| service.clone())
+            .collect(),
+        nodes: p
+            .services
+            .iter()
+            .flat_map(|(s, nodes)| nodes.iter().map(move |n| (n.clone(), s.clone())))
+            .collect(),
+    };
+    request.partitions.iter().map(record).collect()
+}
+
+fn schedule(request: &Request, prepared: &Prepared) -> Vec<ScheduledRun> {
+    let deployments = prepared.deployments.len();
+    let mut runs = Vec::new();
+    for job in jobs(deployments, request.blocks, request.seed)
+        .into_iter()
+        .flatten()
+    {
+        for (run, start) in run_numbers(job, deployments, request.starts) {
+            runs.push(ScheduledRun {
+                run,
+                block: job.block + 1,
+                order: job.order + 1,
+                deployment: prepared.deployments[job.deployment].record.id.clone(),
+                start,
+                seed: request.seed,
+            });
+        }
+    }
+    runs
+}
+
+/// What is compared: the primary metric answers the question, all else is exploratory (MEASURING §5).
+fn metrics(question: Question) -> Vec<MetricPlan> {
+    let primary = match question {
+        Question::StartUp => "startup_first_output",
+        Question::Latency | Question::Everything => "e2e_paper_mean",
+        Question::Usage => "cpu",
+    };
+    vec![MetricPlan {
+        metric: primary.to_owned(),
+        delta: 0.02,
+        primary: true,
+    }]
+}
+
+fn assumptions(prepared: &Prepared) -> Vec<Assumption> {
+    let record = |a: &stowplan_spec::Assumption| Assumption {
+        parameter: a.path.clone(),
+        value: format!("{} {}", a.value, unit(a.unit)),
+        range: Some(format!("{} to {} {}", a.low, a.high, unit(a.unit))),
+        why: Some(a.because.clone()),
+    };
+    prepared.spec.assumptions().iter().map(record).collect()
+}
+
+fn environment() -> BTreeMap<String, Option<String>> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .map(|(name, value)| {
+            let shown = ENVIRONMENT
+                .contains(&name.as_str())
+                .then(|| value.to_string_lossy().into_owned());
+            (name, shown)
+        })
+        .collect()
+}
+
+fn unit(unit: stowplan_spec::Unit) -> &'static str {
+    match unit {
+        stowplan_spec::Unit::Bytes => "bytes",
+        stowplan_spec::Unit::Nanoseconds => "ns",
+        stowplan_spec::Unit::Iterations => "iterations",
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

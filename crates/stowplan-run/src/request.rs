@@ -1,0 +1,476 @@
+//! What an experiment was asked to do: kept with the result, so that a resumed one does the same.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use stowplan_model::{
+    Deployment, Isolation, Limits, Name, Partition, Place, SchedulingClass, ServiceAssignment,
+    Stack,
+};
+use stowplan_spec::Spec;
+
+use crate::error::ExperimentError;
+
+/// File in the result folder.
+pub const REQUEST_FILE: &str = "request.json";
+
+/// Version of the file.
+const VERSION: u32 = 1;
+
+/// Which question the experiment answers; it decides what is primary and how runs start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Question {
+    /// `stowplan run`.
+    Everything,
+    /// `stowplan startup`: a cold start, then the third start in a row.
+    StartUp,
+    /// `stowplan latency`.
+    Latency,
+    /// `stowplan usage`.
+    Usage,
+}
+
+/// State of the page cache at the starts of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Starts {
+    /// One start in the state that earlier runs left.
+    Warm,
+    /// One start, proven cold.
+    Cold,
+    /// Three starts in a row, of which the third counts.
+    ReRun,
+    /// A start proven cold, then two more, of which the last counts as re-run.
+    ColdThenReRun,
+}
+
+/// Everything that was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Version of this file.
+    pub version: u32,
+    /// Name of the experiment.
+    pub name: String,
+    /// The question.
+    pub question: Question,
+    /// Stack file as the user named it.
+    pub stack_file: String,
+    /// Its text.
+    pub stack_text: String,
+    /// Places; the first is the reference.
+    pub places: Vec<String>,
+    /// Partitions with every node's service.
+    pub partitions: Vec<PartitionRequest>,
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Seed of order, phases and draws.
+    pub seed: u64,
+    /// Time between readiness and arming, ns.
+    pub warm_up_ns: u64,
+    /// Measured window, ns.
+    pub window_ns: u64,
+    /// Most time to spend in a session, ns.
+    pub budget_ns: Option<u64>,
+    /// How runs start.
+    pub starts: Starts,
+    /// Utilisation asked for.
+    pub utilisation: Option<f64>,
+    /// Limits by service.
+    pub limits: BTreeMap<String, LimitsRequest>,
+    /// Isolation features of engines that can switch them, by name.
+    pub isolation: BTreeMap<String, bool>,
+    /// Whether traces are kept.
+    pub keep_traces: bool,
+    /// The command line.
+    pub command: Vec<String>,
+}
+
+/// A partition, written out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartitionRequest {
+    /// Name.
+    pub name: String,
+    /// Services in starting order with their nodes.
+    pub services: Vec<(String, Vec<String>)>,
+    /// What its table says about itself.
+    pub notes: Vec<String>,
+}
+
+/// Limits of one service.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsRequest {
+    /// CPU numbers.
+    pub cpuset: Option<Vec<u32>>,
+    /// Weight, 1 to 10,000.
+    pub cpu_weight: Option<u32>,
+    /// Quota in CPUs.
+    pub cpu_quota: Option<f64>,
+    /// Memory limit in bytes.
+    pub memory_bytes: Option<u64>,
+    /// `other`, `fifo` or `round-robin`.
+    pub scheduling: Option<String>,
+    /// Priority of `fifo` and `round-robin`.
+    pub priority: Option<u8>,
+}
+
+/// What the caller knows of an experiment before it becomes a [`Request`].
+#[derive(Debug, Clone)]
+pub struct Ask<'a> {
+    /// Name of the experiment.
+    pub name: String,
+    /// The question.
+    pub question: Question,
+    /// Stack file as the user named it, and its text.
+    pub stack: (&'a str, &'a str),
+    /// Places; the first is the reference.
+    pub places: Vec<Place>,
+    /// Partitions.
+    pub partitions: Vec<Partition>,
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Seed.
+    pub seed: u64,
+    /// Time between readiness and arming, ns.
+    pub warm_up_ns: u64,
+    /// Measured window, ns.
+    pub window_ns: u64,
+    /// Most time to spend, ns.
+    pub budget_ns: Option<u64>,
+    /// How runs start.
+    pub starts: Starts,
+    /// Utilisation asked for.
+    pub utilisation: Option<f64>,
+    /// Limits by service.
+    pub limits: Vec<(Name, Limits)>,
+    /// Isolation features.
+    pub isolation: Isolation,
+    /// Whether traces are kept.
+    pub keep_traces: bool,
+    /// The command line.
+    pub command: Vec<String>,
+}
+
+impl Request {
+    /// The request that a caller's experiment is.
+    #[must_use]
+    pub fn new(ask: Ask<'_>) -> Self {
+        Self {
+            version: VERSION,
+            name: ask.name,
+            question: ask.question,
+            stack_file: ask.stack.0.to_owned(),
+            stack_text: ask.stack.1.to_owned(),
+            places: ask.places.iter().map(ToString::to_string).collect(),
+            partitions: ask.partitions.iter().map(PartitionRequest::of).collect(),
+            blocks: ask.blocks,
+            seed: ask.seed,
+            warm_up_ns: ask.warm_up_ns,
+            window_ns: ask.window_ns,
+            budget_ns: ask.budget_ns,
+            starts: ask.starts,
+            utilisation: ask.utilisation,
+            limits: ask
+                .limits
+                .iter()
+                .map(|(name, limits)| (name.to_string(), LimitsRequest::of(limits)))
+                .collect(),
+            isolation: isolation_by_name(ask.isolation),
+            keep_traces: ask.keep_traces,
+            command: ask.command,
+        }
+    }
+
+    /// Reads the request of a result folder.
+    ///
+    /// # Errors
+    /// When the file is missing, is not a request, or has another version.
+    pub fn load(result: &Path) -> Result<Self, ExperimentError> {
+        let path = result.join(REQUEST_FILE);
+        let text = std::fs::read_to_string(&path).map_err(|source| ExperimentError::Read {
+            path: path.clone(),
+            source,
+        })?;
+        let request: Self =
+            serde_json::from_str(&text).map_err(|source| ExperimentError::Request {
+                path: path.clone(),
+                source,
+            })?;
+        if request.version != VERSION {
+            return Err(ExperimentError::Version {
+                path,
+                found: request.version,
+                known: VERSION,
+            });
+        }
+        Ok(request)
+    }
+
+    /// Writes the request into a result folder.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, result: &Path) -> Result<(), ExperimentError> {
+        let path = result.join(REQUEST_FILE);
+        let text = serde_json::to_vec_pretty(self).map_err(|source| ExperimentError::Request {
+            path: path.clone(),
+            source,
+        })?;
+        std::fs::write(&path, text).map_err(|source| ExperimentError::Write { path, source })
+    }
+
+    /// The stack with its assumptions.
+    ///
+    /// # Errors
+    /// When the text is not a sound stack.
+    pub fn spec(&self) -> Result<Spec, ExperimentError> {
+        stowplan_spec::parse_spec(&self.stack_text, &self.stack_file).map_err(ExperimentError::Spec)
+    }
+
+    /// Places × partitions, in the order in which the user named them: the first is the reference.
+    ///
+    /// # Errors
+    /// When a name in the file is not one.
+    pub fn deployments(&self, stack: &Stack) -> Result<Vec<Deployment>, ExperimentError> {
+        let bad = |what: String| ExperimentError::Name { what };
+        let partitions: Vec<Partition> = self
+            .partitions
+            .iter()
+            .map(PartitionRequest::to_model)
+            .collect::<Result<_, _>>()?;
+        let limits = self
+            .limits
+            .iter()
+            .map(|(name, limits)| {
+                Ok((
+                    Name::new(name.as_str()).map_err(|e| bad(e.to_string()))?,
+                    limits.to_model()?,
+                ))
+            })
+            .collect::<Result<Vec<_>, ExperimentError>>()?;
+        let isolation = isolation_of_names(&self.isolation);
+        let mut deployments = Vec::new();
+        for partition in &partitions {
+            for place in &self.places {
+                let known = |name: &Name| {
+                    partition.services.iter().any(|s| s.service == *name)
+                        || stack.services.iter().any(|s| s.name == *name)
+                };
+                deployments.push(Deployment {
+                    partition: partition.clone(),
+                    place: place
+                        .parse()
+                        .map_err(|e: stowplan_model::place::PlaceError| bad(e.to_string()))?,
+                    limits: limits
+                        .iter()
+                        .filter(|(name, _)| known(name))
+                        .cloned()
+                        .collect(),
+                    isolation,
+                });
+            }
+        }
+        Ok(deployments)
+    }
+}
+
+impl PartitionRequest {
+    fn of(partition: &Partition) -> Self {
+        let nodes = |s: &ServiceAssignment| s.nodes.iter().map(ToString::to_string).collect();
+        Self {
+            name: partition.name.clone(),
+            services: partition
+                .services
+                .iter()
+                .map(|s| (s.service.to_string(), nodes(s)))
+                .collect(),
+            notes: partition.notes.clone(),
+        }
+    }
+
+    fn to_model(&self) -> Result<Partition, ExperimentError> {
+        let name = |text: &String| {
+            Name::new(text.as_str()).map_err(|e| ExperimentError::Name {
+                what: e.to_string(),
+            })
+        };
+        let services = self
+            .services
+            .iter()
+            .map(|(service, nodes)| {
+                Ok(ServiceAssignment {
+                    service: name(service)?,
+                    nodes: nodes.iter().map(name).collect::<Result<_, _>>()?,
+                })
+            })
+            .collect::<Result<_, ExperimentError>>()?;
+        Ok(Partition {
+            name: self.name.clone(),
+            services,
+            notes: self.notes.clone(),
+        })
+    }
+}
+
+impl LimitsRequest {
+    fn of(limits: &Limits) -> Self {
+        let (scheduling, priority) = match limits.scheduling {
+            None => (None, None),
+            Some(SchedulingClass::Other) => (Some("other"), None),
+            Some(SchedulingClass::Fifo(priority)) => (Some("fifo"), Some(priority)),
+            Some(SchedulingClass::RoundRobin(priority)) => (Some("round-robin"), Some(priority)),
+        };
+        Self {
+            cpuset: limits.cpuset.clone(),
+            cpu_weight: limits.cpu_weight,
+            cpu_quota: limits.cpu_quota,
+            memory_bytes: limits.memory_bytes,
+            scheduling: scheduling.map(str::to_owned),
+            priority,
+        }
+    }
+
+    fn to_model(&self) -> Result<Limits, ExperimentError> {
+        let scheduling = match (self.scheduling.as_deref(), self.priority) {
+            (None, _) => None,
+            (Some("other"), _) => Some(SchedulingClass::Other),
+            (Some("fifo"), Some(priority)) => Some(SchedulingClass::Fifo(priority)),
+            (Some("round-robin"), Some(priority)) => Some(SchedulingClass::RoundRobin(priority)),
+            (Some(other), _) => {
+                return Err(ExperimentError::Name {
+                    what: format!("'{other}' is not a scheduling class with its priority"),
+                });
+            }
+        };
+        Ok(Limits {
+            cpuset: self.cpuset.clone(),
+            cpu_weight: self.cpu_weight,
+            cpu_quota: self.cpu_quota,
+            memory_bytes: self.memory_bytes,
+            scheduling,
+        })
+    }
+}
+
+/// Isolation features by the names that files and results use.
+#[must_use]
+pub fn isolation_by_name(isolation: Isolation) -> BTreeMap<String, bool> {
+    let Isolation {
+        mount,
+        pid,
+        ipc,
+        uts,
+        net,
+        user,
+        cgroup,
+        read_only_root,
+        overlay,
+        seccomp,
+        capabilities,
+    } = isolation;
+    [
+        ("mount", mount),
+        ("pid", pid),
+        ("ipc", ipc),
+        ("uts", uts),
+        ("net", net),
+        ("user", user),
+        ("cgroup", cgroup),
+        ("read_only_root", read_only_root),
+        ("overlay", overlay),
+        ("seccomp", seccomp),
+        ("capabilities", capabilities),
+    ]
+    .into_iter()
+    .map(|(name, on)| (name.to_owned(), on))
+    .collect()
+}
+
+fn isolation_of_names(by_name: &BTreeMap<String, bool>) -> Isolation {
+    let default = Isolation::default();
+    let get = |name: &str, default: bool| by_name.get(name).copied().unwrap_or(default);
+    Isolation {
+        mount: get("mount", default.mount),
+        pid: get("pid", default.pid),
+        ipc: get("ipc", default.ipc),
+        uts: get("uts", default.uts),
+        net: get("net", default.net),
+        user: get("user", default.user),
+        cgroup: get("cgroup", default.cgroup),
+        read_only_root: get("read_only_root", default.read_only_root),
+        overlay: get("overlay", default.overlay),
+        seccomp: get("seccomp", default.seccomp),
+        capabilities: get("capabilities", default.capabilities),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        let text = stowplan_spec::shipped("hello").unwrap();
+        let spec = stowplan_spec::parse_spec(text, "hello.yaml").unwrap();
+        let choice = |name| stowplan_spec::find_partition(name, Path::new(".")).unwrap();
+        let partition = |name| stowplan_plan::partition(spec.stack(), &choice(name)).unwrap();
+        let limits = Limits {
+            cpu_quota: Some(0.5),
+            scheduling: Some(SchedulingClass::Fifo(3)),
+            ..Limits::default()
+        };
+        Request::new(Ask {
+            name: "t".to_owned(),
+            question: Question::Latency,
+            stack: ("hello.yaml", text),
+            places: vec!["bare:flat".parse().unwrap(), "oci".parse().unwrap()],
+            partitions: vec![partition("single"), partition("modules")],
+            blocks: 6,
+            seed: 1,
+            warm_up_ns: 1,
+            window_ns: 2,
+            budget_ns: None,
+            starts: Starts::Warm,
+            utilisation: None,
+            limits: vec![(Name::new("sensing").unwrap(), limits)],
+            isolation: Isolation {
+                net: true,
+                ..Isolation::default()
+            },
+            keep_traces: false,
+            command: vec![],
+        })
+    }
+
+    #[test]
+    fn a_saved_request_gives_the_same_deployments() {
+        let folder = tempfile::tempdir().unwrap();
+        request().save(folder.path()).unwrap();
+        let loaded = Request::load(folder.path()).unwrap();
+        assert_eq!(loaded, request());
+        let spec = loaded.spec().unwrap();
+        let deployments = loaded.deployments(spec.stack()).unwrap();
+        let labels: Vec<String> = deployments.iter().map(Deployment::label).collect();
+        assert_eq!(
+            labels,
+            [
+                "bare:flat · single",
+                "oci · single",
+                "bare:flat · modules",
+                "oci · modules"
+            ]
+        );
+        assert!(
+            deployments[0].limits.is_empty(),
+            "'single' has no service 'sensing'"
+        );
+        assert_eq!(
+            deployments[3].limits[0].1.scheduling,
+            Some(SchedulingClass::Fifo(3))
+        );
+        assert!(deployments[3].isolation.net);
+    }
+}

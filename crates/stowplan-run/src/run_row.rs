@@ -1,0 +1,226 @@
+//! The row of a run, the checks that make it count, and its other rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use stowplan_measure::rows::{
+    RunKey, StartUpFacts, latency_rows, loss_rows, startup_rows, usage_rows,
+};
+use stowplan_measure::{Measured, RunError};
+use stowplan_results::{ColdState, RunData, RunRow, RunStatus, StartKind};
+use stowplan_wire::announce::Announcement;
+
+use crate::analyse::Analysed;
+use crate::schedule::Job;
+
+/// Share of pages that may still be resident in a cold start (MEASURING §4).
+const COLD_RESIDENT: f64 = 0.01;
+
+/// What is known of a run besides its measurements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunFacts<'a> {
+    pub number: u32,
+    pub job: Job,
+    pub deployment: &'a str,
+    pub start: StartKind,
+    pub began_unix: Duration,
+    pub quiet: bool,
+    pub seed: u64,
+    pub window_ns: Option<u64>,
+    pub calibration_ns: Option<f64>,
+    pub program_sha256: &'a str,
+}
+
+/// Counters of all processes added up.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Totals {
+    events: u64,
+    discarded: u64,
+    published: u64,
+    taken: u64,
+    lost: u64,
+}
+
+fn totals(measured: &Measured) -> Totals {
+    let mut totals = Totals::default();
+    for announced in &measured.announcements {
+        if let Announcement::Counters {
+            recorded,
+            discarded,
+            published,
+            taken,
+            lost,
+            ..
+        } = &announced.announcement
+        {
+            totals.events += recorded.values().sum::<u64>();
+            totals.discarded += discarded.values().sum::<u64>();
+            totals.published += published.values().sum::<u64>();
+            totals.taken += taken.values().sum::<u64>();
+            totals.lost += lost.values().sum::<u64>();
+        }
+    }
+    totals
+}
+
+/// What makes a run count: one and the same program everywhere, and a trace that has what the nodes recorded.
+pub(crate) fn check(
+    measured: &Measured,
+    analysed: &Analysed,
+    facts: &RunFacts<'_>,
+) -> Result<(), RunError> {
+    let foreign: BTreeSet<&str> = measured
+        .digests
+        .iter()
+        .map(|d| d.sha256.as_str())
+        .filter(|sha| *sha != facts.program_sha256)
+        .collect();
+    if let Some(sha) = foreign.first() {
+        return Err(RunError::new(format!(
+            "a process executes another program than the image's: SHA-256 {sha}, not {}",
+            facts.program_sha256
+        )));
+    }
+    let payload = analysed.analysis.check_payload();
+    if let Some(mismatch) = payload.first_mismatches.first() {
+        return Err(RunError::new(format!(
+            "{} of {} links found in the trace contradict the payload, the first: {}",
+            payload.mismatches, payload.checked, mismatch.reason
+        )));
+    }
+    let totals = totals(measured);
+    if analysed.analysis.events != totals.events {
+        return Err(RunError::new(format!(
+            "the trace has {} events, the nodes recorded {}",
+            analysed.analysis.events, totals.events
+        )));
+    }
+    Ok(())
+}
+
+fn row(facts: &RunFacts<'_>, status: RunStatus, reason: Option<&str>) -> RunRow {
+    RunRow {
+        run: facts.number,
+        block: facts.job.block + 1,
+        order: facts.job.order + 1,
+        deployment: facts.deployment.into(),
+        start: facts.start,
+        status,
+        reason: reason.map(Into::into),
+        start_unix_ns: i64::try_from(facts.began_unix.as_nanos()).unwrap_or(i64::MAX),
+        seed: facts.seed,
+        window_ns: facts.window_ns.and_then(|ns| i64::try_from(ns).ok()),
+        calibration_ns: facts.calibration_ns,
+        steal: None,
+        quiet: Some(facts.quiet),
+        cold: None,
+        cold_resident: None,
+        events: None,
+        discarded: None,
+        published: None,
+        taken: None,
+        lost: None,
+        own_switches: None,
+        own_cpu_ns: None,
+        program_sha256: None,
+        warnings: Vec::new(),
+    }
+}
+
+/// The row of a run that broke.
+pub(crate) fn failed(facts: &RunFacts<'_>, reason: &str) -> RunRow {
+    row(facts, RunStatus::Failed, Some(reason))
+}
+
+/// All rows of a run that counts.
+pub(crate) fn finished(
+    facts: &RunFacts<'_>,
+    measured: &Measured,
+    analysed: &Analysed,
+    modules: &BTreeMap<String, String>,
+) -> RunData {
+    let key = RunKey {
+        run: facts.number,
+        block: facts.job.block + 1,
+        deployment: facts.deployment.into(),
+    };
+    let totals = totals(measured);
+    let resident = measured
+        .cold
+        .as_ref()
+        .map(|proof| proof.resident as f64 / proof.pages.max(1) as f64);
+    let mut run = row(facts, RunStatus::Finished, None);
+    run.cold_resident = resident;
+    run.cold = resident.map(|share| {
+        if share <= COLD_RESIDENT {
+            ColdState::Proven
+        } else {
+            ColdState::Failed
+        }
+    });
+    run.events = Some(totals.events);
+    run.discarded = Some(totals.discarded);
+    run.published = Some(totals.published);
+    run.taken = Some(totals.taken);
+    run.lost = Some(totals.lost);
+    run.own_switches = measured.window.map(|w| w.own_switches);
+    run.own_cpu_ns = measured.window.map(|w| w.own_cpu_ns);
+    run.program_sha256 = Some(facts.program_sha256.into());
+    run.warnings.clone_from(&measured.warnings);
+    if totals.discarded > 0 {
+        run.warnings.push(format!(
+            "{} events were discarded: the trace buffers were too small",
+            totals.discarded
+        ));
+    }
+    let zero = measured.window.map_or(measured.t0_ns, |w| w.t_arm_ns);
+    let arm_ns = i64::try_from(zero).unwrap_or(i64::MAX);
+    let mut data = RunData::of(run);
+    data.startup = startup_rows(
+        &key,
+        &StartUpFacts {
+            start: facts.start,
+            t0_ns: measured.t0_ns,
+            created_ns: Some(measured.created_ns),
+            progress: &measured.progress,
+            modules,
+            first_outputs: &analysed.first_outputs,
+        },
+    );
+    data.latency = analysed
+        .chains
+        .iter()
+        .flat_map(|chain| latency_rows(&key, chain, arm_ns))
+        .collect();
+    data.losses = loss_rows(&key, &analysed.analysis, analysed.window);
+    data.usage = usage_rows(&key, &measured.samples, zero);
+    data
+}
+
+/// What the processes of a deployment say of their environment: values that all share, and
+/// how many different ones there are where they do not.
+pub(crate) fn fingerprint(measured: &Measured) -> BTreeMap<String, String> {
+    let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for announced in &measured.announcements {
+        if let Announcement::Fingerprint { values, .. } = &announced.announcement {
+            for (key, value) in values {
+                seen.entry(key).or_default().insert(value);
+            }
+        }
+    }
+    seen.into_iter()
+        .map(|(key, values)| {
+            let mut values = values.into_iter();
+            let first = values.next().unwrap_or_default().to_owned();
+            let others = values.count();
+            (
+                key.to_owned(),
+                if others == 0 {
+                    first
+                } else {
+                    format!("{} different values", others + 1)
+                },
+            )
+        })
+        .collect()
+}

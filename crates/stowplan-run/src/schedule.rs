@@ -1,0 +1,259 @@
+//! Which deployment runs when: blocks of one run each, in a Williams order (MEASURING §5).
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// One run that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Job {
+    /// Block, from 0.
+    pub block: u32,
+    /// Place in the block's order, from 0.
+    pub order: u32,
+    /// Index of the deployment.
+    pub deployment: usize,
+}
+
+/// What the schedule drives.
+pub trait Runner {
+    /// Measures one run and keeps its result.
+    ///
+    /// # Errors
+    /// When the run failed; the runner has recorded why.
+    fn run(&mut self, job: Job) -> Result<(), RunFailed>;
+
+    /// Time since the experiment began or was resumed.
+    fn elapsed(&self) -> Duration;
+
+    /// Whether the user asked to stop.
+    fn stopped(&self) -> bool;
+}
+
+/// A run failed and is recorded as failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RunFailed {
+    /// Which run, what failed, why.
+    pub message: String,
+    /// What the user can do.
+    pub hint: Option<String>,
+    /// Whether going on makes no sense, as with a full disk or an agent that is gone.
+    pub fatal: bool,
+}
+
+/// Why an experiment ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// All blocks are measured.
+    Finished,
+    /// Another block would not fit into the budget.
+    Budget,
+    /// The user asked to stop.
+    Stopped,
+    /// A run failed and going on makes no sense.
+    Failed(RunFailed),
+}
+
+/// What came of driving a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Why it ended.
+    pub end: End,
+    /// Blocks in which every run is measured, those of an earlier session included.
+    pub complete_blocks: u32,
+    /// Runs that failed in this session.
+    pub failures: Vec<(Job, RunFailed)>,
+}
+
+/// The jobs of all blocks for this many deployments.
+#[must_use]
+pub fn jobs(deployments: usize, blocks: u32, seed: u64) -> Vec<Vec<Job>> {
+    let orders = stowplan_stats::williams(deployments, blocks as usize, seed);
+    (0..)
+        .zip(orders)
+        .map(|(block, order)| {
+            (0..)
+                .zip(order)
+                .map(|(order, deployment)| Job {
+                    block,
+                    order,
+                    deployment,
+                })
+                .collect()
+        })
+        .collect()
+}
+
+/// Runs what is not `done`, block by block, while the budget lasts.
+///
+/// A block begins only when the longest block so far would still fit. A deployment that fails in
+/// two blocks running ends the experiment: it would not do otherwise in the third.
+pub fn drive(
+    blocks: &[Vec<Job>],
+    done: &HashSet<(u32, usize)>,
+    budget: Option<Duration>,
+    runner: &mut dyn Runner,
+) -> Outcome {
+    let mut outcome = Outcome {
+        end: End::Finished,
+        complete_blocks: 0,
+        failures: Vec::new(),
+    };
+    let mut longest = Duration::ZERO;
+    let mut failed_before: HashSet<usize> = HashSet::new();
+    for block in blocks {
+        let due: Vec<Job> = block
+            .iter()
+            .copied()
+            .filter(|job| !done.contains(&(job.block, job.deployment)))
+            .collect();
+        if due.is_empty() {
+            outcome.complete_blocks += 1;
+            continue;
+        }
+        let begin = runner.elapsed();
+        if budget.is_some_and(|budget| begin + longest > budget || begin >= budget) {
+            outcome.end = End::Budget;
+            return outcome;
+        }
+        let mut failed_now = HashSet::new();
+        for job in due {
+            if runner.stopped() {
+                outcome.end = End::Stopped;
+                return outcome;
+            }
+            if let Err(failure) = runner.run(job) {
+                outcome.failures.push((job, failure.clone()));
+                if runner.stopped() {
+                    outcome.end = End::Stopped;
+                    return outcome;
+                }
+                if failure.fatal || failed_before.contains(&job.deployment) {
+                    outcome.end = End::Failed(failure);
+                    return outcome;
+                }
+                failed_now.insert(job.deployment);
+            }
+        }
+        outcome.complete_blocks += u32::from(failed_now.is_empty());
+        failed_before = failed_now;
+        longest = longest.max(runner.elapsed().saturating_sub(begin));
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scripted {
+        each: Duration,
+        elapsed: Duration,
+        ran: Vec<(u32, usize)>,
+        fails: fn(Job) -> Option<bool>,
+        stop_after: usize,
+    }
+
+    impl Scripted {
+        fn new(fails: fn(Job) -> Option<bool>) -> Self {
+            Self {
+                each: Duration::from_secs(10),
+                elapsed: Duration::ZERO,
+                ran: vec![],
+                fails,
+                stop_after: usize::MAX,
+            }
+        }
+    }
+
+    impl Runner for Scripted {
+        fn run(&mut self, job: Job) -> Result<(), RunFailed> {
+            self.elapsed += self.each;
+            self.ran.push((job.block, job.deployment));
+            match (self.fails)(job) {
+                None => Ok(()),
+                Some(fatal) => Err(RunFailed {
+                    message: "no".to_owned(),
+                    hint: None,
+                    fatal,
+                }),
+            }
+        }
+
+        fn elapsed(&self) -> Duration {
+            self.elapsed
+        }
+
+        fn stopped(&self) -> bool {
+            self.ran.len() >= self.stop_after
+        }
+    }
+
+    #[test]
+    fn every_block_runs_every_deployment_once() {
+        for block in jobs(5, 7, 3) {
+            let mut seen: Vec<usize> = block.iter().map(|job| job.deployment).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, [0, 1, 2, 3, 4]);
+        }
+    }
+
+    #[test]
+    fn a_budget_is_kept_in_whole_blocks() {
+        let mut runner = Scripted::new(|_| None);
+        let outcome = drive(
+            &jobs(3, 6, 1),
+            &HashSet::new(),
+            Some(Duration::from_secs(95)),
+            &mut runner,
+        );
+        assert_eq!(outcome.end, End::Budget);
+        assert_eq!((outcome.complete_blocks, runner.ran.len()), (3, 9));
+    }
+
+    #[test]
+    fn what_is_done_is_not_run_again() {
+        let blocks = jobs(2, 2, 1);
+        let done = HashSet::from([(0, 0), (0, 1), (1, 1)]);
+        let mut runner = Scripted::new(|_| None);
+        let outcome = drive(&blocks, &done, None, &mut runner);
+        assert_eq!(runner.ran, [(1, 0)]);
+        assert_eq!(
+            outcome,
+            Outcome {
+                end: End::Finished,
+                complete_blocks: 2,
+                failures: vec![]
+            }
+        );
+    }
+
+    #[test]
+    fn a_deployment_that_fails_twice_running_ends_it_and_others_go_on_after_one_failure() {
+        let mut once = Scripted::new(|job| {
+            (job == Job { block: 1, ..job } && job.deployment == 0).then_some(false)
+        });
+        let outcome = drive(&jobs(2, 4, 1), &HashSet::new(), None, &mut once);
+        assert_eq!(
+            (outcome.end, outcome.complete_blocks, outcome.failures.len()),
+            (End::Finished, 3, 1)
+        );
+
+        let mut always = Scripted::new(|job| (job.deployment == 1).then_some(false));
+        let outcome = drive(&jobs(2, 4, 1), &HashSet::new(), None, &mut always);
+        assert!(matches!(outcome.end, End::Failed(_)));
+        assert_eq!(outcome.failures.len(), 2);
+    }
+
+    #[test]
+    fn stopping_and_fatal_failures_end_at_once() {
+        let mut fatal = Scripted::new(|_| Some(true));
+        drive(&jobs(2, 4, 1), &HashSet::new(), None, &mut fatal);
+        assert_eq!(fatal.ran.len(), 1);
+
+        let mut stopped = Scripted::new(|_| None);
+        stopped.stop_after = 3;
+        let outcome = drive(&jobs(2, 4, 1), &HashSet::new(), None, &mut stopped);
+        assert_eq!((outcome.end, outcome.complete_blocks), (End::Stopped, 1));
+    }
+}

@@ -1,0 +1,96 @@
+//! From a deployment of the model to what engines get.
+
+use stowplan_model::{Deployment, Isolation, Limits, SchedulingClass, Stack};
+use stowplan_wire::deployment::{
+    DeploymentPlan, IsolationPlan, LimitsPlan, Program, SchedulingPlan, ServiceStart,
+};
+
+/// The plan of one run. The run folder and the logs are filled in when the run is opened.
+#[must_use]
+pub fn deployment_plan(
+    stack: &Stack,
+    deployment: &Deployment,
+    run: &str,
+    image_dir: &str,
+) -> DeploymentPlan {
+    let limits = |service: &str| {
+        let found = deployment
+            .limits
+            .iter()
+            .find(|(name, _)| name.as_str() == service);
+        found
+            .map(|(_, limits)| limits_plan(limits))
+            .unwrap_or_default()
+    };
+    let start = |name: &str, program| ServiceStart {
+        name: name.to_owned(),
+        program,
+        limits: limits(name),
+        log: String::new(),
+    };
+    let real = stack.services.iter().map(|service| {
+        let program = Program::Command {
+            command: service.command.clone(),
+            env: service.env.clone(),
+            rootfs: service.rootfs.clone(),
+        };
+        start(service.name.as_str(), program)
+    });
+    let modelled = deployment
+        .partition
+        .services
+        .iter()
+        .map(|s| start(s.service.as_str(), Program::Node));
+    DeploymentPlan {
+        run: run.to_owned(),
+        run_dir: String::new(),
+        variant: deployment.place.innermost().variant.clone(),
+        image_dir: image_dir.to_owned(),
+        services: real.chain(modelled).collect(),
+        isolation: isolation_plan(deployment.isolation),
+        parallelism: 0,
+    }
+}
+
+fn limits_plan(limits: &Limits) -> LimitsPlan {
+    LimitsPlan {
+        cpuset: limits.cpuset.clone(),
+        cpu_weight: limits.cpu_weight,
+        cpu_quota: limits.cpu_quota,
+        memory_bytes: limits.memory_bytes,
+        scheduling: limits.scheduling.map(|class| match class {
+            SchedulingClass::Other => SchedulingPlan::Other,
+            SchedulingClass::Fifo(priority) => SchedulingPlan::Fifo(priority),
+            SchedulingClass::RoundRobin(priority) => SchedulingPlan::RoundRobin(priority),
+        }),
+    }
+}
+
+fn isolation_plan(isolation: Isolation) -> IsolationPlan {
+    let Isolation {
+        mount,
+        pid,
+        ipc,
+        uts,
+        net,
+        user,
+        cgroup,
+        read_only_root,
+        overlay,
+        seccomp,
+        capabilities,
+    } = isolation;
+    IsolationPlan {
+        mount,
+        pid,
+        ipc,
+        uts,
+        net,
+        user,
+        cgroup,
+        read_only_root,
+        overlay,
+        seccomp,
+        capabilities,
+    }
+}

@@ -1,0 +1,56 @@
+//! `stowplan clean`: removes what the ledgers of dead runs name, and nothing else.
+
+use stowplan_host::ledger;
+
+use crate::cli::CleanArgs;
+use crate::documents::clean::Clean;
+use crate::documents::{self};
+use crate::failure::{CommandError, ExitCode, OrExit};
+
+/// Runs the command.
+pub fn run(args: &CleanArgs) -> Result<(), CommandError> {
+    let state = ledger::folder().or_exit(ExitCode::RunFailed)?;
+    // No engine with a daemon exists yet, so no ledger names a container.
+    let mut containers = |engine: &str, id: &str| {
+        Err(format!(
+            "container '{id}': no engine '{engine}' to remove it"
+        ))
+    };
+    let cleaned = ledger::clean(&state, &mut containers).or_exit(ExitCode::RunFailed)?;
+    let document = Clean {
+        schema: "stowplan.clean/1",
+        runs: cleaned.runs,
+        removed: cleaned.removed.iter().map(in_words).collect(),
+        left: cleaned.failed,
+    };
+    if args.json {
+        documents::print(&document)?;
+    } else {
+        for object in &document.removed {
+            println!("removed {object}");
+        }
+        println!(
+            "{} dead runs, {} objects removed",
+            document.runs.len(),
+            document.removed.len()
+        );
+    }
+    if document.left.is_empty() {
+        return Ok(());
+    }
+    Err(CommandError::new(
+        ExitCode::RunFailed,
+        format!("could not remove: {}", document.left.join("; ")),
+    ))
+}
+
+fn in_words(object: &ledger::Object) -> String {
+    match object {
+        ledger::Object::Process { pid, .. } => format!("process {pid}"),
+        ledger::Object::Cgroup { path } => format!("cgroup {path}"),
+        ledger::Object::Mount { path } => format!("mount {path}"),
+        ledger::Object::Folder { path } => format!("folder {path}"),
+        ledger::Object::Link { name } => format!("link {name}"),
+        ledger::Object::Container { engine, id } => format!("{engine} container {id}"),
+    }
+}

@@ -1,0 +1,107 @@
+//! `stowplan compare`: two deployments of one result, or two results.
+
+use std::path::Path;
+
+use stowplan_results::{Comparison, Comparisons, Results};
+
+use crate::cli::CompareArgs;
+use crate::documents;
+use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::table;
+
+/// One side: a result folder and perhaps one of its deployments.
+struct Side {
+    results: Results,
+    deployment: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: &CompareArgs) -> Result<(), CommandError> {
+    let (a, b) = (side(&args.a)?, side(&args.b)?);
+    let comparisons = match (&a.deployment, &b.deployment) {
+        (Some(reference), Some(candidate)) if a.results.dir() == b.results.dir() => {
+            let all = stowplan_report::comparisons(&a.results, Some(reference))
+                .or_exit(ExitCode::BadInput)?;
+            all.into_iter()
+                .filter(|c| c.reference == *reference && c.candidate == *candidate)
+                .collect()
+        }
+        (None, None) => {
+            stowplan_report::across(&a.results, &b.results).or_exit(ExitCode::BadInput)?
+        }
+        _ => {
+            let message = "deployments of two results have no blocks in common";
+            return Err(CommandError::new(ExitCode::Usage, message)
+                .hint("compare RESULT:DEPLOYMENT with RESULT:DEPLOYMENT of one result, or two whole results"));
+        }
+    };
+    if args.json {
+        return documents::print(&Comparisons::new(comparisons));
+    }
+    println!("{}", text(&comparisons));
+    Ok(())
+}
+
+/// A folder, or `FOLDER:DEPLOYMENT` where the whole is no folder.
+fn side(text: &str) -> Result<Side, CommandError> {
+    let (folder, deployment) = match text.rsplit_once(':') {
+        Some((folder, deployment)) if !Path::new(text).is_dir() => (folder, Some(deployment)),
+        _ => (text, None),
+    };
+    let results = Results::open(folder).or_exit(ExitCode::BadInput)?;
+    let deployments = &results.experiment.deployments;
+    let id = match deployment {
+        None => None,
+        Some(name) => {
+            let known = || {
+                deployments
+                    .iter()
+                    .map(|d| d.id.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            };
+            let found = deployments.iter().find(|d| d.id == name || d.label == name);
+            let found = found.ok_or_else(|| {
+                CommandError::new(
+                    ExitCode::BadInput,
+                    format!("{folder} has no deployment '{name}'"),
+                )
+                .hint(format!("its deployments are: {}", known()))
+            })?;
+            Some(found.id.clone())
+        }
+    };
+    Ok(Side {
+        deployment: id,
+        results,
+    })
+}
+
+fn text(comparisons: &[Comparison]) -> comfy_table::Table {
+    let mut table = table::new([
+        "metric",
+        "of",
+        "reference",
+        "candidate",
+        "difference",
+        "95 % interval",
+        "verdict",
+    ]);
+    for c in comparisons {
+        let value = |v: Option<f64>| match v {
+            None => "–".to_owned(),
+            Some(v) if c.relative => format!("{:+.1} %", v * 100.0),
+            Some(v) => format!("{v:+.0} {}", c.unit),
+        };
+        table.add_row([
+            c.label.clone(),
+            c.subject.clone().unwrap_or_default(),
+            c.reference.clone(),
+            c.candidate.clone(),
+            value(c.difference),
+            format!("{} … {}", value(c.low), value(c.high)),
+            c.verdict.to_string(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,93 @@
+//! `stowplan doctor`: what this machine can do, and what to install or change for the rest.
+
+use stowplan_engine::{Engine, Probe};
+use stowplan_host::Host;
+use stowplan_model::units::show_bytes;
+use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_wire::agent::ProbeAnswer;
+
+use crate::cli::DoctorArgs;
+use crate::documents::doctor::{Doctor, EngineStatus, Machine};
+use crate::documents::{self};
+use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::{engines, programs, table};
+
+/// Runs the command.
+pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
+    let host = AgentHost::spawn(&programs::agent()?).or_exit(ExitCode::RunFailed)?;
+    let mut statuses = Vec::new();
+    for name in host.engines() {
+        let engine = RemoteEngine::new(&host, name).or_exit(ExitCode::RunFailed)?;
+        statuses.push(status(name, engine.probe(host.as_ref())));
+    }
+    statuses.extend(engines::PLANNED.iter().map(|name| EngineStatus {
+        name: (*name).to_owned(),
+        status: "absent".to_owned(),
+        version: None,
+        reason: Some("this version of stowplan has no such engine yet".to_owned()),
+        hint: None,
+    }));
+    let facts = host.facts().or_exit(ExitCode::RunFailed)?;
+    let document = Doctor {
+        schema: "stowplan.doctor/1",
+        engines: statuses,
+        machine: Machine {
+            host: facts.host,
+            cpus: facts.cpus,
+            cpu_model: facts.cpu_model,
+            memory_bytes: facts.memory_bytes,
+            kernel: facts.kernel,
+            cgroup: facts.cgroup,
+            settings: facts.settings,
+        },
+    };
+    if args.json {
+        return documents::print(&document);
+    }
+    print(&document);
+    Ok(())
+}
+
+fn status(name: &str, probe: Probe) -> EngineStatus {
+    let ProbeAnswer {
+        status,
+        version,
+        reason,
+        hint,
+    } = probe.into();
+    EngineStatus {
+        name: name.to_owned(),
+        status,
+        version,
+        reason,
+        hint,
+    }
+}
+
+fn print(doctor: &Doctor) {
+    let machine = &doctor.machine;
+    println!(
+        "{}: {} × {}, {}, kernel {}, cgroup {}",
+        machine.host,
+        machine.cpus,
+        machine.cpu_model,
+        show_bytes(machine.memory_bytes as f64),
+        machine.kernel,
+        machine.cgroup
+    );
+    let mut table = table::new(["engine", "status", "version", "why", "what to do"]);
+    for engine in &doctor.engines {
+        let text = |field: &Option<String>| field.clone().unwrap_or_default();
+        table.add_row([
+            engine.name.clone(),
+            engine.status.clone(),
+            text(&engine.version),
+            text(&engine.reason),
+            text(&engine.hint),
+        ]);
+    }
+    println!("\n{table}");
+    for (setting, value) in &machine.settings {
+        println!("  {setting}: {value}");
+    }
+}

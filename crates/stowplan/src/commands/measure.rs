@@ -1,0 +1,301 @@
+//! `run`, `startup`, `latency`, `usage` and `demo`: from options to a request, and what is told at the end.
+
+use std::path::Path;
+use std::time::Duration;
+
+use stowplan_model::{Isolation, Place};
+use stowplan_results::{Comparisons, Results};
+use stowplan_run::schedule::{End, Outcome};
+use stowplan_run::{Ask, Question, Request, Starts};
+
+use crate::cli::{DemoArgs, MeasureArgs, ReadyMadeArgs, RunArgs};
+use crate::documents;
+use crate::execute;
+use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::inputs;
+
+/// Blocks below which no verdict is given (MEASURING §5).
+const BLOCKS: u32 = 6;
+
+/// What a ready-made experiment asks for where the user does not say.
+struct Defaults {
+    question: Question,
+    name: &'static str,
+    places: &'static [&'static str],
+    partitions: &'static [&'static str],
+    starts: Starts,
+    warm_up: Duration,
+    window: Duration,
+}
+
+const STARTUP: Defaults = Defaults {
+    question: Question::StartUp,
+    name: "startup",
+    places: &["bare:flat", "oci"],
+    partitions: &["single", "modules"],
+    starts: Starts::ColdThenReRun,
+    // Long enough for the first output of a chain after the last endpoint is matched.
+    warm_up: Duration::from_secs(3),
+    window: Duration::ZERO,
+};
+
+const LATENCY: Defaults = Defaults {
+    question: Question::Latency,
+    name: "latency",
+    places: &["bare:flat", "bare:grouped", "oci"],
+    partitions: &["single", "modules"],
+    starts: Starts::Warm,
+    warm_up: Duration::from_secs(2),
+    window: Duration::from_secs(20),
+};
+
+const USAGE: Defaults = Defaults {
+    question: Question::Usage,
+    name: "usage",
+    ..LATENCY
+};
+
+/// `stowplan startup`.
+pub fn startup(args: &ReadyMadeArgs) -> Result<(), CommandError> {
+    ready_made(args, &STARTUP)
+}
+
+/// `stowplan latency`.
+pub fn latency(args: &ReadyMadeArgs) -> Result<(), CommandError> {
+    ready_made(args, &LATENCY)
+}
+
+/// `stowplan usage`.
+pub fn usage(args: &ReadyMadeArgs) -> Result<(), CommandError> {
+    ready_made(args, &USAGE)
+}
+
+/// `stowplan demo`: `hello` on the three places of the reference question, six blocks, with a report.
+pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
+    let ready_made = ReadyMadeArgs {
+        stack: Some("hello".to_owned()),
+        place: Vec::new(),
+        partition: vec!["modules".to_owned()],
+        blocks: Some(BLOCKS),
+        window: Some("3s".to_owned()),
+        utilisation: None,
+        seed: None,
+        measure: MeasureArgs {
+            out: args.out.clone(),
+            budget: None,
+            resume: None,
+            keep_traces: false,
+            require_verdict: false,
+            json: false,
+        },
+    };
+    let request = request(
+        &ready_made,
+        &Defaults {
+            name: "demo",
+            warm_up: Duration::from_secs(1),
+            ..LATENCY
+        },
+    )?;
+    finish(&execute::begin(&request, &args.out)?, &ready_made.measure)
+}
+
+/// `stowplan run`.
+pub fn run(args: &RunArgs) -> Result<(), CommandError> {
+    if let Some(folder) = &args.measure.resume {
+        return resume(folder, &args.measure);
+    }
+    let path = args.experiment.as_deref().unwrap_or(Path::new(""));
+    let experiment = stowplan_spec::load_experiment(path).or_exit(ExitCode::BadInput)?;
+    let base = path.parent().unwrap_or(Path::new("."));
+    let (file, text) = stack_text(&experiment.stack, base)?;
+    let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
+    let partitions = experiment
+        .partitions
+        .iter()
+        .map(|name| {
+            let choice = stowplan_spec::find_partition(name, base).or_exit(ExitCode::BadInput)?;
+            stowplan_plan::partition(spec.stack(), &choice).or_exit(ExitCode::BadInput)
+        })
+        .collect::<Result<_, CommandError>>()?;
+    let request = Request::new(Ask {
+        name: experiment.name.to_string(),
+        question: Question::Everything,
+        stack: (&file, &text),
+        places: experiment.places.clone(),
+        partitions,
+        blocks: experiment.blocks,
+        seed: experiment.seed,
+        warm_up_ns: experiment.warm_up_ns,
+        window_ns: experiment.window_ns,
+        budget_ns: budget(&args.measure)?.or(experiment.budget_ns),
+        starts: match experiment.start {
+            None => Starts::Warm,
+            Some(stowplan_spec::Start::Cold) => Starts::Cold,
+            Some(stowplan_spec::Start::ReRun) => Starts::ReRun,
+        },
+        utilisation: experiment.utilisation,
+        limits: experiment.limits.clone(),
+        isolation: experiment.isolation,
+        keep_traces: experiment.keep_traces || args.measure.keep_traces,
+        command: std::env::args().collect(),
+    });
+    finish(&execute::begin(&request, &args.measure.out)?, &args.measure)
+}
+
+fn ready_made(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<(), CommandError> {
+    match &args.measure.resume {
+        Some(folder) => resume(folder, &args.measure),
+        None => finish(
+            &execute::begin(&request(args, defaults)?, &args.measure.out)?,
+            &args.measure,
+        ),
+    }
+}
+
+fn resume(folder: &Path, measure: &MeasureArgs) -> Result<(), CommandError> {
+    finish(&execute::resume(folder, budget(measure)?)?, measure)
+}
+
+fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, CommandError> {
+    let name = args.stack.as_deref().unwrap_or_default();
+    let (file, text) = stack_text(name, Path::new("."))?;
+    let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
+    let places = or_default(&args.place, defaults.places)
+        .iter()
+        .map(|p| place(p))
+        .collect::<Result<_, _>>()?;
+    let partitions = or_default(&args.partition, defaults.partitions)
+        .iter()
+        .map(|p| inputs::partition(spec.stack(), p))
+        .collect::<Result<_, _>>()?;
+    let window = args
+        .window
+        .as_deref()
+        .map(inputs::duration)
+        .transpose()?
+        .unwrap_or(defaults.window);
+    Ok(Request::new(Ask {
+        name: format!("{}-{}", defaults.name, spec.stack().name),
+        question: defaults.question,
+        stack: (&file, &text),
+        places,
+        partitions,
+        blocks: args.blocks.unwrap_or(BLOCKS),
+        seed: args.seed.unwrap_or(1),
+        warm_up_ns: nanos(defaults.warm_up),
+        window_ns: nanos(window),
+        budget_ns: budget(&args.measure)?,
+        starts: defaults.starts,
+        utilisation: inputs::utilisation(args.utilisation)?,
+        limits: Vec::new(),
+        isolation: Isolation::default(),
+        keep_traces: args.measure.keep_traces,
+        command: std::env::args().collect(),
+    }))
+}
+
+/// `bare` alone is the reference form; results name it in full.
+fn place(text: &str) -> Result<Place, CommandError> {
+    inputs::place(if text == "bare" { "bare:flat" } else { text })
+}
+
+fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
+    if given.is_empty() {
+        default.iter().map(ToString::to_string).collect()
+    } else {
+        given.to_vec()
+    }
+}
+
+/// File name for messages and text of the stack that `name` means.
+fn stack_text(name: &str, base: &Path) -> Result<(String, String), CommandError> {
+    if let Some(text) = stowplan_spec::shipped(name) {
+        return Ok((format!("stacks/{name}.yaml"), text.to_owned()));
+    }
+    let path = base.join(name);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok((path.display().to_string(), text)),
+        // The specification's own error knows the shipped names.
+        Err(_) => inputs::stack(name).map(|_| (name.to_owned(), String::new())),
+    }
+}
+
+fn budget(measure: &MeasureArgs) -> Result<Option<u64>, CommandError> {
+    measure
+        .budget
+        .as_deref()
+        .map(|text| inputs::duration(text).map(nanos))
+        .transpose()
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Tables, report, and how the command ends.
+fn finish(executed: &execute::Executed, measure: &MeasureArgs) -> Result<(), CommandError> {
+    let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
+    let comparisons = stowplan_report::comparisons(&results, None).or_exit(ExitCode::RunFailed)?;
+    let report = executed.dir.join("report.html");
+    stowplan_report::write_html(&results, &report).or_exit(ExitCode::RunFailed)?;
+    if measure.json {
+        documents::print(&Comparisons::new(comparisons.clone()))?;
+    } else {
+        print!(
+            "{}",
+            stowplan_report::terminal(&results, terminal_width()).or_exit(ExitCode::RunFailed)?
+        );
+        println!("\nreport: {}", report.display());
+    }
+    ended(&executed.outcome, &executed.dir)?;
+    let decided = comparisons
+        .iter()
+        .any(|c| c.primary && c.verdict != stowplan_stats::Verdict::Inconclusive);
+    if measure.require_verdict && !decided {
+        let message = "no primary comparison has a verdict";
+        return Err(
+            CommandError::new(ExitCode::Inconclusive, message).hint(format!(
+                "measure more blocks: the comparison table says how many; go on with --resume {}",
+                executed.dir.display()
+            )),
+        );
+    }
+    Ok(())
+}
+
+/// The width tables are drawn in: that of the terminal, else 100 columns.
+pub fn terminal_width() -> usize {
+    std::env::var("COLUMNS")
+        .ok()
+        .and_then(|c| c.parse().ok())
+        .unwrap_or(100)
+}
+
+fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {
+    let resume = format!(
+        "finished runs are kept; go on with --resume {}",
+        dir.display()
+    );
+    match &outcome.end {
+        End::Stopped => Err(CommandError::new(ExitCode::Interrupted, "interrupted").hint(resume)),
+        End::Failed(failure) => {
+            let hint = failure
+                .hint
+                .as_ref()
+                .map_or_else(|| resume.clone(), |hint| format!("{hint}; {resume}"));
+            Err(CommandError::new(ExitCode::RunFailed, failure.message.clone()).hint(hint))
+        }
+        End::Finished | End::Budget => match outcome.failures.first() {
+            None => Ok(()),
+            Some((_, failure)) => {
+                let message = format!(
+                    "{} of the runs failed, the first: {}",
+                    outcome.failures.len(),
+                    failure.message
+                );
+                Err(CommandError::new(ExitCode::RunFailed, message).hint(resume))
+            }
+        },
+    }
+}

@@ -1,0 +1,35 @@
+//! One file per command.
+
+mod clean;
+mod compare;
+mod doctor;
+mod manual;
+mod measure;
+mod plan;
+mod report;
+mod trace;
+
+use crate::cli::Command;
+use crate::failure::CommandError;
+
+/// Does what the user asked for.
+pub fn run(command: Command) -> Result<(), CommandError> {
+    match command {
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Demo(args) => measure::demo(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Run(args) => measure::run(&args),
+        Command::Startup(args) => measure::startup(&args),
+        Command::Latency(args) => measure::latency(&args),
+        Command::Usage(args) => measure::usage(&args),
+        Command::Trace(args) => trace::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Clean(args) => clean::run(&args),
+        Command::Completions { shell } => {
+            manual::completions(shell);
+            Ok(())
+        }
+        Command::Man { dir } => manual::pages(&dir),
+    }
+}

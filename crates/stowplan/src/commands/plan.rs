@@ -1,0 +1,228 @@
+//! `stowplan plan`: a stack in a partition, before anything is started.
+
+use std::fmt::Write as _;
+
+use stowplan_model::units::{show_bytes, show_ns};
+use stowplan_plan::{MachineFacts, Plan, PlanOptions, Schedule};
+
+use crate::calibration;
+use crate::cli::PlanArgs;
+use crate::documents::plan::{EdgeClass, PlanDocument, PlannedService};
+use crate::documents::{self};
+use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::inputs;
+
+/// Runs the command.
+pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
+    if args.schema {
+        return documents::print(&stowplan_spec::stack_schema());
+    }
+    let utilisation = inputs::utilisation(args.utilisation)?;
+    let spec = inputs::stack(&args.stack)?;
+    let stack = spec.stack();
+    let partition = inputs::partition(stack, &args.partition)?;
+    if args.dot {
+        print!("{}", stowplan_plan::dot(stack, &partition));
+        return Ok(());
+    }
+    let (machine, no_calibration) = machine(utilisation.is_some())?;
+    let options = PlanOptions {
+        utilisation,
+        own_network: false,
+        schedule: Some(one_run()),
+    };
+    let plan =
+        stowplan_plan::plan(stack, &partition, &machine, &options).or_exit(ExitCode::BadInput)?;
+    if args.json {
+        return documents::print(&document(&plan, no_calibration));
+    }
+    print!(
+        "{}",
+        text(&plan, spec.assumptions().len(), no_calibration.as_deref())
+    );
+    Ok(())
+}
+
+/// One start with the default warm-up and window.
+fn one_run() -> Schedule {
+    Schedule {
+        deployments: 1,
+        blocks: 1,
+        warm_up_ns: 2_000_000_000,
+        window_ns: 10_000_000_000,
+        starts: 1,
+    }
+}
+
+/// This machine, and why its kernel iterations are not calibrated, where they are not.
+fn machine(calibration_needed: bool) -> Result<(MachineFacts, Option<String>), CommandError> {
+    let cpus = std::thread::available_parallelism()
+        .map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX));
+    let facts = |ns_per_iteration| MachineFacts {
+        cpus,
+        ns_per_iteration,
+        memory_bytes: None,
+        multicast: false,
+    };
+    match calibration::ns_per_iteration() {
+        Ok(ns) => Ok((facts(Some(ns)), None)),
+        Err(error) if calibration_needed => Err(error),
+        Err(error) => Ok((facts(None), Some(error.message))),
+    }
+}
+
+fn document(plan: &Plan, no_calibration: Option<String>) -> PlanDocument {
+    PlanDocument {
+        schema: "stowplan.plan/1",
+        stack: plan.stack.clone(),
+        partition: plan.partition.clone(),
+        nodes: plan.nodes as u64,
+        processes: plan.processes as u64,
+        participants: plan.participants as u64,
+        services: plan
+            .services
+            .iter()
+            .map(|s| PlannedService {
+                name: s.name.clone(),
+                nodes: s.nodes().map(str::to_owned).collect(),
+                processes: s.processes.len() as u64,
+            })
+            .collect(),
+        edges_by_class: plan
+            .edges_by_class
+            .iter()
+            .map(|(class, flow)| {
+                let edges = EdgeClass {
+                    edges: flow.edges as u64,
+                    messages_per_s: flow.messages_per_s,
+                    bytes_per_s: flow.bytes_per_s,
+                };
+                (class.name().to_owned(), edges)
+            })
+            .collect(),
+        utilisation: plan.utilisation,
+        utilisation_reason: plan
+            .utilisation
+            .is_none()
+            .then(|| no_calibration.clone())
+            .flatten(),
+        work_scale: plan.scaling.as_ref().map_or(1.0, |s| s.factor),
+        not_scaled: plan
+            .scaling
+            .as_ref()
+            .map(|s| owned(s.not_scaled))
+            .unwrap_or_default(),
+        expected_duration_s: plan.duration.as_ref().map(|d| d.run_s),
+        expected_duration_s_reason: plan.duration.is_none().then_some(no_calibration).flatten(),
+        refusals: plan.refusals.clone(),
+        notes: plan.notes.iter().chain(&plan.warnings).cloned().collect(),
+    }
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(ToString::to_string).collect()
+}
+
+/// The plan for people.
+pub fn text(plan: &Plan, assumptions: usize, no_calibration: Option<&str>) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{} · {}: {} nodes in {} processes, {} services, {} DDS participants (a launcher in each service)",
+        plan.stack,
+        plan.partition,
+        plan.nodes,
+        plan.processes,
+        plan.services.len(),
+        plan.participants
+    );
+    out.push_str(&services(plan));
+    out.push_str(&edges(plan));
+    match plan.utilisation {
+        Some(share) => {
+            let _ = writeln!(
+                out,
+                "\nCallbacks need {:.1} % of this machine's CPUs.",
+                share * 100.0
+            );
+        }
+        None => {
+            let _ = writeln!(
+                out,
+                "\nUtilisation is not known: {}.",
+                no_calibration.unwrap_or("not calibrated")
+            );
+        }
+    }
+    if let (Some(scaling), Some(face)) = (&plan.scaling, plan.face_utilisation) {
+        let _ = writeln!(
+            out,
+            "Work is multiplied by {:.4} (at face value it would need {:.1} %); {}. Not scaled: {}.",
+            scaling.factor,
+            face * 100.0,
+            scaling.caveat,
+            scaling.not_scaled.join("; ")
+        );
+    }
+    if let Some(duration) = &plan.duration {
+        let _ = writeln!(
+            out,
+            "One run takes at least {}, of which start-up {}.",
+            show_ns(duration.run_s * 1e9),
+            show_ns(duration.start_up_s * 1e9)
+        );
+    }
+    if assumptions > 0 {
+        let _ = writeln!(
+            out,
+            "{assumptions} parameters of the stack are assumptions with a range."
+        );
+    }
+    for note in plan.notes.iter().chain(&plan.warnings) {
+        let _ = writeln!(out, "note: {note}");
+    }
+    for refusal in &plan.refusals {
+        let _ = writeln!(out, "cannot run: {refusal}");
+    }
+    out
+}
+
+fn services(plan: &Plan) -> String {
+    let mut table = crate::table::new(["service", "nodes", "processes", "memory kept", "CPUs"]);
+    for service in &plan.services {
+        table.add_row([
+            service.name.clone(),
+            service.nodes().count().to_string(),
+            service.processes.len().to_string(),
+            show_bytes(service.memory_bytes as f64),
+            service
+                .cpus
+                .map_or_else(|| "–".to_owned(), |cpus| format!("{cpus:.3}")),
+        ]);
+    }
+    format!("\n{table}\n")
+}
+
+fn edges(plan: &Plan) -> String {
+    let mut table = crate::table::new(["edges", "number", "messages/s", "bytes/s"]);
+    let mut row = |name: String, flow: &stowplan_plan::Flow| {
+        let bytes = format!("{}/s", show_bytes(flow.bytes_per_s));
+        table.add_row([
+            name,
+            flow.edges.to_string(),
+            format!("{:.0}", flow.messages_per_s),
+            bytes,
+        ]);
+    };
+    for (class, flow) in &plan.edges_by_class {
+        row(class.name().to_owned(), flow);
+    }
+    row("of these, between services".to_owned(), &plan.crossing);
+    for crossing in plan.crossings.iter().take(5) {
+        row(
+            format!("  {} → {}: {}", crossing.from, crossing.to, crossing.topic),
+            &crossing.flow,
+        );
+    }
+    format!("\n{table}\n")
+}

@@ -1,0 +1,51 @@
+//! `stowplan doctor --json`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What this machine can do.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Doctor {
+    /// `stowplan.doctor/1`.
+    pub schema: &'static str,
+    /// Engines, in the order of the documentation.
+    pub engines: Vec<EngineStatus>,
+    /// The machine.
+    pub machine: Machine,
+}
+
+/// One engine.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EngineStatus {
+    /// Name as in a place.
+    pub name: String,
+    /// `available`, `emulated` or `absent`.
+    pub status: String,
+    /// Version of what does the work.
+    pub version: Option<String>,
+    /// Why it is not available.
+    pub reason: Option<String>,
+    /// What to install or change.
+    pub hint: Option<String>,
+}
+
+/// The machine, as it is recorded with every result.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Machine {
+    /// Host name.
+    pub host: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// CPU model.
+    pub cpu_model: String,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Kernel release and version.
+    pub kernel: String,
+    /// `v1`, `hybrid` or `v2`.
+    pub cgroup: String,
+    /// Settings that may differ between machines.
+    pub settings: BTreeMap<String, String>,
+}

@@ -1,0 +1,139 @@
+//! Runs an experiment from the command line: programs, signals, progress.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use stowplan_model::units::show_ns;
+pub use stowplan_run::Executed;
+use stowplan_run::{ExperimentError, Observer, Programs, Request, Session, Step};
+
+use crate::failure::{CommandError, ExitCode};
+use crate::programs;
+
+/// Runs a new experiment with a result folder below `out`.
+pub fn begin(request: &Request, out: &Path) -> Result<Executed, CommandError> {
+    with_session(|session| stowplan_run::begin(request, out, session))
+}
+
+/// Goes on with the result in `folder`.
+pub fn resume(folder: &Path, budget_ns: Option<u64>) -> Result<Executed, CommandError> {
+    with_session(|session| {
+        stowplan_run::resume(folder, budget_ns.map(Duration::from_nanos), session)
+    })
+}
+
+fn with_session(
+    run: impl FnOnce(Session<'_>) -> Result<Executed, ExperimentError>,
+) -> Result<Executed, CommandError> {
+    let programs = Programs {
+        node: programs::node()?,
+        agent: programs::agent()?,
+        image_store: image_store(),
+    };
+    let interruption = Interruption::listen()?;
+    let agent = Arc::clone(&interruption.agent);
+    run(Session {
+        programs: &programs,
+        stop: &interruption.stop,
+        agent_started: &mut |pid| agent.store(i32::try_from(pid).unwrap_or(0), Ordering::SeqCst),
+        observer: &mut Printed,
+    })
+    .map_err(|error| failed(&error))
+}
+
+/// Where images are kept between experiments.
+fn image_store() -> PathBuf {
+    stowplan_image::default_store(
+        |name| std::env::var_os(name),
+        rustix::process::geteuid().is_root(),
+    )
+}
+
+fn failed(error: &ExperimentError) -> CommandError {
+    let code = match error {
+        ExperimentError::Read { .. }
+        | ExperimentError::Request { .. }
+        | ExperimentError::Version { .. }
+        | ExperimentError::Spec(_)
+        | ExperimentError::Name { .. }
+        | ExperimentError::Plan(_)
+        | ExperimentError::OtherMachine { .. }
+        | ExperimentError::OtherProgram => ExitCode::BadInput,
+        ExperimentError::NothingToRun { .. } => ExitCode::EngineUnavailable,
+        _ => ExitCode::RunFailed,
+    };
+    let told = CommandError::from_error(code, error);
+    match error {
+        ExperimentError::Engine(engine) => engine
+            .hint
+            .iter()
+            .fold(told, |told, hint| told.hint(hint.clone())),
+        ExperimentError::Host(host) => host
+            .hint
+            .iter()
+            .fold(told, |told, hint| told.hint(hint.clone())),
+        _ => told,
+    }
+}
+
+/// SIGINT and SIGTERM end the current run at once: the agent is ended, which removes everything of the run,
+/// and the experiment stops before the next.
+struct Interruption {
+    stop: Arc<AtomicBool>,
+    agent: Arc<AtomicI32>,
+}
+
+impl Interruption {
+    fn listen() -> Result<Self, CommandError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let agent = Arc::new(AtomicI32::new(0));
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
+            CommandError::new(
+                ExitCode::RunFailed,
+                format!("cannot listen to signals: {error}"),
+            )
+        })?;
+        let (flag, pid) = (Arc::clone(&stop), Arc::clone(&agent));
+        std::thread::spawn(move || {
+            for _ in signals.forever() {
+                flag.store(true, Ordering::SeqCst);
+                end_agent(pid.load(Ordering::SeqCst));
+            }
+        });
+        Ok(Self { stop, agent })
+    }
+}
+
+fn end_agent(pid: i32) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+        // It may have ended by itself in this moment; then there is nothing to end.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+}
+
+/// One line for each start, on standard error, before it begins.
+struct Printed;
+
+impl Observer for Printed {
+    fn step(&mut self, step: &Step<'_>) {
+        let kept = if step.kept { "" } else { ", not kept" };
+        eprintln!(
+            "block {}/{} · run {}/{} · {} · {:?} start{kept} · {} so far",
+            step.block,
+            step.blocks,
+            step.place_in_block,
+            step.deployments,
+            step.label,
+            step.start,
+            show_ns(step.elapsed.as_nanos() as f64),
+        );
+    }
+
+    fn warning(&mut self, text: &str) {
+        eprintln!("warning: {text}");
+    }
+}

@@ -1,0 +1,91 @@
+//! How a command ends: exit codes, and the one place where an error is told.
+
+use std::error::Error;
+use std::fmt;
+
+/// Documented exit codes (README, "Exit codes"). 0 is success; clap itself ends with 2 on wrong usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ExitCode {
+    /// The options do not fit together.
+    Usage = 2,
+    /// A file is wrong.
+    BadInput = 3,
+    /// An engine cannot be used here.
+    EngineUnavailable = 4,
+    /// A run failed.
+    RunFailed = 5,
+    /// No primary comparison has a verdict, with `--require-verdict`.
+    Inconclusive = 7,
+    /// Ended by SIGINT or SIGTERM.
+    Interrupted = 130,
+}
+
+/// Why a command did not succeed.
+#[derive(Debug)]
+pub struct CommandError {
+    /// How the process ends.
+    pub code: ExitCode,
+    /// What happened, with its causes joined by `: `.
+    pub message: String,
+    /// What the user can do.
+    pub hint: Option<String>,
+}
+
+impl CommandError {
+    /// An error with a message of its own.
+    pub fn new(code: ExitCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// An error of a library, with all its causes.
+    pub fn from_error(code: ExitCode, error: &dyn Error) -> Self {
+        Self::new(code, chain(error))
+    }
+
+    /// Adds what the user can do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        self.hint
+            .as_ref()
+            .map_or(Ok(()), |hint| write!(f, "\nhint: {hint}"))
+    }
+}
+
+/// An error and its causes, joined by `: `; a cause that its effect repeats is told once.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// Turns a library's error into a [`CommandError`] with this exit code.
+pub trait OrExit<T> {
+    /// The value, or an error that ends the command with `code`.
+    fn or_exit(self, code: ExitCode) -> Result<T, CommandError>;
+}
+
+impl<T, E: Error + 'static> OrExit<T> for Result<T, E> {
+    fn or_exit(self, code: ExitCode) -> Result<T, CommandError> {
+        self.map_err(|error| CommandError::from_error(code, &error))
+    }
+}

@@ -1,0 +1,59 @@
+//! What the user names on the command line: stacks, partitions, places, durations.
+
+use std::path::Path;
+use std::time::Duration;
+
+use stowplan_model::{Partition, Place, Stack, units};
+use stowplan_spec::Spec;
+
+use crate::failure::{CommandError, ExitCode, OrExit};
+
+/// The stack that `name` means: a shipped one or a file.
+pub fn stack(name: &str) -> Result<Spec, CommandError> {
+    stowplan_spec::find_spec(name, Path::new(".")).map_err(|error| {
+        let hint = format!(
+            "shipped stacks are: {}",
+            joined(stowplan_spec::shipped_names())
+        );
+        CommandError::from_error(ExitCode::BadInput, &error).hint(hint)
+    })
+}
+
+/// The partition that `name` means for `stack`: a preset, a shipped table or a file.
+pub fn partition(stack: &Stack, name: &str) -> Result<Partition, CommandError> {
+    let choice = stowplan_spec::find_partition(name, Path::new(".")).map_err(|error| {
+        let hint = format!(
+            "partitions are: single, modules, functions, nodes, {}, or a file",
+            joined(stowplan_spec::shipped_partition_names())
+        );
+        CommandError::from_error(ExitCode::BadInput, &error).hint(hint)
+    })?;
+    stowplan_plan::partition(stack, &choice).or_exit(ExitCode::BadInput)
+}
+
+/// A place.
+pub fn place(text: &str) -> Result<Place, CommandError> {
+    text.parse().or_exit(ExitCode::Usage)
+}
+
+/// A duration such as `60m`.
+pub fn duration(text: &str) -> Result<Duration, CommandError> {
+    units::parse_duration_ns(text)
+        .map(Duration::from_nanos)
+        .or_exit(ExitCode::Usage)
+}
+
+/// A utilisation of the machine, more than 0 and at most 1.
+pub fn utilisation(value: Option<f64>) -> Result<Option<f64>, CommandError> {
+    match value {
+        Some(share) if !(share > 0.0 && share <= 1.0) => Err(CommandError::new(
+            ExitCode::Usage,
+            format!("a utilisation of {share} is not between 0 and 1"),
+        )),
+        _ => Ok(value),
+    }
+}
+
+fn joined(names: impl Iterator<Item = &'static str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
