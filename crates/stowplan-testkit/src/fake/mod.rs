@@ -1,0 +1,28 @@
+//! A fake engine on a fake host: nothing runs, and yet everything that the traits promise holds.
+//!
+//! The host is far away: its clock is not this machine's, its pids exist nowhere, its files are made when they
+//! are asked for. The engine tells its events late and cannot pause. What passes here is what the traits alone
+//! ask for, before a virtual machine or a cluster does.
+//!
+//! Services act by the behaviours of the conformance suite, which name themselves among their arguments.
+
+mod engine;
+mod host;
+mod process;
+mod world;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+pub use engine::FakeEngine;
+pub use host::FakeHost;
+
+/// A fake host and an engine on it.
+#[must_use]
+pub fn fake() -> (Rc<FakeHost>, FakeEngine) {
+    let world = Rc::new(RefCell::new(world::World::new()));
+    (
+        Rc::new(FakeHost::new(Rc::clone(&world))),
+        FakeEngine::new(world),
+    )
+}

@@ -1,0 +1,158 @@
+//! The state of the fake host: its clock, its processes, what is still to be told.
+
+use stowplan_wire::deployment::{EngineEvent, EngineEventKind};
+
+use super::process::{FakeProcess, Life};
+
+/// How late the engine tells what happened, in ns.
+const LATE_NS: u64 = 5_000_000;
+/// Name of the fake host.
+pub(super) const HOST: &str = "far-away";
+
+/// Sampling that was begun.
+#[derive(Debug)]
+pub(super) struct Sampling {
+    pub(super) begin: u64,
+    /// Subject, its control group, and what it had used.
+    pub(super) bases: Vec<(String, String, u64)>,
+}
+
+#[derive(Debug)]
+pub(super) struct World {
+    clock_ns: u64,
+    next_pid: u32,
+    run: Option<String>,
+    pub(super) processes: Vec<FakeProcess>,
+    /// Events and when they are told.
+    events: Vec<(u64, EngineEvent)>,
+    pub(super) sampling: Option<Sampling>,
+}
+
+impl World {
+    pub(super) const fn new() -> Self {
+        Self {
+            // Some days after the boot of a machine that is not this one.
+            clock_ns: 777_777_777_777_777,
+            next_pid: 4_000_000,
+            run: None,
+            processes: Vec::new(),
+            events: Vec::new(),
+            sampling: None,
+        }
+    }
+
+    /// The clock; asking takes a microsecond.
+    pub(super) fn now(&mut self) -> u64 {
+        self.advance(1_000);
+        self.clock_ns
+    }
+
+    /// Begins a run: nobody asks for anything of an older one any more.
+    pub(super) fn open(&mut self, run: &str) {
+        self.run = Some(run.to_owned());
+        self.processes.clear();
+        self.events.clear();
+    }
+
+    pub(super) fn next_pid(&mut self) -> u32 {
+        self.next_pid += 10;
+        self.next_pid
+    }
+
+    /// Something happened to a service; it is told later.
+    pub(super) fn happened(&mut self, service: &str, kind: EngineEventKind) {
+        let event = EngineEvent {
+            service: service.to_owned(),
+            kind,
+            t_ns: self.clock_ns,
+            clock: format!("host:{HOST}/monotonic"),
+        };
+        self.events.push((self.clock_ns + LATE_NS, event));
+    }
+
+    /// Lets time pass: hogs compute, processes end.
+    pub(super) fn advance(&mut self, ns: u64) {
+        let rates: Vec<f64> = self.processes.iter().map(|p| self.rate_of(p)).collect();
+        self.clock_ns += ns;
+        let now = self.clock_ns;
+        let mut ended = Vec::new();
+        for (process, rate) in self.processes.iter_mut().zip(rates) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a rate is between 0 and 1"
+            )]
+            let used = (ns as f64 * rate) as u64;
+            process.cpu_ns += used;
+            if let Some((at, status)) = process.ends_at
+                && at <= now
+                && process.life == Life::Running
+            {
+                process.life = Life::Ended;
+                ended.push((process.service.clone(), status));
+            }
+        }
+        for (service, status) in ended {
+            self.happened(&service, EngineEventKind::Exited(status));
+        }
+    }
+
+    /// CPUs that a process uses: hogs bound to one CPU share it by weight, others have one each.
+    fn rate_of(&self, process: &FakeProcess) -> f64 {
+        if !process.is_hog() {
+            return 0.0;
+        }
+        let weight = |p: &FakeProcess| f64::from(p.limits.cpu_weight.unwrap_or(100));
+        let bound = |p: &FakeProcess| p.limits.cpuset.as_ref().is_some_and(|c| c.len() == 1);
+        let share = if bound(process) {
+            let rivals = self
+                .processes
+                .iter()
+                .filter(|p| p.is_hog() && p.limits.cpuset == process.limits.cpuset);
+            weight(process) / rivals.map(weight).sum::<f64>()
+        } else {
+            1.0
+        };
+        share.min(process.limits.cpu_quota.unwrap_or(1.0))
+    }
+
+    /// Events that are told by now.
+    pub(super) fn told(&mut self) -> Vec<EngineEvent> {
+        let now = self.clock_ns;
+        let (told, later) = std::mem::take(&mut self.events)
+            .into_iter()
+            .partition(|(at, _)| *at <= now);
+        self.events = later;
+        told.into_iter().map(|(_, event)| event).collect()
+    }
+
+    /// When the next thing happens or is told, at most `limit`.
+    pub(super) fn next(&self, limit: u64) -> u64 {
+        let told = self.events.iter().map(|(at, _)| *at);
+        let ends = self
+            .processes
+            .iter()
+            .filter(|p| p.life == Life::Running)
+            .filter_map(|p| Some(p.ends_at?.0));
+        told.chain(ends).fold(limit, u64::min).max(self.clock_ns)
+    }
+
+    /// Ends a process; as an event only if it was not asked for.
+    pub(super) fn end(&mut self, service: &str, event: Option<EngineEventKind>) {
+        let process = self
+            .processes
+            .iter_mut()
+            .find(|p| p.service == service && p.life != Life::Ended);
+        if let Some(process) = process {
+            process.life = Life::Ended;
+            if let Some(kind) = event {
+                self.happened(service, kind);
+            }
+        }
+    }
+
+    /// The control group of a service.
+    pub(super) fn group(&self, service: &str) -> String {
+        format!("/fake/{}/{service}", self.run.as_deref().unwrap_or("none"))
+    }
+}
