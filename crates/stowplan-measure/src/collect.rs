@@ -1,56 +1,83 @@
-//! From trace buffers to CTF: one trace folder per process, one stream file per thread.
+//! From trace buffers to a trace: `OUT/SERVICE/PROCESS/{metadata, stream_N}`, one CTF trace a process.
+//!
+//! Every buffer is read as its process left it, also after a kill: a packet is whole after each event
+//! (see `stowplan_ctf::writer`). What was discarded stands in the packets and in the report, never nowhere.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
 use stowplan_ctf::events;
 use stowplan_ctf::writer::{
-    EnvValue, PacketHeader, PacketInfo, PacketWriter, TraceInfo, metadata_text,
+    EnvValue, PACKET_HEADER_SIZE, PacketHeader, PacketInfo, PacketWriter, TraceInfo, metadata_text,
 };
-use stowplan_wire::ring::{CLASSES, PACKET_BYTES, Ring, RingError, THREADS};
+use stowplan_wire::ring::{CLASSES, Identity, PACKET_BYTES, Ring, RingError, THREADS};
 
-/// Where the buffer of a process is.
+/// A trace buffer of a finished process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingFile {
-    /// The file.
+    /// The file `PROCESS.ring`.
     pub path: PathBuf,
-    /// Service of the process.
+    /// Service that the process belongs to.
     pub service: String,
-    /// Process.
+    /// Name of the process in the plan.
     pub process: String,
 }
 
 /// What was collected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CollectReport {
-    /// Events recorded, by event name, over all processes.
-    pub recorded: BTreeMap<String, u64>,
-    /// Events discarded, by event name.
-    pub discarded: BTreeMap<String, u64>,
-    /// Processes (`SERVICE/PROCESS`) that never took their buffer into use.
-    pub unused: Vec<String>,
-    /// Processes that did not end recording in good order.
-    pub not_closed: Vec<String>,
+    /// Per buffer, in the given order.
+    pub processes: Vec<CollectedProcess>,
 }
 
-/// Why traces cannot be collected.
+impl CollectReport {
+    /// Events discarded in all processes.
+    #[must_use]
+    pub fn discarded(&self) -> u64 {
+        self.processes.iter().flat_map(|p| p.discarded.values()).sum()
+    }
+}
+
+/// The trace of one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectedProcess {
+    /// Service that it belongs to.
+    pub service: String,
+    /// Name in the plan.
+    pub process: String,
+    /// Folder of its trace; `None` if no process has taken the buffer into use.
+    pub folder: Option<PathBuf>,
+    /// Events in the trace, by name.
+    pub recorded: BTreeMap<String, u64>,
+    /// Events that found no room, by name.
+    pub discarded: BTreeMap<String, u64>,
+    /// Threads that recorded.
+    pub threads: usize,
+    /// Packets in use.
+    pub packets: usize,
+    /// Packets in the buffer.
+    pub packets_of: usize,
+    /// Whether the process recorded its last event in good order.
+    pub closed: bool,
+}
+
+/// Why buffers cannot be collected.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
-    /// A file or folder fails.
-    #[error("cannot {verb} {}", path.display())]
-    Io {
-        /// What was tried.
-        verb: &'static str,
+    /// A file cannot be read or written.
+    #[error("cannot {what} '{path}'")]
+    File {
+        /// `read`, `make` or `write`.
+        what: &'static str,
         /// The file or folder.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        source: std::io::Error,
     },
-    /// A buffer is broken.
-    #[error("trace buffer {}", path.display())]
+    /// A file is not a trace buffer.
+    #[error("cannot collect '{path}'")]
     Ring {
         /// The file.
         path: PathBuf,
@@ -59,185 +86,176 @@ pub enum CollectError {
     },
 }
 
-fn io_error(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CollectError {
+fn file_error(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> CollectError {
     let path = path.to_owned();
-    move |source| CollectError::Io { verb, path, source }
+    move |source| CollectError::File { what, path, source }
 }
 
-/// Writes the buffers as CTF traces `OUT/SERVICE/PROCESS/{metadata, stream-N}`.
-///
-/// The processes must have ended: a buffer is read as it stands, also after its process was killed.
+/// The clock that all traces of one call share: readers compare times of traces only if their clocks
+/// are the same one, and the offset that each process measured differs by its own error.
+#[derive(Debug, Clone)]
+struct Clock {
+    uuid: [u8; 16],
+    offset_ns: i64,
+    host: String,
+}
+
+/// Writes a trace below `out_dir` for each buffer. The buffers must be of one host: its clock is that of
+/// the first buffer.
 ///
 /// # Errors
-/// When a buffer is broken or a file cannot be written.
-pub fn collect(rings: &[RingFile], out: &Path) -> Result<CollectReport, CollectError> {
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let mut report = CollectReport::default();
-    fs::create_dir_all(out).map_err(io_error("make", out))?;
-    for file in rings {
-        let opened = File::open(&file.path).map_err(io_error("open", &file.path))?;
-        // SAFETY: the file lies in the run's own folder and nobody writes to it any more: its process has
-        // ended. A file that shrank would raise SIGBUS; the agent alone could do that.
-        let bytes = unsafe { Mmap::map(&opened) }.map_err(io_error("map", &file.path))?;
-        let name = format!("{}/{}", file.service, file.process);
-        match Ring::parse(&bytes) {
-            Err(RingError::Unused) => report.unused.push(name),
-            Err(source) => {
-                return Err(CollectError::Ring {
-                    path: file.path.clone(),
-                    source,
-                });
-            }
-            Ok(ring) => {
-                write_trace(
-                    &ring,
-                    host.trim(),
-                    &out.join(&file.service).join(&file.process),
-                )?;
-                count(&ring, &mut report);
-                if !ring.closed() {
-                    report.not_closed.push(name);
-                }
-            }
-        }
-    }
-    Ok(report)
+/// When a file cannot be read or written, or is no trace buffer.
+pub fn collect(rings: &[RingFile], out_dir: &Path) -> Result<CollectReport, CollectError> {
+    let mut clock = None;
+    let processes = rings
+        .iter()
+        .map(|ring| collect_one(ring, out_dir, &mut clock))
+        .collect::<Result<_, _>>()?;
+    Ok(CollectReport { processes })
 }
 
-fn write_trace(ring: &Ring<'_>, host: &str, folder: &Path) -> Result<(), CollectError> {
+fn collect_one(
+    file: &RingFile,
+    out_dir: &Path,
+    clock: &mut Option<Clock>,
+) -> Result<CollectedProcess, CollectError> {
+    let bytes = fs::read(&file.path).map_err(file_error("read", &file.path))?;
+    let mut collected = CollectedProcess {
+        service: file.service.clone(),
+        process: file.process.clone(),
+        folder: None,
+        recorded: BTreeMap::new(),
+        discarded: BTreeMap::new(),
+        threads: 0,
+        packets: 0,
+        packets_of: 0,
+        closed: false,
+    };
+    let ring = match Ring::parse(&bytes) {
+        Err(RingError::Unused) => return Ok(collected),
+        other => other.map_err(|source| CollectError::Ring {
+            path: file.path.clone(),
+            source,
+        })?,
+    };
     let identity = ring.identity();
-    fs::create_dir_all(folder).map_err(io_error("make", folder))?;
-    let text = |name: &str, value: &str| (name.to_owned(), EnvValue::Text(value.to_owned()));
-    let metadata = metadata_text(&TraceInfo {
-        uuid: identity.uuid,
-        clock_uuid: identity.boot_id,
-        clock_offset_ns: identity.clock_offset_ns,
-        hostname: host.to_owned(),
-        tracer_version: (1, 0),
-        env: vec![
-            text("service", &identity.service),
-            text("process", &identity.process),
-            ("vpid".to_owned(), EnvValue::Int(i64::from(identity.vpid))),
-        ],
+    let clock = clock.get_or_insert_with(|| Clock {
+        uuid: identity.boot_id,
+        offset_ns: identity.clock_offset_ns,
+        host: fs::read_to_string("/proc/sys/kernel/hostname")
+            .map(|name| name.trim().to_owned())
+            .unwrap_or_default(),
     });
-    let path = folder.join("metadata");
-    fs::write(&path, metadata).map_err(io_error("write", &path))?;
-    let mut streams: BTreeMap<u64, Stream> = BTreeMap::new();
-    for packet in ring.packets() {
-        // A packet that was handed out and never begun has no events.
+    let folder = out_dir.join(&file.service).join(&file.process);
+    fs::create_dir_all(&folder).map_err(file_error("make", &folder))?;
+    let metadata = folder.join("metadata");
+    fs::write(&metadata, metadata_text(&trace_info(file, identity, clock)))
+        .map_err(file_error("write", &metadata))?;
+    let mut streams = Streams::new(&folder);
+    ring.packets().try_for_each(|packet| streams.append(packet))?;
+    let threads = ring.threads();
+    for thread in &threads {
+        let lost = thread.discarded.iter().sum();
+        streams.mention_loss(identity, thread.slot, lost)?;
+        add(&mut collected.recorded, &thread.recorded);
+        add(&mut collected.discarded, &thread.discarded);
+    }
+    let orphans = ring.orphans();
+    streams.mention_loss(identity, THREADS as u64, orphans.iter().sum())?;
+    add(&mut collected.discarded, &orphans);
+    collected.threads = threads.len();
+    (collected.packets, collected.packets_of) = ring.fill();
+    collected.closed = ring.closed();
+    collected.folder = Some(folder);
+    Ok(collected)
+}
+
+fn add(sums: &mut BTreeMap<String, u64>, counts: &[u64; CLASSES]) {
+    for class in events::classes() {
+        let count = counts[usize::from(class.id)];
+        if count > 0 {
+            *sums.entry(class.name.to_owned()).or_default() += count;
+        }
+    }
+}
+
+fn trace_info(file: &RingFile, identity: &Identity, clock: &Clock) -> TraceInfo {
+    let text = |name: &str, value: &str| (name.to_owned(), EnvValue::Text(value.to_owned()));
+    let env = vec![
+        text("service", &file.service),
+        text("process", &file.process),
+        ("vpid".to_owned(), EnvValue::Int(identity.vpid.into())),
+    ];
+    TraceInfo {
+        uuid: identity.uuid,
+        clock_uuid: clock.uuid,
+        clock_offset_ns: clock.offset_ns,
+        hostname: clock.host.clone(),
+        tracer_version: (0, 1),
+        env,
+    }
+}
+
+/// The stream files of a trace, by stream.
+struct Streams<'a> {
+    folder: &'a Path,
+    files: BTreeMap<u64, (File, u64)>,
+}
+
+impl<'a> Streams<'a> {
+    fn new(folder: &'a Path) -> Self {
+        Self {
+            folder,
+            files: BTreeMap::new(),
+        }
+    }
+
+    fn append(&mut self, packet: &[u8]) -> Result<(), CollectError> {
+        // Handed out, but its thread was killed before it began the packet: it has no event.
         let Some(info) = PacketInfo::read(packet) else {
-            continue;
+            return Ok(());
         };
-        let stream = match streams.entry(info.stream_instance) {
+        let path = self.folder.join(format!("stream_{}", info.stream_instance));
+        let (file, length) = match self.files.entry(info.stream_instance) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::btree_map::Entry::Vacant(entry) => {
-                entry.insert(Stream::create(folder, info.stream_instance)?)
+                let file = File::create(&path).map_err(file_error("write", &path))?;
+                entry.insert((file, 0))
             }
         };
-        stream.push(packet)?;
-        stream.discarded = info.discarded;
-        stream.sequence = info.sequence + 1;
-        stream.end_ns = info.timestamp_end_ns;
+        // The unused end of a packet stays a hole in the file.
+        let content = usize::try_from(info.content_bytes).unwrap_or(packet.len());
+        file.write_all_at(&packet[..content], *length)
+            .map_err(file_error("write", &path))?;
+        *length += packet.len() as u64;
+        file.set_len(*length).map_err(file_error("write", &path))
     }
-    let lost_elsewhere = lost_by_stream(ring);
-    for (slot, lost) in lost_elsewhere {
-        let told = streams.get(&slot).map_or(0, |stream| stream.discarded);
-        if lost > told {
-            let stream = match streams.entry(slot) {
-                std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-                std::collections::btree_map::Entry::Vacant(entry) => {
-                    entry.insert(Stream::create(folder, slot)?)
-                }
-            };
-            stream.tell_lost(ring, slot, lost)?;
+
+    /// A thread that lost events but has no packet to say so gets an empty one.
+    fn mention_loss(
+        &mut self,
+        identity: &Identity,
+        stream: u64,
+        lost: u64,
+    ) -> Result<(), CollectError> {
+        if lost == 0 || self.files.contains_key(&stream) {
+            return Ok(());
         }
-    }
-    streams.into_values().try_for_each(Stream::finish)
-}
-
-/// Events discarded by slot; those of threads without a slot go into a stream of their own.
-fn lost_by_stream(ring: &Ring<'_>) -> Vec<(u64, u64)> {
-    let orphans = (THREADS as u64, ring.orphans().iter().sum());
-    ring.threads()
-        .iter()
-        .map(|thread| (thread.slot, thread.discarded.iter().sum()))
-        .chain([orphans])
-        .filter(|(_, lost)| *lost > 0)
-        .collect()
-}
-
-struct Stream {
-    file: BufWriter<File>,
-    path: PathBuf,
-    discarded: u64,
-    sequence: u64,
-    end_ns: u64,
-}
-
-impl Stream {
-    fn create(folder: &Path, slot: u64) -> Result<Self, CollectError> {
-        let path = folder.join(format!("stream-{slot}"));
-        let file = File::create(&path).map_err(io_error("make", &path))?;
-        Ok(Self {
-            file: BufWriter::new(file),
-            path,
-            discarded: 0,
-            sequence: 0,
-            end_ns: 0,
-        })
-    }
-
-    fn push(&mut self, packet: &[u8]) -> Result<(), CollectError> {
-        self.file
-            .write_all(packet)
-            .map_err(io_error("write", &self.path))
-    }
-
-    /// An empty packet whose counter says that events were lost, for losses that no packet tells of.
-    fn tell_lost(&mut self, ring: &Ring<'_>, slot: u64, lost: u64) -> Result<(), CollectError> {
         let mut words = vec![0_u64; PACKET_BYTES / 8];
-        let bytes = as_bytes_mut(&mut words);
-        let begin = self.end_ns.max(ring.identity().attached_ns);
         let header = PacketHeader {
-            uuid: ring.identity().uuid,
-            stream_instance: slot,
-            sequence: self.sequence,
+            uuid: identity.uuid,
+            stream_instance: stream,
+            sequence: 0,
             cpu: 0,
-            timestamp_begin_ns: begin,
+            timestamp_begin_ns: identity.attached_ns,
             discarded: lost,
         };
-        if let Ok(packet) = PacketWriter::begin(bytes, &header) {
-            packet.finish(begin);
+        let mut packet = vec![0_u8; PACKET_BYTES];
+        // SAFETY: every byte of a u64 may have any value, and u8 has no alignment.
+        let aligned = unsafe { words.align_to_mut::<u8>().1 };
+        if PacketWriter::begin(aligned, &header).is_ok() {
+            packet[..PACKET_HEADER_SIZE].copy_from_slice(&aligned[..PACKET_HEADER_SIZE]);
         }
-        let packet: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        self.push(&packet)
+        self.append(&packet)
     }
-
-    fn finish(mut self) -> Result<(), CollectError> {
-        self.file.flush().map_err(io_error("write", &self.path))
-    }
-}
-
-/// The bytes of words: packets have to be aligned to eight.
-fn as_bytes_mut(words: &mut [u64]) -> &mut [u8] {
-    // SAFETY: every byte of a u64 is a valid u8, u8 needs no alignment, and the length in bytes is that of the
-    // same allocation.
-    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), size_of_val(words)) }
-}
-
-fn count(ring: &Ring<'_>, report: &mut CollectReport) {
-    let mut add = |to: fn(&mut CollectReport) -> &mut BTreeMap<String, u64>,
-                   counts: &[u64; CLASSES]| {
-        for class in events::classes() {
-            let n = counts.get(usize::from(class.id)).copied().unwrap_or(0);
-            if n > 0 {
-                *to(report).entry(class.name.to_owned()).or_default() += n;
-            }
-        }
-    };
-    for thread in ring.threads() {
-        add(|r| &mut r.recorded, &thread.recorded);
-        add(|r| &mut r.discarded, &thread.discarded);
-    }
-    add(|r| &mut r.discarded, &ring.orphans());
 }

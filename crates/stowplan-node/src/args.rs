@@ -1,0 +1,153 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use crate::error::NodeError;
+use crate::exec::ExecArgs;
+
+/// How to call the program.
+pub const USAGE: &str = "stowplan-node launch PLAN --files DIR | exec PLAN PROCESS --files DIR [--load-fd N] | \
+     calibrate --working-set BYTES --cpu N | version";
+
+/// What the program is asked to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Launch a service.
+    Launch {
+        /// `plan.json`.
+        plan: PathBuf,
+        /// Folder of start-up files.
+        files: PathBuf,
+    },
+    /// Run one process of it.
+    Exec(ExecArgs),
+    /// Measure the work kernel.
+    Calibrate {
+        /// Working set in bytes.
+        working_set: u64,
+        /// CPU to run on.
+        cpu: u32,
+    },
+    /// Print the build id.
+    Version,
+}
+
+/// Reads the command line, without the program's name.
+///
+/// # Errors
+/// When it is not one of [`USAGE`].
+pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, NodeError> {
+    let mut plain = Vec::new();
+    let mut options = Vec::new();
+    let mut arguments = arguments;
+    while let Some(argument) = arguments.next() {
+        if argument == "--version" {
+            plain.push("version".to_owned());
+        } else if argument.starts_with("--") {
+            let value = arguments.next();
+            let value = value.ok_or_else(|| usage(format!("{argument} has no value")))?;
+            options.push((argument, value));
+        } else {
+            plain.push(argument);
+        }
+    }
+    let mut options = Options(options);
+    let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
+    let command = match plain[..] {
+        ["launch", plan] => Command::Launch {
+            plan: plan.into(),
+            files: options.required("--files")?.into(),
+        },
+        ["exec", plan, process] => Command::Exec(ExecArgs {
+            plan: plan.into(),
+            process: process.to_owned(),
+            files: options.required("--files")?.into(),
+            load_fd: match options.take("--load-fd") {
+                None => None,
+                Some(value) => Some(number("--load-fd", &value)?),
+            },
+        }),
+        ["calibrate"] => Command::Calibrate {
+            working_set: number("--working-set", &options.required("--working-set")?)?,
+            cpu: number("--cpu", &options.required("--cpu")?)?,
+        },
+        ["version"] => Command::Version,
+        [] => return Err(usage("no command".into())),
+        _ => return Err(usage(format!("'{}' is no command", plain.join(" ")))),
+    };
+    match options.0.first() {
+        None => Ok(command),
+        Some((option, _)) => Err(usage(format!("{option} does not belong to '{}'", plain[0]))),
+    }
+}
+
+struct Options(Vec<(String, String)>);
+
+impl Options {
+    fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.0.iter().position(|(option, _)| option == name)?;
+        Some(self.0.remove(at).1)
+    }
+
+    fn required(&mut self, name: &str) -> Result<String, NodeError> {
+        self.take(name)
+            .ok_or_else(|| usage(format!("{name} is missing")))
+    }
+}
+
+fn number<N: std::str::FromStr>(option: &str, value: &str) -> Result<N, NodeError> {
+    let parsed = value.parse();
+    parsed.map_err(|_| usage(format!("{option} {value}: not a number that fits")))
+}
+
+fn usage(message: String) -> NodeError {
+    NodeError::Usage {
+        message,
+        hint: USAGE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, NodeError> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn commands_are_understood() {
+        assert_eq!(
+            parsed("launch /run/plan.json --files /files").unwrap(),
+            Command::Launch {
+                plan: "/run/plan.json".into(),
+                files: "/files".into()
+            }
+        );
+        assert_eq!(
+            parsed("exec --load-fd 5 plan.json lidar --files f").unwrap(),
+            Command::Exec(ExecArgs {
+                plan: "plan.json".into(),
+                process: "lidar".into(),
+                files: "f".into(),
+                load_fd: Some(5)
+            })
+        );
+        assert_eq!(parsed("--version").unwrap(), Command::Version);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (line, message) in [
+            ("", "no command"),
+            ("fly", "'fly' is no command"),
+            ("launch p", "--files is missing"),
+            ("version --cpu 1", "--cpu does not belong to 'version'"),
+            ("calibrate --working-set", "--working-set has no value"),
+            ("calibrate --working-set x --cpu 0", "not a number"),
+        ] {
+            let error = parsed(line).unwrap_err().to_string();
+            assert!(error.contains(message), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Callbacks: counted work between two events, then publications.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stowplan_ctf::events::ros2::{
+    CallbackEnd, CallbackStart, RclTimerInit, RclcppCallbackRegister, RclcppTimerCallbackAdded,
+    RclcppTimerLinkNode,
+};
+use stowplan_ctf::events::stowplan::{CallbackCpu, SourceRelease, TimerRelease};
+use stowplan_ctf::schema::Handle;
+use stowplan_wire::service::{CallbackPlan, DistributionPlan};
+
+use super::{Publisher, new_handle};
+use crate::draw::{Purpose, draw, whole};
+use crate::executor::timer::Release;
+use crate::payload::Origin;
+use crate::record;
+use crate::work::WorkingSet;
+
+/// Arming instant, CLOCK_MONOTONIC nanoseconds.
+static ARMED_AT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// From this instant on, every callback counts its calls from zero, so that what is drawn by call number
+/// is equal in every deployment, however long each took to start.
+pub fn restart_draws_at(t_arm_ns: u64) {
+    ARMED_AT.store(t_arm_ns, Ordering::Release);
+}
+
+/// The newest data that a callback has stored in its node.
+#[derive(Debug, Clone, Copy)]
+struct Stored {
+    at_ns: u64,
+    origin: Origin,
+}
+
+/// A callback of a node.
+#[derive(Debug)]
+pub struct Callback {
+    handle: u64,
+    id: u32,
+    seed: u64,
+    record_cpu: bool,
+    iterations: DistributionPlan,
+    work: WorkingSet,
+    publishers: Vec<Arc<Publisher>>,
+    calls: AtomicU64,
+    armed: AtomicBool,
+    stored: Mutex<Option<Stored>>,
+}
+
+impl Callback {
+    /// A callback that has not been called.
+    #[must_use]
+    pub fn new(
+        plan: &CallbackPlan,
+        seed: u64,
+        record_cpu: bool,
+        publishers: Vec<Arc<Publisher>>,
+    ) -> Self {
+        let callback = Self {
+            handle: new_handle(),
+            id: plan.id,
+            seed,
+            record_cpu,
+            iterations: plan.iterations,
+            work: WorkingSet::new(plan.working_set_bytes),
+            publishers,
+            calls: AtomicU64::new(0),
+            armed: AtomicBool::new(false),
+            stored: Mutex::new(None),
+        };
+        record::event(&RclcppCallbackRegister {
+            callback: Handle(callback.handle),
+            symbol: &plan.name,
+        });
+        callback
+    }
+
+    /// The handle that events name it by.
+    #[must_use]
+    pub fn handle(&self) -> u64 {
+        self.handle
+    }
+
+    /// Its number in the stack.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Number of a call that is made at `now_ns`.
+    fn number(&self, now_ns: u64) -> u64 {
+        if now_ns >= ARMED_AT.load(Ordering::Acquire) && !self.armed.swap(true, Ordering::AcqRel) {
+            self.calls.store(0, Ordering::Release);
+        }
+        self.calls.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Runs once on data of this origin. `now_ns` is when it was found to be due.
+    pub fn run(&self, now_ns: u64, origin: Origin, intra_process: bool) {
+        let call = self.number(now_ns);
+        let iterations = whole(draw(
+            self.seed,
+            Purpose::Work,
+            self.id,
+            call,
+            &self.iterations,
+        ));
+        let cpu = self.record_cpu.then(record::thread_cpu);
+        record::event(&CallbackStart {
+            callback: Handle(self.handle),
+            is_intra_process: i32::from(intra_process),
+        });
+        self.work.run(iterations);
+        for publisher in &self.publishers {
+            publisher.publish(origin, call);
+        }
+        record::event(&CallbackEnd {
+            callback: Handle(self.handle),
+        });
+        if let Some(begin) = cpu {
+            record::event(&CallbackCpu {
+                callback: Handle(self.handle),
+                cpu_ns: record::thread_cpu() - begin,
+                iterations,
+            });
+        }
+        // After the end event: who reads this begins later than the callback ended.
+        *self.stored.lock().unwrap_or_else(PoisonError::into_inner) = Some(Stored {
+            at_ns: record::now(),
+            origin,
+        });
+    }
+
+    fn stored(&self) -> Option<Stored> {
+        *self.stored.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A timer and the callback that it starts.
+#[derive(Debug)]
+pub struct TimerEntity {
+    handle: u64,
+    callback: Arc<Callback>,
+    /// Callbacks of the node whose newest data it uses; a source uses none.
+    uses: Vec<Arc<Callback>>,
+}
+
+impl TimerEntity {
+    /// A timer of a node; records what rcl and rclcpp record of one.
+    #[must_use]
+    pub fn new(
+        node: u64,
+        period_ns: u64,
+        callback: Arc<Callback>,
+        uses: Vec<Arc<Callback>>,
+    ) -> Self {
+        let handle = new_handle();
+        record::event(&RclTimerInit {
+            timer_handle: Handle(handle),
+            period: period_ns.cast_signed(),
+        });
+        record::event(&RclcppTimerCallbackAdded {
+            timer_handle: Handle(handle),
+            callback: Handle(callback.handle()),
+        });
+        record::event(&RclcppTimerLinkNode {
+            timer_handle: Handle(handle),
+            node_handle: Handle(node),
+        });
+        Self {
+            handle,
+            callback,
+            uses,
+        }
+    }
+
+    /// The handle that events name it by.
+    #[must_use]
+    pub fn handle(&self) -> u64 {
+        self.handle
+    }
+
+    /// Runs the callback for a release.
+    pub fn execute(&self, now_ns: u64, release: Release) {
+        let callback = Handle(self.callback.handle());
+        if self.uses.is_empty() {
+            record::event(&SourceRelease {
+                callback,
+                sequence: release.number,
+                release_ns: release.expected_ns,
+            });
+            let origin = Origin {
+                ns: release.expected_ns,
+                callback: self.callback.id(),
+            };
+            self.callback.run(now_ns, origin, false);
+            return;
+        }
+        record::event(&TimerRelease {
+            callback,
+            expected_ns: release.expected_ns,
+        });
+        let newest = self
+            .uses
+            .iter()
+            .filter_map(|used| used.stored())
+            .max_by_key(|stored| stored.at_ns);
+        let origin = newest.map_or(Origin::NONE, |stored| stored.origin);
+        self.callback.run(now_ns, origin, false);
+    }
+}

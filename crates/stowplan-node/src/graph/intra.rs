@@ -1,0 +1,223 @@
+//! Messages handed over by pointer inside a process, as rclcpp's intra-process manager does.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use stowplan_ctf::events::ros2::{
+    RclcppBufferToIpb, RclcppConstructRingBuffer, RclcppIpbToSubscription, RclcppRingBufferDequeue,
+    RclcppRingBufferEnqueue,
+};
+use stowplan_ctf::schema::Handle;
+
+use super::subscription::{Subscription, SubscriptionHandles, record_message};
+use super::{Callback, new_handle};
+use crate::dds::{Condition, DdsError, Guard, Participant};
+use crate::payload::Head;
+use crate::record;
+
+/// Subscriptions of a process to one topic.
+#[derive(Debug, Default)]
+pub struct IntraTopic {
+    subscriptions: RwLock<Vec<Arc<IntraSubscription>>>,
+}
+
+impl IntraTopic {
+    /// Adds a subscription.
+    pub fn add(&self, subscription: Arc<IntraSubscription>) {
+        self.subscriptions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(subscription);
+    }
+
+    /// Whether somebody in this process listens.
+    pub fn has_subscriptions(&self) -> bool {
+        let all = self.subscriptions.read();
+        !all.unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Hands a message to every subscription.
+    pub fn deliver(&self, message: &Arc<Head>) {
+        let all = self.subscriptions.read();
+        for subscription in all.unwrap_or_else(PoisonError::into_inner).iter() {
+            subscription.enqueue(Arc::clone(message));
+        }
+    }
+}
+
+/// The part of a subscription that gets messages by pointer.
+#[derive(Debug)]
+pub struct IntraSubscription {
+    handles: SubscriptionHandles,
+    buffer_handle: u64,
+    guard: Guard,
+    ring: Mutex<RingBuffer>,
+    callback: Arc<Callback>,
+    taken: Arc<AtomicU64>,
+}
+
+impl IntraSubscription {
+    /// For a subscription with a history of `depth`.
+    ///
+    /// # Errors
+    /// When CycloneDDS refuses its guard condition.
+    pub fn new(
+        participant: &Participant,
+        subscription: &Subscription,
+        depth: u32,
+    ) -> Result<Self, DdsError> {
+        let (buffer, ipb) = (Handle(new_handle()), Handle(new_handle()));
+        let handles = subscription.handles();
+        let capacity = depth.max(1) as usize;
+        record::event(&RclcppConstructRingBuffer {
+            buffer,
+            capacity: capacity as u64,
+        });
+        record::event(&RclcppBufferToIpb { buffer, ipb });
+        record::event(&RclcppIpbToSubscription {
+            ipb,
+            subscription: Handle(handles.rclcpp),
+        });
+        Ok(Self {
+            handles,
+            buffer_handle: buffer.0,
+            guard: Guard::new(participant)?,
+            ring: Mutex::new(RingBuffer::new(capacity)),
+            callback: Arc::clone(subscription.callback()),
+            taken: Arc::clone(&subscription.taken),
+        })
+    }
+
+    /// The handle that executor events name it by.
+    #[must_use]
+    pub fn handle(&self) -> u64 {
+        self.handles.rcl
+    }
+
+    /// Holds after a message was handed over.
+    #[must_use]
+    pub fn condition(&self) -> Condition {
+        self.guard.condition()
+    }
+
+    fn ring(&self) -> MutexGuard<'_, RingBuffer> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Resets the condition and says whether there is a message.
+    pub fn is_ready(&self) -> bool {
+        self.guard.reset();
+        self.ring().size > 0
+    }
+
+    fn enqueue(&self, message: Arc<Head>) {
+        {
+            // The event is recorded under the lock, as in rclcpp: the order of events is that of slots.
+            let mut ring = self.ring();
+            let (index, overwritten) = ring.enqueue(message);
+            record::event(&RclcppRingBufferEnqueue {
+                buffer: Handle(self.buffer_handle),
+                index: index as u64,
+                size: ring.size as u64,
+                overwritten: i32::from(overwritten),
+            });
+        }
+        self.guard.trigger();
+    }
+
+    /// Runs the callback on the oldest message.
+    pub fn execute(&self) {
+        let (head, more) = {
+            let mut ring = self.ring();
+            let Some((index, message)) = ring.dequeue() else {
+                return;
+            };
+            record::event(&RclcppRingBufferDequeue {
+                buffer: Handle(self.buffer_handle),
+                index: index as u64,
+                size: ring.size as u64,
+            });
+            (*message, ring.size > 0)
+        };
+        if more {
+            self.guard.trigger();
+        }
+        let now = record::now();
+        record_message(now, self.handles.rmw, &head);
+        self.taken.fetch_add(1, Ordering::AcqRel);
+        self.callback.run(now, head.origin, true);
+    }
+}
+
+/// rclcpp's `RingBufferImplementation`: the newest messages, the oldest first.
+#[derive(Debug)]
+struct RingBuffer {
+    slots: Box<[Option<Arc<Head>>]>,
+    write: usize,
+    read: usize,
+    size: usize,
+}
+
+impl RingBuffer {
+    fn new(capacity: usize) -> Self {
+        Self {
+            slots: vec![None; capacity].into_boxed_slice(),
+            write: capacity - 1,
+            read: 0,
+            size: 0,
+        }
+    }
+
+    /// Slot of the message, and whether the oldest gave way.
+    fn enqueue(&mut self, message: Arc<Head>) -> (usize, bool) {
+        let capacity = self.slots.len();
+        self.write = (self.write + 1) % capacity;
+        self.slots[self.write] = Some(message);
+        let full = self.size == capacity;
+        if full {
+            self.read = (self.read + 1) % capacity;
+        } else {
+            self.size += 1;
+        }
+        (self.write, full)
+    }
+
+    fn dequeue(&mut self) -> Option<(usize, Arc<Head>)> {
+        if self.size == 0 {
+            return None;
+        }
+        let index = self.read;
+        let message = self.slots[index].take();
+        self.read = (self.read + 1) % self.slots.len();
+        self.size -= 1;
+        message.map(|message| (index, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Origin;
+
+    fn message(sequence: u64) -> Arc<Head> {
+        Arc::new(Head {
+            stamp_ns: 0,
+            origin: Origin::NONE,
+            sequence,
+            publisher: 0,
+        })
+    }
+
+    #[test]
+    fn a_full_buffer_gives_up_its_oldest() {
+        let mut ring = RingBuffer::new(2);
+        assert_eq!(ring.enqueue(message(1)), (0, false));
+        assert_eq!(ring.enqueue(message(2)), (1, false));
+        assert_eq!(ring.enqueue(message(3)), (0, true));
+        let order: Vec<(usize, u64)> = std::iter::from_fn(|| ring.dequeue())
+            .map(|(index, message)| (index, message.sequence))
+            .collect();
+        assert_eq!(order, [(1, 2), (0, 3)]);
+        assert_eq!(ring.enqueue(message(4)), (1, false));
+    }
+}

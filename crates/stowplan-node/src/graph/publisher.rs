@@ -1,0 +1,165 @@
+//! Publishers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stowplan_ctf::events::ros2::{
+    RclPublish, RclPublisherInit, RclcppIntraPublish, RclcppPublish, RmwPublish, RmwPublisherInit,
+};
+use stowplan_ctf::schema::{Gid, Handle};
+use stowplan_wire::service::{PublisherPlan, TopicPlan};
+
+use super::intra::IntraTopic;
+use super::{Process, new_handle};
+use crate::dds::{self, DdsError, Hooks, Writer};
+use crate::draw::{Purpose, draw, whole};
+use crate::payload::{HEAD_BYTES, Head, Origin};
+use crate::record;
+
+/// A publisher of a callback.
+#[derive(Debug)]
+pub struct Publisher {
+    handle: u64,
+    rmw_handle: u64,
+    id: u32,
+    seed: u64,
+    size: stowplan_wire::service::DistributionPlan,
+    filler: Arc<[u8]>,
+    writer: Writer,
+    intra: Option<Arc<IntraTopic>>,
+    sequence: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// Records what rmw and rcl record of a new publisher and returns its two handles.
+pub(super) fn record_publisher(node: u64, topic: &str, depth: u32, gid: [u8; 24]) -> (u64, u64) {
+    let (handle, rmw_handle) = (new_handle(), new_handle());
+    record::event(&RmwPublisherInit {
+        rmw_publisher_handle: Handle(rmw_handle),
+        gid: Gid(gid),
+    });
+    record::event(&RclPublisherInit {
+        publisher_handle: Handle(handle),
+        node_handle: Handle(node),
+        rmw_publisher_handle: Handle(rmw_handle),
+        topic_name: topic,
+        queue_depth: u64::from(depth),
+    });
+    (handle, rmw_handle)
+}
+
+impl Publisher {
+    /// Creates the publisher of a callback in a node.
+    ///
+    /// # Errors
+    /// When CycloneDDS refuses its writer.
+    pub fn new(
+        process: &Process,
+        node: u64,
+        plan: &PublisherPlan,
+        topic: &TopicPlan,
+    ) -> Result<Self, DdsError> {
+        let hooks = Hooks::leak(process.matching, 0, plan.expected_subscriptions);
+        let dds_topic = process.payload_topic(topic)?;
+        let qos = super::process::qos_of(topic, false);
+        let writer = Writer::new(&process.participant, dds_topic, &qos, Some(hooks))?;
+        let (handle, rmw_handle) = record_publisher(node, &topic.name, topic.depth, writer.gid());
+        Ok(Self {
+            handle,
+            rmw_handle,
+            id: plan.id,
+            seed: process.plan.seed,
+            size: topic.bytes,
+            filler: Arc::clone(&process.filler),
+            writer,
+            intra: topic.intra_process.then(|| process.intra_topic(plan.topic)),
+            sequence: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        })
+    }
+
+    /// Its number in the stack.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Messages published so far.
+    #[must_use]
+    pub fn published(&self) -> u64 {
+        self.sequence.load(Ordering::Acquire)
+    }
+
+    /// Messages that DDS refused to send.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Acquire)
+    }
+
+    /// Publishes a message of this origin from call number `call` of its callback.
+    ///
+    /// One reading of the clock stamps the message and all events of its publication, so that what the
+    /// message says of itself can be compared with the trace exactly.
+    pub fn publish(&self, origin: Origin, call: u64) {
+        let size = whole(draw(self.seed, Purpose::Size, self.id, call, &self.size));
+        let size = usize::try_from(size)
+            .unwrap_or(usize::MAX)
+            .min(self.filler.len());
+        let head = Head {
+            stamp_ns: record::now(),
+            origin,
+            sequence: self.sequence.fetch_add(1, Ordering::AcqRel),
+            publisher: self.id,
+        };
+        let Some(intra) = &self.intra else {
+            self.publish_dds(&head, size);
+            return;
+        };
+        if intra.has_subscriptions() {
+            self.publish_intra(intra, head);
+        }
+        // rclcpp sends over DDS too only if somebody outside the process listens.
+        if self.writer.matched() > 0 {
+            self.publish_dds(&head, size);
+        }
+    }
+
+    fn publish_intra(&self, intra: &IntraTopic, head: Head) {
+        let message = Arc::new(head);
+        record::event_at(
+            head.stamp_ns,
+            &RclcppIntraPublish {
+                publisher_handle: Handle(self.handle),
+                message: Handle(Arc::as_ptr(&message).addr() as u64),
+            },
+        );
+        intra.deliver(&message);
+    }
+
+    fn publish_dds(&self, head: &Head, size: usize) {
+        // The filler is cut to whole words, so the padded size is there too.
+        let padded = &self.filler[..Head::padded(size)];
+        let bytes: [u8; HEAD_BYTES] = head.encode(size as u32);
+        let message = Handle(bytes.as_ptr().addr() as u64);
+        record::event_at(head.stamp_ns, &RclcppPublish { message });
+        record::event_at(
+            head.stamp_ns,
+            &RclPublish {
+                publisher_handle: Handle(self.handle),
+                message,
+            },
+        );
+        let timestamp = dds::time();
+        record::event_at(
+            head.stamp_ns,
+            &RmwPublish {
+                rmw_publisher_handle: Handle(self.rmw_handle),
+                message,
+                timestamp,
+            },
+        );
+        if self.writer.write([&bytes, padded], timestamp).is_err() {
+            self.refused.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Counted work: so many steps of a walk over a working set. No clock is read inside.
+
+use std::hint::black_box;
+
+use serde_json::json;
+
+use crate::error::NodeError;
+use crate::record;
+
+const LINE_BYTES: usize = 64;
+const SLOTS: usize = LINE_BYTES / 4;
+
+/// The private memory of a callback's work.
+///
+/// One closed walk through all of it: along a cache line slot by slot, then to another line in an order
+/// that the hardware cannot guess. Each step needs the result of the step before, so it takes one load
+/// latency of the cache level that holds the working set, about a nanosecond in the first.
+#[derive(Debug)]
+pub struct WorkingSet {
+    next: Box<[u32]>,
+}
+
+impl WorkingSet {
+    /// At least `bytes`, at least one cache line; resident from now on. Equal sizes give equal walks.
+    #[must_use]
+    pub fn new(bytes: u64) -> Self {
+        let lines = usize::try_from(bytes)
+            .unwrap_or(usize::MAX)
+            .div_ceil(LINE_BYTES)
+            .max(1);
+        // A walk numbers its slots with 32 bits.
+        let lines = lines.min(u32::MAX as usize / SLOTS);
+        // Sattolo's shuffle makes one cycle of all lines.
+        let mut order: Vec<u32> = (0..lines).map(|line| line as u32).collect();
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        for last in (1..lines).rev() {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            order.swap(last, (state % last as u64) as usize);
+        }
+        let mut next = vec![0; lines * SLOTS].into_boxed_slice();
+        for line in 0..lines {
+            let first = line * SLOTS;
+            for slot in 0..SLOTS - 1 {
+                next[first + slot] = (first + slot + 1) as u32;
+            }
+            next[first + SLOTS - 1] = order[line] * SLOTS as u32;
+        }
+        Self { next }
+    }
+
+    /// Takes `iterations` steps.
+    #[inline(never)]
+    pub fn run(&self, iterations: u64) {
+        let mut at = 0;
+        for _ in 0..iterations {
+            at = self.next[at as usize];
+        }
+        black_box(at);
+    }
+}
+
+/// Measures the kernel on one CPU and describes the result as JSON.
+///
+/// # Errors
+/// When the CPU cannot be had.
+pub fn calibrate(bytes: u64, cpu: u32) -> Result<serde_json::Value, NodeError> {
+    const REPEATS: usize = 15;
+    const TARGET_NS: u64 = 20_000_000;
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu as usize);
+    rustix::thread::sched_setaffinity(None, &set).map_err(|error| NodeError::Pin {
+        cpu,
+        source: error.into(),
+    })?;
+    let work = WorkingSet::new(bytes);
+    let time = |iterations: u64| {
+        let begin = record::now();
+        work.run(iterations);
+        record::now() - begin
+    };
+    // Brings the working set into the cache and the CPU to its frequency.
+    let mut iterations = 1 << 16;
+    while time(iterations) < TARGET_NS {
+        iterations *= 2;
+    }
+    let mut times: Vec<f64> = (0..REPEATS)
+        .map(|_| time(iterations) as f64 / iterations as f64)
+        .collect();
+    times.sort_by(f64::total_cmp);
+    Ok(json!({
+        "schema": "stowplan.calibration/1",
+        "cpu": cpu,
+        "working_set_bytes": bytes,
+        "iterations": iterations,
+        "repeats": REPEATS,
+        "ns_per_iteration": times[REPEATS / 2],
+        "least_ns_per_iteration": times[0],
+        "greatest_ns_per_iteration": times[REPEATS - 1],
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_walk_visits_every_slot_once() {
+        for bytes in [0, 64, 65, 4096, 100_000] {
+            let work = WorkingSet::new(bytes);
+            let mut seen = vec![false; work.next.len()];
+            let mut at = 0_usize;
+            for _ in 0..work.next.len() {
+                assert!(!std::mem::replace(&mut seen[at], true));
+                at = work.next[at] as usize;
+            }
+            assert_eq!(at, 0);
+            assert!(work.next.len() * 4 >= bytes as usize);
+        }
+    }
+}
