@@ -1,0 +1,248 @@
+//! Two processes exchange real DDS messages; their trace says what the messages say.
+
+mod common;
+
+use std::collections::{BTreeMap, HashMap};
+use std::process::Command;
+
+use common::*;
+use stowplan_measure::collect::{RingFile, collect};
+use stowplan_wire::announce::{Announcement, Control};
+use stowplan_wire::service::{ExecutorPlan, ProfilePlan, ServicePlan};
+
+/// sensor -> /points -> filter -> /filtered -> control, whose timer uses it and publishes /command.
+fn hello(domain: u32) -> ServicePlan {
+    let sensor = node("sensor", vec![timer(0, 20, &[(0, 0, 1)], &[])]);
+    let filter = node("filter", vec![subscription(1, 0, 1, &[(1, 1, 1)])]);
+    let control = node(
+        "control",
+        vec![subscription(2, 1, 1, &[]), timer(3, 30, &[(2, 2, 0)], &[2])],
+    );
+    service(
+        domain,
+        vec![topic("/points"), topic("/filtered"), topic("/command")],
+        vec![
+            process("sensing", vec![sensor]),
+            process("driving", vec![filter, control]),
+        ],
+    )
+}
+
+/// Runs a service for a window and stops it.
+fn measure(plan: &ServicePlan, window_ns: u64) -> Service {
+    let mut service = Service::start(plan);
+    let processes = plan.processes.len();
+    service.until(1, |said| matches!(said, Announcement::LaunchReady { .. }));
+    service.until(processes, |said| {
+        matches!(said, Announcement::Matched { .. })
+    });
+    let t_arm_ns = now() + 100_000_000;
+    let t_disarm_ns = t_arm_ns + window_ns;
+    service.tell(&Control::Arm {
+        t_arm_ns,
+        t_disarm_ns,
+    });
+    service.until(processes + 1, |said| {
+        matches!(said, Announcement::Armed { .. })
+    });
+    let heard = service.said.len();
+    while now() < t_disarm_ns {
+        service.listen();
+    }
+    assert_eq!(service.said.len(), heard, "nothing is said while armed");
+    service.tell(&Control::Stop);
+    let status = service.wait();
+    assert!(status.success(), "{status}");
+    service
+}
+
+/// Field values of each event, by event name; handles in base 16 become numbers.
+type Events = HashMap<String, Vec<BTreeMap<String, i64>>>;
+
+/// Reads a trace with babeltrace2, which must not complain.
+fn babeltrace(folder: &std::path::Path) -> Option<Events> {
+    let output = match Command::new("babeltrace2")
+        .args(["--clock-cycles", "--no-delta"])
+        .arg(folder)
+        .output()
+    {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            assert!(std::env::var("CI").is_err(), "babeltrace2 is needed in CI");
+            println!("skipped: babeltrace2 is not installed");
+            return None;
+        }
+        other => other.unwrap(),
+    };
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let mut events = Events::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let time = line[1..line.find(']').unwrap()].parse().unwrap();
+        let (head, fields) = line.split_once(": {").unwrap();
+        let name = head.split_whitespace().last().unwrap();
+        let mut values = BTreeMap::from([("t".to_owned(), time)]);
+        for pair in fields.split([',', '{', '}']) {
+            if let Some((key, value)) = pair.split_once(" = ") {
+                let value = value.trim();
+                let number = match value.strip_prefix("0x") {
+                    Some(hex) => i64::from_str_radix(hex, 16).ok(),
+                    None => value.parse().ok(),
+                };
+                if let Some(number) = number {
+                    values.insert(key.trim().to_owned(), number);
+                }
+            }
+        }
+        events.entry(name.to_owned()).or_default().push(values);
+    }
+    Some(events)
+}
+
+/// Collects the trace and holds its counts against the counters that the processes sent.
+fn trace(service: &Service, plan: &ServicePlan) -> Option<Events> {
+    let rings: Vec<RingFile> = plan
+        .processes
+        .iter()
+        .map(|process| RingFile {
+            path: service.path(&format!("{}.ring", process.name)),
+            service: plan.service.clone(),
+            process: process.name.clone(),
+        })
+        .collect();
+    let out = service.path("trace");
+    let report = collect(&rings, &out).unwrap();
+    let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+    for process in &report.processes {
+        let (recorded, discarded, ..) = service.counters(&process.process);
+        assert_eq!(&process.recorded, recorded);
+        assert_eq!((&process.discarded, discarded.len()), (discarded, 0));
+        assert!(process.closed);
+        for (name, count) in recorded {
+            *expected.entry(name.clone()).or_default() += count;
+        }
+    }
+    let events = babeltrace(&out)?;
+    let counts: BTreeMap<String, u64> = events
+        .iter()
+        .map(|(name, all)| (name.clone(), all.len() as u64))
+        .collect();
+    assert_eq!(counts, expected);
+    Some(events)
+}
+
+/// Holds every taken message against its publication, by what it says of itself and by the trace.
+fn check_messages(events: &Events) {
+    // Source timestamps are links enough here: one writer a topic, and nanoseconds apart.
+    let published: HashMap<i64, &BTreeMap<String, i64>> = events["ros2:rmw_publish"]
+        .iter()
+        .map(|event| (event["timestamp"], event))
+        .collect();
+    let taken: Vec<_> = events["ros2:rmw_take"]
+        .iter()
+        .filter(|event| event["taken"] == 1)
+        .collect();
+    let messages = &events["stowplan:message"];
+    assert!(taken.len() > 20);
+    assert_eq!(taken.len(), messages.len());
+    for (take, message) in taken.iter().zip(messages) {
+        let publication = published[&take["source_timestamp"]];
+        assert_eq!(
+            publication["t"], message["stamp_ns"],
+            "exactly the same reading of the clock"
+        );
+        assert!(message["origin_ns"] <= message["stamp_ns"]);
+        let arrival = events["stowplan:arrival"]
+            .iter()
+            .find(|a| {
+                a["source_timestamp"] == take["source_timestamp"]
+                    && a["rmw_subscription_handle"] == take["rmw_subscription_handle"]
+            })
+            .expect("every sample that is taken has arrived");
+        assert!(publication["t"] <= arrival["t"] && arrival["t"] <= take["t"]);
+    }
+}
+
+#[test]
+fn messages_and_trace_agree() {
+    let plan = hello(111);
+    let service = measure(&plan, 1_000_000_000);
+    let (_, _, published, taken) = service.counters("driving");
+    assert_eq!(
+        published[&1], taken[&1],
+        "the filter publishes what it takes"
+    );
+    let sent = service.counters("sensing").2[&0];
+    assert!(taken[&1] <= sent && taken[&1] > 40, "{taken:?} of {sent}");
+    let Some(events) = trace(&service, &plan) else {
+        return;
+    };
+    check_messages(&events);
+    let starts = &events["ros2:callback_start"];
+    assert_eq!(starts.len(), events["ros2:callback_end"].len());
+    assert_eq!(starts.len(), events["stowplan:callback_cpu"].len());
+    // Sources keep the phase that arming gave them.
+    let armed = events["stowplan:armed"][0]["t_arm_ns"];
+    let releases = events["stowplan:source_release"].iter();
+    let phases: Vec<i64> = releases
+        .map(|event| event["release_ns"] - armed)
+        .filter(|since| *since >= 0)
+        .map(|since| since % 20_000_000)
+        .collect();
+    assert!(
+        phases.len() > 40 && phases.iter().all(|phase| *phase == 1_000_000),
+        "{phases:?}"
+    );
+    // The controller's output rests on a release of the sensor.
+    let command: Vec<_> = events["stowplan:message"].iter().collect();
+    assert!(command.iter().all(|message| message["origin_ns"] > 0));
+}
+
+#[test]
+fn containers_executors_and_implicit_endpoints() {
+    let mut plan = hello(112);
+    for process in &mut plan.processes {
+        process.profile = ProfilePlan::Jazzy;
+    }
+    plan.topics[1].intra_process = true;
+    // Between nodes of one process the message goes by pointer now.
+    plan.processes[1].nodes[0].callbacks[0].publishes[0].expected_subscriptions = 0;
+    plan.processes[1].nodes[1].callbacks[0].trigger =
+        stowplan_wire::service::TriggerPlan::Subscription {
+            topic: 1,
+            expected_publishers: 0,
+        };
+    plan.processes[1].component_container = true;
+    plan.processes[1].executor = ExecutorPlan::Multi { threads: 3 };
+    plan.processes[1].nodes[0].depends_on = vec!["control".into()];
+    plan.processes[0].executor = ExecutorPlan::Isolated;
+    let service = measure(&plan, 500_000_000);
+    let order: Vec<&str> = service
+        .said
+        .iter()
+        .filter_map(|said| match said {
+            Announcement::NodeLoaded { node, .. } if node != "sensor" => Some(node.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(order, ["control", "filter"]);
+    let (recorded, _, published, taken) = service.counters("driving");
+    // The end may come between a publication and its callback.
+    let waiting = published[&1] - taken[&2];
+    assert!(
+        taken[&2] > 20 && waiting <= 1,
+        "nothing is lost inside the process"
+    );
+    assert_eq!(recorded["ros2:rclcpp_intra_publish"], published[&1]);
+    assert_eq!(recorded["ros2:rclcpp_ring_buffer_dequeue"], taken[&2]);
+    assert!(
+        recorded["ros2:rcl_service_init"] == 15,
+        "seven a node, and load_node: {recorded:?}"
+    );
+    let Some(events) = trace(&service, &plan) else {
+        return;
+    };
+    let starts = events["ros2:callback_start"].iter();
+    let intra = starts
+        .filter(|event| event["is_intra_process"] == 1)
+        .count();
+    assert_eq!(intra as u64, taken[&2]);
+}
