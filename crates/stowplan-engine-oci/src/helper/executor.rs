@@ -84,10 +84,26 @@ impl Executor for ServiceExecutor {
             .as_ref()
             .and_then(|process| process.args().clone())
             .unwrap_or_default();
+        reset_signals();
         let error = execute(&arguments, &self.environment);
         let program = arguments.first().map_or("", String::as_str);
         eprintln!("stowplan: cannot execute {program}: {error}");
         Err(ExecutorError::Other(error.to_string()))
+    }
+}
+
+/// Gives the program the signals as a login gives them. What the agent and this program block or ignore for themselves
+/// (SIGTERM, SIGPIPE) would pass on: the service could not be asked to end.
+fn reset_signals() {
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: takes no memory of ours. It fails for SIGKILL and SIGSTOP, which nobody can ignore.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    // SAFETY: `sigset_t` is plain data, made empty before it is used, and lives until the calls return.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
     }
 }
 

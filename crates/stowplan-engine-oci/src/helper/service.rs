@@ -38,6 +38,8 @@ struct Made {
     oom: Option<OomWatch>,
     first: Pid,
     started: bool,
+    /// Whether it was told to end: then its end is no event.
+    stopping: bool,
     frozen: bool,
     ended: Option<i32>,
 }
@@ -106,6 +108,7 @@ impl Service {
             group: group.clone(),
             first,
             started: false,
+            stopping: false,
             frozen: false,
             ended: None,
         })
@@ -166,6 +169,10 @@ impl Service {
 
     /// Asks the first process to end as `docker stop` does, then ends all that is left.
     fn stop(&mut self, how: StopMode) -> Result<(), HelperError> {
+        self.look();
+        if let Some(made) = &mut self.made {
+            made.stopping = true;
+        }
         if let StopMode::Terminate { grace_ms } = how
             && let Some(made) = &self.made
             && made.started
@@ -222,7 +229,8 @@ impl Service {
     fn note_end(&mut self, ended: Option<i32>) {
         let Some(made) = &mut self.made else { return };
         let Some(status) = ended else { return };
-        if made.ended.replace(status).is_none() && made.started {
+        let news = made.ended.replace(status).is_none() && made.started && !made.stopping;
+        if news {
             self.look_for_oom(false);
             self.tell(EngineEventKind::Exited(status));
         }
@@ -244,7 +252,7 @@ impl Service {
 
     /// Removes everything. May be called again.
     pub(crate) fn remove(&mut self) -> Result<(), HelperError> {
-        self.kill()?;
+        self.stop(StopMode::Kill)?;
         self.place.clear()?;
         let Some(made) = self.made.take() else {
             return Ok(());
