@@ -6,6 +6,12 @@ use stowplan_engine::EngineError;
 
 use crate::agent::CallError;
 
+/// What `stowplan-node calibrate` prints.
+#[derive(serde::Deserialize)]
+struct Calibration {
+    ns_per_iteration: f64,
+}
+
 /// Nanoseconds per kernel iteration of `program`, bound to one CPU.
 pub(crate) fn calibrate(program: &str, cpu: u32, working_set_bytes: u64) -> Result<f64, CallError> {
     let failed = || EngineError::new(format!("cannot calibrate with {program}"));
@@ -25,7 +31,7 @@ pub(crate) fn calibrate(program: &str, cpu: u32, working_set_bytes: u64) -> Resu
             )))
             .into());
     }
-    text.trim()
-        .parse()
-        .map_err(|e: std::num::ParseFloatError| failed().because(e).into())
+    serde_json::from_str::<Calibration>(&text)
+        .map(|calibration| calibration.ns_per_iteration)
+        .map_err(|e| failed().because(e).into())
 }

@@ -15,8 +15,6 @@ pub enum Behaviour {
     Exit(u8),
     /// Says `ready` and ends with this status a moment later.
     ExitLater(u8),
-    /// Kills itself with SIGKILL.
-    KillItself,
     /// Says `ready`; on SIGTERM says `ended` and ends with 0.
     Graceful,
     /// Says `ready` and ignores SIGTERM.
@@ -41,7 +39,6 @@ impl Behaviour {
             Self::Idle => "idle",
             Self::Exit(_) => "exit",
             Self::ExitLater(_) => "exit-later",
-            Self::KillItself => "kill-itself",
             Self::Graceful => "graceful",
             Self::Stubborn => "stubborn",
             Self::Hog => "hog",
@@ -57,7 +54,6 @@ impl Behaviour {
             Self::Idle => "echo complaint >&2; echo ready; exec sleep 100000",
             Self::Exit(_) => "echo leaving; exit \"$2\"",
             Self::ExitLater(_) => "echo ready; sleep 0.2; exit \"$2\"",
-            Self::KillItself => "kill -9 $$",
             Self::Graceful => {
                 "trap 'echo ended; exit 0' TERM; echo ready; sleep 100000 & wait; exit 1"
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stowplan_wire::deployment::{EngineEventKind, Program, Select, StopMode};
+use stowplan_wire::deployment::{EngineEventKind, Locator, Program, Select, StopMode};
 
 use crate::trial::{Stop, Trial, ensure, needs, plain};
 use crate::{Behaviour, Case, Checked, Setup};
@@ -96,12 +96,6 @@ fn exit_midway(setup: &Setup<'_>) -> Checked {
     ensure(times == 1, || format!("its end was told {times} times"))
 }
 
-fn killed(setup: &Setup<'_>) -> Checked {
-    let mut trial = Trial::start(setup, &[plain("a", Behaviour::KillItself)])?;
-    needs(trial.can.exit_status, "exit-status")?;
-    trial.hears("a", EngineEventKind::Exited(128 + 9))
-}
-
 fn no_such_program(setup: &Setup<'_>) -> Checked {
     let mut plan = Trial::plan(setup, &[plain("a", Behaviour::Idle)])?;
     if let Program::Command { command, .. } = &mut plan.services[0].program {
@@ -155,12 +149,7 @@ fn stop_takes_children(setup: &Setup<'_>) -> Checked {
     let mut trial = Trial::start(setup, &[plain("a", Behaviour::Brood)])?;
     trial.says("a", "ready")?;
     let locator = trial.locator("a")?;
-    let private = ["unified", "freezer", "memory", "cpuacct"]
-        .iter()
-        .find_map(|name| locator.cgroups.get(*name))
-        .cloned();
-    needs(private.is_some(), "accounting")?;
-    let folder = private.unwrap_or_default();
+    let folder = private_folder(&locator)?;
     let before = trial.pids_of(&folder).unwrap_or_default();
     ensure(before.len() >= 3, || format!("only {before:?} in {folder}"))?;
     trial.deployment().stop(&Select::All, SOON)?;
@@ -168,6 +157,15 @@ fn stop_takes_children(setup: &Setup<'_>) -> Checked {
     ensure(left.is_empty(), || {
         format!("{left:?} still run in {folder}")
     })
+}
+
+/// The control group that holds this service's processes alone.
+fn private_folder(locator: &Locator) -> Result<String, Stop> {
+    ["unified", "freezer", "memory", "cpuacct"]
+        .iter()
+        .find_map(|name| locator.cgroups.get(*name))
+        .cloned()
+        .ok_or_else(|| Stop::Unsupported("accounting".to_owned()))
 }
 
 fn stop_twice(setup: &Setup<'_>) -> Checked {
@@ -183,14 +181,27 @@ fn stop_twice(setup: &Setup<'_>) -> Checked {
     ensure(!told, || "a stop was told as an end by itself".to_owned())
 }
 
-fn kill_tree(setup: &Setup<'_>) -> Checked {
+/// Killed from outside: a first process of a PID namespace cannot kill itself.
+fn killed(setup: &Setup<'_>) -> Checked {
     let mut trial = Trial::start(setup, &[plain("a", Behaviour::Stubborn)])?;
     needs(trial.can.exit_status, "exit-status")?;
     trial.says("a", "ready")?;
     let locator = trial.locator("a")?;
     setup.stage.host().kill_tree(&locator)?;
-    ensure(!trial.is_alive(&locator), || "it still runs".to_owned())?;
     trial.hears("a", EngineEventKind::Exited(128 + 9))
+}
+
+fn kill_tree(setup: &Setup<'_>) -> Checked {
+    let mut trial = Trial::start(setup, &[plain("a", Behaviour::Brood)])?;
+    trial.says("a", "ready")?;
+    let locator = trial.locator("a")?;
+    setup.stage.host().kill_tree(&locator)?;
+    ensure(!trial.is_alive(&locator), || "it still runs".to_owned())?;
+    let folder = private_folder(&locator)?;
+    let left = trial.pids_of(&folder).unwrap_or_default();
+    ensure(left.is_empty(), || {
+        format!("{left:?} still run in {folder}")
+    })
 }
 
 fn destroy_twice(setup: &Setup<'_>) -> Checked {
@@ -222,7 +233,7 @@ fn drop_leaves_nothing(setup: &Setup<'_>) -> Checked {
     Ok(())
 }
 
-fn groups_are_gone(trial: &Trial<'_>, locator: &stowplan_wire::deployment::Locator) -> Checked {
+fn groups_are_gone(trial: &Trial<'_>, locator: &Locator) -> Checked {
     for folder in locator.cgroups.values() {
         let left = trial.pids_of(folder);
         ensure(left.is_none(), || format!("{folder} is left with {left:?}"))?;

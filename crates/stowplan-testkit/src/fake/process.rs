@@ -63,10 +63,6 @@ impl FakeProcess {
                 self.ends_at = Some((now + 200_000_000, self.argument));
                 "ready\n".to_owned()
             }
-            "kill-itself" => {
-                self.ends_at = soon(128 + 9);
-                String::new()
-            }
             "tell-cpu" => "cpu=0\nready\n".to_owned(),
             "environment" => format!("value={}\nready\n", self.environment),
             _ => "ready\n".to_owned(),
