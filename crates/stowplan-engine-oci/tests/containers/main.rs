@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 mod common;
+mod image;
 mod isolation;
 mod life;
 mod limits;
