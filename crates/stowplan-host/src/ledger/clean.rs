@@ -201,3 +201,140 @@ fn remove_link(name: &str) -> Result<bool, HostError> {
         )))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+    use crate::ledger::Ledger;
+    use crate::process::start_ticks;
+
+    /// A process that ends when its test does.
+    struct Sleeper(Child);
+
+    impl Sleeper {
+        fn new() -> Self {
+            Self(Command::new("sleep").arg("1000").spawn().unwrap())
+        }
+
+        fn object(&self, later: u64) -> Object {
+            Object::Process {
+                pid: self.0.id(),
+                start_ticks: start_ticks(self.0.id()).unwrap() + later,
+            }
+        }
+
+        fn is_running(&mut self) -> bool {
+            self.0.try_wait().unwrap().is_none()
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            // It may be dead already, as the test wants it.
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn line(value: &impl serde::Serialize) -> String {
+        format!("{}\n", serde_json::to_string(value).unwrap())
+    }
+
+    fn dead_owner() -> Owner {
+        Owner {
+            run: "dead".to_owned(),
+            pid: 1,
+            start_ticks: u64::MAX,
+            boot: crate::process::boot_id(),
+        }
+    }
+
+    fn clean_plain(state: &Path) -> Cleaned {
+        clean(state, &mut |_, _| Err("no engine".to_owned())).unwrap()
+    }
+
+    #[test]
+    fn what_a_dead_run_made_goes_and_nothing_else() {
+        let state = tempfile::tempdir().unwrap();
+        let made = tempfile::tempdir().unwrap();
+        let folder = made.path().join("run");
+        fs::create_dir_all(folder.join("deep")).unwrap();
+        fs::write(made.path().join("stays"), "x").unwrap();
+        let (mut ours, mut reused) = (Sleeper::new(), Sleeper::new());
+        let ours_object = ours.object(0);
+        let folder_object = Object::Folder {
+            path: folder.display().to_string(),
+        };
+        let text = line(&dead_owner())
+            + &line(&folder_object)
+            + &line(&ours_object)
+            // A pid that somebody else has by now, an object that is gone, and an entry that was cut off.
+            + &line(&reused.object(1))
+            + &line(&Object::Folder { path: "/dev/shm/stowplan-nothing-there".to_owned() })
+            + "{\"object\":\"folder\",\"path\":\"/";
+        fs::write(state.path().join("dead-1.ledger"), text).unwrap();
+        fs::write(state.path().join("notes.txt"), "not a ledger").unwrap();
+        let cleaned = clean_plain(state.path());
+        assert_eq!(cleaned.removed, vec![ours_object, folder_object]);
+        assert_eq!(
+            (cleaned.runs, cleaned.failed),
+            (vec!["dead".to_owned()], vec![])
+        );
+        assert!(!folder.exists() && made.path().join("stays").exists());
+        assert!(!ours.is_running() && reused.is_running());
+        let left: Vec<_> = fs::read_dir(state.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(left, ["notes.txt"]);
+    }
+
+    #[test]
+    fn a_living_run_is_left_alone() {
+        let state = tempfile::tempdir().unwrap();
+        let mut sleeper = Sleeper::new();
+        let mut ledger = Ledger::open(state.path(), "alive").unwrap();
+        ledger.enter(&sleeper.object(0)).unwrap();
+        assert_eq!(clean_plain(state.path()), Cleaned::default());
+        assert!(sleeper.is_running());
+        ledger.close().unwrap();
+        assert!(!sleeper.is_running());
+        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_removed_keeps_its_ledger() {
+        let state = tempfile::tempdir().unwrap();
+        let container = Object::Container {
+            engine: "docker".to_owned(),
+            id: "7".to_owned(),
+        };
+        let root = Object::Folder {
+            path: "/usr".to_owned(),
+        };
+        let text = line(&dead_owner()) + &line(&container) + &line(&root);
+        fs::write(state.path().join("dead-1.ledger"), text).unwrap();
+        fs::write(state.path().join("torn.ledger"), "{nonsense}\n").unwrap();
+        let cleaned = clean_plain(state.path());
+        assert_eq!(cleaned.failed.len(), 3);
+        assert!(cleaned.failed[0].contains("refuse to remove /usr"));
+        assert_eq!(cleaned.failed[1], "no engine");
+        assert!(cleaned.failed[2].contains("torn.ledger is not a ledger"));
+        let mut asked = Vec::new();
+        let text = line(&dead_owner()) + &line(&container);
+        fs::write(state.path().join("dead-1.ledger"), text).unwrap();
+        fs::remove_file(state.path().join("torn.ledger")).unwrap();
+        let cleaned = clean(state.path(), &mut |engine, id| {
+            asked.push(format!("{engine} {id}"));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(
+            (asked, cleaned.containers),
+            (vec!["docker 7".to_owned()], vec![container])
+        );
+        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
+    }
+}
