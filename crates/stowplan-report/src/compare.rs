@@ -359,14 +359,18 @@ fn startup_metrics(report: &Report) -> Vec<Metric> {
     metrics
 }
 
-/// Key and label suffixes, and the figure of a summary.
-type FigureOf = (&'static str, fn(&stowplan_stats::Summary) -> Option<f64>);
+/// Suffix of the key, suffix of the label, and the figure of a summary.
+type FigureOf = (
+    &'static str,
+    &'static str,
+    fn(&stowplan_stats::Summary) -> Option<f64>,
+);
 
 const FIGURES: [FigureOf; 4] = [
-    ("mean", |s| s.mean),
-    ("q50", |s| s.q50),
-    ("p99", |s| s.p99),
-    ("std", |s| s.std),
+    ("mean", "mean", |s| s.mean),
+    ("q50", "median", |s| s.q50),
+    ("p99", "P99", |s| s.p99),
+    ("std", "std", |s| s.std),
 ];
 
 fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>) {
@@ -378,7 +382,7 @@ fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>
         by.collect()
     };
     for part in Part::ALL {
-        for (suffix, figure) in FIGURES {
+        for (suffix, name, figure) in FIGURES {
             if part != Part::E2ePaper && suffix != "mean" {
                 continue;
             }
@@ -387,7 +391,7 @@ fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>
                 of_loss: true,
                 ..Metric::time(
                     format!("{}_{suffix}", part.key()),
-                    format!("{} {suffix}", part.label()),
+                    format!("{} {name}", part.label()),
                     chain,
                     values(&|r| figure(r.parts.get(&part)?)),
                 )

@@ -239,10 +239,10 @@ impl Counted {
         self.runs.get(&run)
     }
 
-    /// The run, if its start-up counts: a cold start has to have been cold.
-    pub(crate) fn startup(&self, run: u32) -> Option<&RunRow> {
-        let run = self.runs.get(&run)?;
-        (run.start != StartKind::Cold || run.cold != Some(ColdState::Failed)).then_some(run)
+    /// Whether a start-up counts: a cold start has to have been cold.
+    pub(crate) fn startup(&self, run: u32, start: StartKind) -> bool {
+        let run = self.runs.get(&run);
+        run.is_some_and(|run| start != StartKind::Cold || run.cold != Some(ColdState::Failed))
     }
 
     pub(crate) fn rank(&self, deployment: &str) -> usize {

@@ -168,7 +168,7 @@ pub(crate) fn read(
 ) -> Result<Vec<DeploymentStartup>, ReportError> {
     let mut groups: BTreeMap<(usize, StartKind), Rows> = BTreeMap::new();
     results.scan(|row: StartupRow| {
-        if counted.startup(row.run).is_none() {
+        if !counted.startup(row.run, row.start) {
             return;
         }
         let group = groups

@@ -339,7 +339,7 @@ fn comparisons(report: &Report) -> TextTable {
         "Comparisons",
         "Difference of the candidate from the reference, paired by block, with its 95 % interval; * primary metric, Holm-corrected, all else is exploratory.",
         &["Metric", "Reference", "Candidate"],
-        &["Effect", "Difference", "95 % interval", "Blocks", "Verdict"],
+        &["Difference", "95 % interval", "Blocks", "Verdict", "Effect"],
     );
     let printed = |c: &&Comparison| {
         c.primary || (PRINTED.contains(&&*c.metric) && c.subject.as_deref() != Some(MACHINE))
@@ -372,7 +372,6 @@ fn comparison(report: &Report, c: &Comparison) -> Vec<String> {
         format!("{}{subject}{star}", c.label),
         report.label(&c.reference).to_owned(),
         report.label(&c.candidate).to_owned(),
-        effect,
         difference(c.relative, &c.unit, c.difference),
         interval,
         c.blocks.to_string(),
@@ -383,5 +382,6 @@ fn comparison(report: &Report, c: &Comparison) -> Vec<String> {
             },
             verdict => verdict.to_string(),
         },
+        effect,
     ]
 }

@@ -1,5 +1,8 @@
 //! The tables as a person reads them.
-#![expect(clippy::unwrap_used, reason = "helpers of tests unwrap as the tests do")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests unwrap as the tests do"
+)]
 
 mod common;
 

@@ -157,7 +157,9 @@ pub fn write(parent: &Path, size: Size) -> PathBuf {
             if !broke {
                 let key = (run, block, Label::from(id));
                 let noise = drift * (1.0 + 0.008 * random.random_range(-1.0..1.0));
-                data.startup = startup(&key, data.run.start, factors[3] * noise, &mut random);
+                data.startup = startup(&key, StartKind::Cold, factors[3] * noise, &mut random);
+                let again = startup(&key, StartKind::Rerun, factors[3] * noise, &mut random);
+                data.startup.extend(again);
                 data.latency = latency(&key, size.instances, factors, noise, &mut random);
                 data.usage = usage(&key, size.samples, partition, factors[2], &mut random);
                 data.losses = losses(&key, factors[1]);
@@ -173,17 +175,12 @@ pub fn write(parent: &Path, size: Size) -> PathBuf {
 type Key = (u32, u32, Label);
 
 fn run_row(run: u32, block: u32, order: u32, deployment: &str) -> RunRow {
-    let cold = block % 2 == 1;
     RunRow {
         run,
         block,
         order,
         deployment: deployment.into(),
-        start: if cold {
-            StartKind::Cold
-        } else {
-            StartKind::Rerun
-        },
+        start: StartKind::Cold,
         status: RunStatus::Finished,
         reason: None,
         start_unix_ns: 1_795_169_700_000_000_000 + i64::from(run) * 95_000_000_000,
@@ -192,8 +189,8 @@ fn run_row(run: u32, block: u32, order: u32, deployment: &str) -> RunRow {
         calibration_ns: Some(0.9134),
         steal: Some(0.0004),
         quiet: Some(true),
-        cold: cold.then_some(ColdState::Proven),
-        cold_resident: cold.then_some(0.0021),
+        cold: Some(ColdState::Proven),
+        cold_resident: Some(0.0021),
         events: Some(1_204_331),
         discarded: Some(0),
         published: Some(183_220),

@@ -1,0 +1,210 @@
+// The shape of the page's data; written by ../../src/page.rs.
+
+export interface Edges {
+  edges: number;
+  bytes_per_s: number;
+}
+
+export interface Deployment {
+  id: string;
+  label: string;
+  place: string;
+  partition: string;
+  services: number;
+  processes: number;
+  participants: number;
+  edges: Record<string, Edges>;
+  runs: number;
+  finished: number;
+  refused: string | null;
+  differences: [string, string, string][];
+}
+
+export type Quartiles = [number, number, number] | null;
+
+export interface Startup {
+  deployment: string;
+  start: string;
+  runs: { run: number; block: number; ns: Record<string, number> }[];
+  modules: { module: string; begin: Quartiles; end: Quartiles; took: Quartiles }[];
+}
+
+export interface Summary {
+  n: number;
+  mean: number | null;
+  std: number | null;
+  skewness: number | null;
+  kurtosis: number | null;
+  min: number | null;
+  q25: number | null;
+  q50: number | null;
+  q75: number | null;
+  p99: number | null;
+  p999: number | null;
+  max: number | null;
+}
+
+export interface Samples {
+  summary: Summary;
+  rank_error: number;
+  index: number[];
+  ns: number[];
+}
+
+export interface ChainDeployment {
+  deployment: string;
+  inputs: number;
+  overwritten: number;
+  left_out: number;
+  parts: Record<string, Samples>;
+}
+
+export interface Chain {
+  chain: string;
+  deadline_ns: number | null;
+  deployments: ChainDeployment[];
+}
+
+export interface TimeSeries {
+  subject: string;
+  from_s: number;
+  step_s: number;
+  cpus: (number | null)[];
+  mib: (number | null)[];
+}
+
+export interface Usage {
+  deployment: string;
+  cpus: Record<string, number>;
+  memory: Record<string, number>;
+  series: TimeSeries[];
+}
+
+export interface Loss {
+  deployment: string;
+  causes: Record<string, number | null>;
+  worst: [string, string, string, number, number | null][];
+}
+
+export type Verdict = "better" | "worse" | "equivalent" | "inconclusive";
+
+export interface Comparison {
+  metric: string;
+  label: string;
+  unit: string;
+  subject: string | null;
+  effect: "total" | "splitting" | "group-scheduling" | "isolation";
+  primary: boolean;
+  reference: string;
+  candidate: string;
+  reference_value: number | null;
+  candidate_value: number | null;
+  relative: boolean;
+  difference: number | null;
+  low: number | null;
+  high: number | null;
+  delta: number;
+  p_sign_flip: number | null;
+  p_t: number | null;
+  blocks: number;
+  verdict: Verdict;
+  verdict_reason: string;
+  blocks_needed: number | null;
+}
+
+export interface Experiment {
+  name: string;
+  created_unix_s: number;
+  stowplan_version: string;
+  stack: { name: string; nodes: number; topics: number; modules: string[] };
+  blocks_planned: number;
+  window_s: number;
+  machine: {
+    host: string;
+    cpus: number;
+    cpu_model: string;
+    memory_bytes: number;
+    kernel: string;
+    settings: Record<string, string>;
+  };
+  [name: string]: unknown;
+}
+
+export interface Page {
+  schema: string;
+  experiment: Experiment;
+  reference: string | null;
+  deployments: Deployment[];
+  blocks: number;
+  startup: Startup[];
+  instants: [string, string][];
+  chains: Chain[];
+  parts: [string, string][];
+  usage: Usage[];
+  losses: Loss[];
+  comparisons: Comparison[];
+  warnings: string[];
+}
+
+export function read(): Page {
+  const text = document.getElementById("data")?.textContent;
+  if (!text) throw new Error("this file holds no data");
+  const page = JSON.parse(text) as Page;
+  if (page.schema !== "stowplan.page/1") throw new Error(`unknown data ${page.schema}`);
+  return page;
+}
+
+/** Order statistics of samples: value in ns at a share of the samples. */
+export interface Distribution {
+  n: number;
+  share: Float64Array;
+  ns: Float64Array;
+}
+
+export function distribution(samples: Samples): Distribution {
+  const n = samples.summary.n;
+  const share = new Float64Array(samples.index.length);
+  const ns = new Float64Array(samples.ns.length);
+  let index = 0;
+  let value = 0;
+  for (let i = 0; i < share.length; i++) {
+    index += samples.index[i] ?? 0;
+    value += samples.ns[i] ?? 0;
+    share[i] = n > 1 ? index / (n - 1) : 0.5;
+    ns[i] = value;
+  }
+  return { n, share, ns };
+}
+
+/** Share of the samples at or below a value. */
+export function below(d: Distribution, ns: number): number {
+  const last = d.ns.length - 1;
+  if (last < 0 || ns < d.ns[0]!) return 0;
+  if (ns >= d.ns[last]!) return 1;
+  let low = 0;
+  let high = last;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (d.ns[middle]! <= ns) low = middle;
+    else high = middle;
+  }
+  const width = d.ns[high]! - d.ns[low]!;
+  const part = width > 0 ? (ns - d.ns[low]!) / width : 1;
+  return d.share[low]! + (d.share[high]! - d.share[low]!) * part;
+}
+
+/** Value at a share of the samples. */
+export function quantile(d: Distribution, q: number): number {
+  const last = d.ns.length - 1;
+  let low = 0;
+  let high = last;
+  if (q <= d.share[0]!) return d.ns[0]!;
+  if (q >= d.share[last]!) return d.ns[last]!;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (d.share[middle]! <= q) low = middle;
+    else high = middle;
+  }
+  const part = (q - d.share[low]!) / (d.share[high]! - d.share[low]!);
+  return d.ns[low]! + (d.ns[high]! - d.ns[low]!) * part;
+}

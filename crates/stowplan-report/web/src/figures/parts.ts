@@ -1,0 +1,107 @@
+// Where the time goes: idle, communication and computation, stacked.
+
+import * as Plot from "@observablehq/plot";
+import type { Shown } from "../colours";
+import type { ChainDeployment } from "../data";
+import { table } from "../dom";
+import type { Figure } from "../figure";
+import { inUnit, missing, unitFor } from "../format";
+import { base, grid, legend, marginFor, tip, under } from "./common";
+import type { LatencyChoice } from "./latency";
+
+const PARTS: [key: string, label: string, colour: string][] = [
+  ["idle", "Idle", "var(--idle)"],
+  ["send", "Send", "var(--send)"],
+  ["transport", "Transport", "var(--transport)"],
+  ["wait", "Wait", "var(--wait)"],
+  ["communication", "Communication", "var(--communication)"],
+  ["computation", "Computation", "var(--computation)"],
+];
+const SPLIT = ["send", "transport", "wait"];
+
+/** Means of the parts that add up: communication as one only where its three are not known. */
+function means(one: ChainDeployment): [key: string, ns: number][] {
+  const known = SPLIT.every((key) => one.parts[key]?.summary.mean != null);
+  return PARTS.filter(([key]) => (known ? key !== "communication" : !SPLIT.includes(key))).flatMap(([key]) => {
+    const mean = one.parts[key]?.summary.mean;
+    return mean == null ? [] : [[key, mean] as [string, number]];
+  });
+}
+
+export function parts(of: LatencyChoice, shown: Shown): Figure {
+  const views = () => (of.current()?.deployments ?? []).filter((d) => shown.has(d.deployment));
+  return {
+    id: "latency-parts",
+    title: "Where the time goes",
+    read:
+      "Means over all chain instances; the parts of a bar add up to the mean end-to-end latency. Idle waits for a timer, " +
+      "send, transport and wait are communication, computation is work in callbacks.",
+    draw(width) {
+      const labelOf = new Map(PARTS.map(([key, label]) => [key, label]));
+      const bars = views().flatMap((one) => {
+        let from = 0;
+        return means(one).map(([key, ns]) => {
+          const bar = { label: shown.label(one.deployment), part: labelOf.get(key) ?? key, ns, from, to: from + ns };
+          from += ns;
+          return bar;
+        });
+      });
+      if (bars.length === 0) return [];
+      const longest = Math.max(...bars.map((b) => b.to));
+      const unit = unitFor(longest);
+      const labels = [...new Set(bars.map((b) => b.label))];
+      const margin = marginFor(labels, width);
+      const pixels = (width - margin - 90) / longest;
+      const used = PARTS.filter(([, label]) => bars.some((b) => b.part === label));
+      const ends = labels.map((label) => ({ label, to: Math.max(...bars.filter((b) => b.label === label).map((b) => b.to)) }));
+      return [
+        legend(used.map(([, label, colour]) => [label, colour])),
+        Plot.plot({
+          ...base,
+          width,
+          height: 52 + labels.length * 40,
+          marginLeft: margin,
+          marginRight: 92,
+          x: { ...under, label: `mean (${unit.name})`, transform: (ns: number) => ns / unit.ns, domain: [0, longest / unit.ns] },
+          y: { domain: labels, label: null, tickSize: 0, padding: 0.24 },
+          color: { domain: used.map(([, label]) => label), range: used.map(([, , colour]) => colour) },
+          marks: [
+            Plot.gridX(grid),
+            Plot.barX(bars, {
+              x1: "from",
+              x2: "to",
+              y: "label",
+              fill: "part",
+              insetLeft: 0.5,
+              insetRight: 0.5,
+              channels: { mean: { value: (b) => `${inUnit(b.ns, unit)} ${unit.name}`, label: "mean" } },
+              tip: { ...tip, format: { x: false, x1: false, x2: false } },
+            }),
+            Plot.text(
+              bars.filter((b) => b.ns * pixels > 46),
+              { x: (b) => (b.from + b.to) / 2, y: "label", text: (b) => inUnit(b.ns, unit), fill: "var(--on-part)", fontWeight: 600 },
+            ),
+            Plot.text(ends, { x: "to", y: "label", text: (e) => `${inUnit(e.to, unit)} ${unit.name}`, textAnchor: "start", dx: 8, fontWeight: 600 }),
+          ],
+        }),
+      ];
+    },
+    data() {
+      const rows = views();
+      const unit = unitFor(Math.max(0, ...rows.map((r) => r.parts["e2e_paper"]?.summary.mean ?? 0)));
+      const mean = (one: ChainDeployment, key: string) => {
+        const m = one.parts[key]?.summary.mean;
+        return m == null ? missing : inUnit(m, unit);
+      };
+      return table(
+        [
+          { head: "Deployment", cell: (d: ChainDeployment) => shown.label(d.deployment) },
+          ...PARTS.map(([key, label]) => ({ head: label, number: true, cell: (d: ChainDeployment) => mean(d, key) })),
+          { head: "End to end", number: true, cell: (d: ChainDeployment) => mean(d, "e2e_paper") },
+        ],
+        rows,
+        `Means in ${unit.name} of chain ${of.chain}`,
+      );
+    },
+  };
+}

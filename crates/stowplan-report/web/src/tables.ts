@@ -1,0 +1,166 @@
+// Sections that are tables.
+
+import type { Shown } from "./colours";
+import type { Chain, Deployment, Loss, Page, Samples } from "./data";
+import { h, table } from "./dom";
+import { bytes, count, inUnit, missing, plain, plural, sentence, unitFor } from "./format";
+
+function swatch(shown: Shown, id: string): HTMLElement {
+  return h("span", { class: "swatch", style: `background:${shown.colour(id)}`, "aria-hidden": "true" });
+}
+
+function named(shown: Shown, id: string, label: string): HTMLElement {
+  return h("span", { class: "named" }, swatch(shown, id), label);
+}
+
+export function deployments(page: Page, shown: Shown): HTMLElement {
+  const classes = [...new Set(page.deployments.flatMap((d) => Object.keys(d.edges)))];
+  return table<Deployment>(
+    [
+      { head: "Deployment", cell: (d) => named(shown, d.id, d.label) },
+      { head: "Services", number: true, cell: (d) => count(d.services) },
+      { head: "Processes", number: true, cell: (d) => count(d.processes) },
+      { head: "Participants", number: true, cell: (d) => count(d.participants) },
+      ...classes.map((c) => ({
+        head: `${sentence(c)} edges`,
+        number: true,
+        cell: (d: Deployment) => {
+          const edges = d.edges[c];
+          return edges ? `${count(edges.edges)} (${bytes(edges.bytes_per_s)}/s)` : missing;
+        },
+      })),
+      {
+        head: "Runs",
+        number: true,
+        cell: (d) => (d.refused ? "not run" : d.finished === d.runs ? count(d.runs) : `${d.finished} of ${d.runs}`),
+      },
+    ],
+    page.deployments,
+    "Deployments",
+  );
+}
+
+const FIGURES: [head: string, of: (s: Samples["summary"]) => number | null, pure?: boolean][] = [
+  ["Mean", (s) => s.mean],
+  ["Std", (s) => s.std],
+  ["Skew", (s) => s.skewness, true],
+  ["Kurtosis", (s) => s.kurtosis, true],
+  ["Min", (s) => s.min],
+  ["Q25", (s) => s.q25],
+  ["Q50", (s) => s.q50],
+  ["Q75", (s) => s.q75],
+  ["P99", (s) => s.p99],
+  ["P99.9", (s) => s.p999],
+  ["Max", (s) => s.max],
+];
+
+/** The layout of betz2024's Table VI. */
+export function statistics(page: Page, chain: Chain, shown: Shown): HTMLElement {
+  const e2e = chain.deployments.map((d) => d.parts["e2e_paper"]?.summary.q75 ?? 0);
+  const unit = unitFor(Math.max(0, ...e2e));
+  const bodies = page.parts.flatMap(([key, label]) => {
+    const rows = chain.deployments.flatMap((d) => {
+      const samples = d.parts[key];
+      return samples ? [{ id: d.deployment, summary: samples.summary }] : [];
+    });
+    if (rows.length === 0) return [];
+    return [
+      h(
+        "tbody",
+        {},
+        rows.map((row, i) =>
+          h(
+            "tr",
+            {},
+            i === 0 ? h("th", { scope: "rowgroup", rowspan: rows.length, class: "group" }, label) : null,
+            h("th", { scope: "row" }, named(shown, row.id, shown.label(row.id))),
+            h("td", { class: "number" }, count(row.summary.n)),
+            FIGURES.map(([, of, pure]) =>
+              h("td", { class: "number" }, pure ? plain(of(row.summary)) : inUnit(of(row.summary), unit)),
+            ),
+          ),
+        ),
+      ),
+    ];
+  });
+  const head = ["Metric", "Deployment", "N", ...FIGURES.map(([name]) => name)];
+  const caption = `Chain ${chain.chain}, ${unit.name}`;
+  return h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    h(
+      "table",
+      { class: "statistics" },
+      h("caption", {}, caption),
+      h(
+        "thead",
+        {},
+        h("tr", {}, head.map((name, i) => h("th", { scope: "col", class: i > 1 ? "number" : null }, name))),
+      ),
+      bodies,
+    ),
+  );
+}
+
+/** Inputs of a chain and what became of them. */
+export function inputs(chain: Chain, shown: Shown): HTMLElement {
+  return table(
+    [
+      { head: "Deployment", cell: (d: Chain["deployments"][number]) => named(shown, d.deployment, shown.label(d.deployment)) },
+      { head: "Inputs", number: true, cell: (d) => count(d.inputs) },
+      { head: "Overwritten", number: true, cell: (d) => count(d.overwritten) },
+      {
+        head: "Share",
+        number: true,
+        cell: (d) => (d.inputs > 0 ? `${((d.overwritten / d.inputs) * 100).toFixed(2)} %` : missing),
+      },
+      { head: "Left out", number: true, cell: (d) => count(d.left_out) },
+    ],
+    chain.deployments,
+    `Inputs of chain ${chain.chain}`,
+  );
+}
+
+export function losses(page: Page, shown: Shown): HTMLElement {
+  const causes = [...new Set(page.losses.flatMap((l) => Object.keys(l.causes)))];
+  return table<Loss>(
+    [
+      { head: "Deployment", cell: (l) => named(shown, l.deployment, shown.label(l.deployment)) },
+      ...causes.map((cause) => ({
+        head: sentence(cause.replace("-", " ")),
+        number: true,
+        cell: (l: Loss) => count(l.causes[cause] ?? null),
+      })),
+      {
+        head: "Edges that lost most",
+        cell: (l) =>
+          h(
+            "ul",
+            { class: "plain" },
+            l.worst.slice(0, 3).map(([topic, to, cause, lost, of]) =>
+              h("li", {}, h("code", {}, topic), ` → ${to}: ${count(lost)}${of === null ? "" : ` of ${count(of)}`} ${cause}`),
+            ),
+          ),
+      },
+    ],
+    page.losses,
+    "Messages lost, by cause",
+  );
+}
+
+/** Settings in which deployments differ from the reference, as read back from their processes. */
+export function differenceList(page: Page, shown: Shown): HTMLElement | null {
+  const rows = page.deployments.flatMap((d) => d.differences.map((change) => ({ d, change })));
+  if (rows.length === 0) return null;
+  return table(
+    [
+      { head: "Deployment", cell: (r: (typeof rows)[number]) => named(shown, r.d.id, r.d.label) },
+      { head: "Setting", cell: (r) => r.change[0] },
+      { head: "Reference", cell: (r) => r.change[1] },
+      { head: "Here", cell: (r) => r.change[2] },
+    ],
+    rows,
+    `${plural(rows.length, "setting")} that differ from the reference, read back from the processes`,
+  );
+}
+
