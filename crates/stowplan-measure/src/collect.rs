@@ -4,6 +4,7 @@
 //! (see `stowplan_ctf::writer`). What was discarded stands in the packets and in the report, never nowhere.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,10 @@ use stowplan_ctf::events;
 use stowplan_ctf::writer::{
     EnvValue, PACKET_HEADER_SIZE, PacketHeader, PacketInfo, PacketWriter, TraceInfo, metadata_text,
 };
-use stowplan_wire::ring::{CLASSES, Identity, PACKET_BYTES, Ring, RingError, THREADS};
+use stowplan_wire::ring::{CLASSES, Identity, Ring, RingError, THREADS};
+
+/// Size of a packet without events: its header, in whole words.
+const EMPTY_BYTES: usize = PACKET_HEADER_SIZE.next_multiple_of(8);
 
 /// A trace buffer of a finished process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +40,10 @@ impl CollectReport {
     /// Events discarded in all processes.
     #[must_use]
     pub fn discarded(&self) -> u64 {
-        self.processes.iter().flat_map(|p| p.discarded.values()).sum()
+        self.processes
+            .iter()
+            .flat_map(|p| p.discarded.values())
+            .sum()
     }
 }
 
@@ -151,17 +158,19 @@ fn collect_one(
     let metadata = folder.join("metadata");
     fs::write(&metadata, metadata_text(&trace_info(file, identity, clock)))
         .map_err(file_error("write", &metadata))?;
-    let mut streams = Streams::new(&folder);
-    ring.packets().try_for_each(|packet| streams.append(packet))?;
+    let mut streams = Streams::new(&folder, identity);
+    ring.packets()
+        .try_for_each(|packet| streams.append(packet))?;
     let threads = ring.threads();
     for thread in &threads {
         let lost = thread.discarded.iter().sum();
-        streams.mention_loss(identity, thread.slot, lost)?;
+        streams.lost(thread.slot, lost, thread.lost_until_ns)?;
         add(&mut collected.recorded, &thread.recorded);
         add(&mut collected.discarded, &thread.discarded);
     }
+    // Threads without a slot share a stream that no thread has.
     let orphans = ring.orphans();
-    streams.mention_loss(identity, THREADS as u64, orphans.iter().sum())?;
+    streams.lost(THREADS as u64, orphans.iter().sum(), identity.attached_ns)?;
     add(&mut collected.discarded, &orphans);
     collected.threads = threads.len();
     (collected.packets, collected.packets_of) = ring.fill();
@@ -196,17 +205,27 @@ fn trace_info(file: &RingFile, identity: &Identity, clock: &Clock) -> TraceInfo 
     }
 }
 
+/// A stream file that is being written.
+struct Stream {
+    file: File,
+    length: u64,
+    packets: u64,
+    end_ns: u64,
+}
+
 /// The stream files of a trace, by stream.
 struct Streams<'a> {
     folder: &'a Path,
-    files: BTreeMap<u64, (File, u64)>,
+    identity: &'a Identity,
+    open: BTreeMap<u64, Stream>,
 }
 
 impl<'a> Streams<'a> {
-    fn new(folder: &'a Path) -> Self {
+    fn new(folder: &'a Path, identity: &'a Identity) -> Self {
         Self {
             folder,
-            files: BTreeMap::new(),
+            identity,
+            open: BTreeMap::new(),
         }
     }
 
@@ -216,46 +235,67 @@ impl<'a> Streams<'a> {
             return Ok(());
         };
         let path = self.folder.join(format!("stream_{}", info.stream_instance));
-        let (file, length) = match self.files.entry(info.stream_instance) {
-            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                let file = File::create(&path).map_err(file_error("write", &path))?;
-                entry.insert((file, 0))
-            }
+        let stream = match self.open.entry(info.stream_instance) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Stream {
+                file: File::create(&path).map_err(file_error("write", &path))?,
+                length: 0,
+                packets: 0,
+                end_ns: 0,
+            }),
         };
         // The unused end of a packet stays a hole in the file.
         let content = usize::try_from(info.content_bytes).unwrap_or(packet.len());
-        file.write_all_at(&packet[..content], *length)
-            .map_err(file_error("write", &path))?;
-        *length += packet.len() as u64;
-        file.set_len(*length).map_err(file_error("write", &path))
+        let written = stream.file.write_all_at(&packet[..content], stream.length);
+        written.map_err(file_error("write", &path))?;
+        stream.length += packet.len() as u64;
+        stream.packets = info.sequence + 1;
+        stream.end_ns = info.timestamp_end_ns;
+        let sized = stream.file.set_len(stream.length);
+        sized.map_err(file_error("write", &path))
     }
 
-    /// A thread that lost events but has no packet to say so gets an empty one.
-    fn mention_loss(
-        &mut self,
-        identity: &Identity,
-        stream: u64,
-        lost: u64,
-    ) -> Result<(), CollectError> {
-        if lost == 0 || self.files.contains_key(&stream) {
+    /// Says how many events a stream lost until `until_ns`: in an empty packet at its end, because
+    /// packets count what was lost before them, and events are lost only once no packet is left. Readers
+    /// take the count of the first packet as the unknown beginning, so a stream of none gets two.
+    fn lost(&mut self, stream: u64, lost: u64, until_ns: u64) -> Result<(), CollectError> {
+        if lost == 0 {
             return Ok(());
         }
-        let mut words = vec![0_u64; PACKET_BYTES / 8];
-        let header = PacketHeader {
-            uuid: identity.uuid,
-            stream_instance: stream,
-            sequence: 0,
-            cpu: 0,
-            timestamp_begin_ns: identity.attached_ns,
-            discarded: lost,
-        };
-        let mut packet = vec![0_u8; PACKET_BYTES];
-        // SAFETY: every byte of a u64 may have any value, and u8 has no alignment.
-        let aligned = unsafe { words.align_to_mut::<u8>().1 };
-        if PacketWriter::begin(aligned, &header).is_ok() {
-            packet[..PACKET_HEADER_SIZE].copy_from_slice(&aligned[..PACKET_HEADER_SIZE]);
+        if !self.open.contains_key(&stream) {
+            let begin_ns = self.identity.attached_ns;
+            self.append_empty(stream, 0, 0, begin_ns, begin_ns)?;
         }
-        self.append(&packet)
+        let (sequence, begin_ns) = self
+            .open
+            .get(&stream)
+            .map_or((0, 0), |open| (open.packets, open.end_ns));
+        self.append_empty(stream, sequence, lost, begin_ns, until_ns)
+    }
+
+    fn append_empty(
+        &mut self,
+        stream_instance: u64,
+        sequence: u64,
+        discarded: u64,
+        begin_ns: u64,
+        end_ns: u64,
+    ) -> Result<(), CollectError> {
+        let header = PacketHeader {
+            uuid: self.identity.uuid,
+            stream_instance,
+            sequence,
+            cpu: 0,
+            timestamp_begin_ns: begin_ns,
+            discarded,
+        };
+        // The writer wants eight-byte alignment, and a packet has whole words.
+        let mut words = [0_u64; EMPTY_BYTES / 8];
+        // SAFETY: every byte of a u64 may have any value, and u8 has no alignment.
+        let packet = unsafe { words.align_to_mut::<u8>().1 };
+        if let Ok(writer) = PacketWriter::begin(packet, &header) {
+            writer.finish(end_ns);
+        }
+        self.append(packet)
     }
 }

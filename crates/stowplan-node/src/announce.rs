@@ -92,6 +92,13 @@ impl Agent {
             .map_err(|error| self.error(error.into()))
     }
 
+    /// Drops what the agent has said and nobody has read: a socket that is closed with unread packets
+    /// gives its other end an error before the last packets from here.
+    pub fn drain(&self) {
+        let mut packet = [0; 4096];
+        while let Ok((1.., _)) = recv(&self.socket, &mut packet, RecvFlags::DONTWAIT) {}
+    }
+
     /// Readable when the agent has said something.
     pub fn readable(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()

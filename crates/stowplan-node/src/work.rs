@@ -40,12 +40,12 @@ impl WorkingSet {
             order.swap(last, (state % last as u64) as usize);
         }
         let mut next = vec![0; lines * SLOTS].into_boxed_slice();
-        for line in 0..lines {
+        for (line, following) in order.iter().enumerate() {
             let first = line * SLOTS;
             for slot in 0..SLOTS - 1 {
                 next[first + slot] = (first + slot + 1) as u32;
             }
-            next[first + SLOTS - 1] = order[line] * SLOTS as u32;
+            next[first + SLOTS - 1] = following * SLOTS as u32;
         }
         Self { next }
     }

@@ -57,6 +57,8 @@ const PROCESS_AT: usize = SERVICE_AT + NAME_BYTES;
 pub struct ThreadCounters {
     /// Thread id in the PID namespace of the process; 0 while the slot is free.
     pub vtid: AtomicU32,
+    /// When the last event was discarded, CLOCK_MONOTONIC nanoseconds; 0 if none was.
+    pub lost_until_ns: AtomicU64,
     /// Events stored in packets.
     pub recorded: [AtomicU64; CLASSES],
     /// Events that found no room.
@@ -91,6 +93,7 @@ impl Live {
             threads: [const {
                 ThreadCounters {
                     vtid: AtomicU32::new(0),
+                    lost_until_ns: AtomicU64::new(0),
                     recorded: [const { AtomicU64::new(0) }; CLASSES],
                     discarded: [const { AtomicU64::new(0) }; CLASSES],
                 }
@@ -236,6 +239,8 @@ pub struct ThreadCounts {
     pub slot: u64,
     /// Thread id as the process sees it.
     pub vtid: u32,
+    /// When the last event was discarded, CLOCK_MONOTONIC nanoseconds; 0 if none was.
+    pub lost_until_ns: u64,
     /// Events stored, by class number.
     pub recorded: [u64; CLASSES],
     /// Events discarded, by class number.
@@ -324,6 +329,10 @@ impl<'a> Ring<'a> {
                 ThreadCounts {
                     slot: slot as u64,
                     vtid: self.live_u32(at + offset_of!(ThreadCounters, vtid)),
+                    lost_until_ns: u64_at(
+                        self.file,
+                        LIVE_AT + at + offset_of!(ThreadCounters, lost_until_ns),
+                    ),
                     recorded: self.live_counts(at + offset_of!(ThreadCounters, recorded)),
                     discarded: self.live_counts(at + offset_of!(ThreadCounters, discarded)),
                 }

@@ -229,14 +229,17 @@ impl Threads {
         if counts.refused > 0 {
             eprintln!("{} messages could not be sent", counts.refused);
         }
-        self.process.agent.say(&Announcement::Counters {
+        let agent = &self.process.agent;
+        agent.say(&Announcement::Counters {
             process: self.process.own().name.clone(),
             recorded,
             discarded,
             published: counts.published,
             taken: counts.taken,
             lost: counts.lost,
-        })
+        })?;
+        agent.drain();
+        Ok(())
     }
 }
 

@@ -52,6 +52,7 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
             participant,
             ready: false,
             end: false,
+            stopped: false,
         };
         let result = launcher.serve();
         let ended = launcher.end_children();
@@ -106,6 +107,8 @@ struct Launcher<'a> {
     participant: Participant,
     ready: bool,
     end: bool,
+    /// The agent has asked for the end, and asks the processes too.
+    stopped: bool,
 }
 
 impl Launcher<'_> {
@@ -208,7 +211,11 @@ impl Launcher<'_> {
         }
         if ready[1] {
             match self.agent.hear()? {
-                Said::Gone | Said::Control(Control::Stop) => self.end = true,
+                Said::Gone => self.end = true,
+                Said::Control(Control::Stop) => {
+                    self.end = true;
+                    self.stopped = true;
+                }
                 Said::Control(Control::Arm { .. }) => {
                     self.agent.say(&fingerprint_at("arm"))?;
                     self.agent.say(&Announcement::Armed { process: None })?;
@@ -253,24 +260,31 @@ impl Launcher<'_> {
         died.map_or(Ok(()), Err)
     }
 
-    /// Ends the processes of the service and waits for them.
+    /// Ends the processes of the service and waits for them. The agent asks each of them too; one that
+    /// it has not asked for two seconds gets a signal.
     fn end_children(&mut self) -> Result<(), NodeError> {
+        const ASKED_NS: u64 = 2_000_000_000;
+        let mut signal_at = Some(record::now() + if self.stopped { ASKED_NS } else { 0 });
         self.end = true;
         let mut result = Ok(());
-        for child in &self.children {
-            // One that has ended by itself is reaped below.
-            let _sent = kill_process(child.pid, Signal::TERM);
-        }
-        while !self.children.is_empty() {
+        loop {
             result = result.and(self.reap());
             if self.children.is_empty() {
-                break;
+                return result;
+            }
+            if signal_at.is_some_and(|at| record::now() >= at) {
+                signal_at = None;
+                for child in &self.children {
+                    // One that has ended by itself is reaped next.
+                    let _sent = kill_process(child.pid, Signal::TERM);
+                }
             }
             let signals = PollFd::from_borrowed_fd(self.signals.readable(), PollFlags::IN);
-            wait(&mut [signals], None)?;
-            self.signals.take();
+            wait(&mut [signals], signal_at)?;
+            if asks_to_end(&self.signals.take()) {
+                signal_at = Some(0);
+            }
         }
-        result
     }
 }
 

@@ -5,6 +5,8 @@
 //! by one atomic addition. Events that find no room are counted by class and thread.
 
 mod buffer;
+#[cfg(test)]
+mod tests;
 mod thread;
 
 use std::collections::BTreeMap;

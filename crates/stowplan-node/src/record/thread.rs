@@ -91,16 +91,16 @@ impl Writer {
             count(&self.counters.recorded[class]);
         } else {
             count(&self.counters.discarded[class]);
+            self.counters
+                .lost_until_ns
+                .store(time_ns, Ordering::Release);
         }
     }
 
-    /// Ends the full packet and goes on in another; without one, notes the loss in the last.
+    /// Ends the full packet and goes on in another, if there is one.
     #[cold]
     fn event_in_next<R: Record>(&mut self, buffer: &Buffer, time_ns: u64, record: &R) -> bool {
         let Some(mut next) = buffer.take_packet(self.slot, self.sequence, time_ns) else {
-            if let Some(packet) = &mut self.packet {
-                packet.discard(time_ns);
-            }
             return false;
         };
         let wrote = next.event(time_ns, &self.context, record);

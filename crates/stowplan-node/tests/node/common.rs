@@ -116,7 +116,12 @@ impl Service {
                 continue;
             }
             let mut packet = vec![0; MAX_PACKET];
-            let (size, _) = recv(connection, &mut packet[..], RecvFlags::empty()).unwrap_or((0, 0));
+            let size = match recv(connection, &mut packet[..], RecvFlags::empty()) {
+                Ok((size, _)) => size,
+                // It ended without reading the last request; what it said before comes next.
+                Err(rustix::io::Errno::CONNRESET) => continue,
+                Err(error) => panic!("{error}"),
+            };
             if size == 0 {
                 ended.push(index);
             } else {
@@ -190,6 +195,34 @@ impl Drop for Service {
         let _ended = self.launcher.kill();
         let _reaped = self.launcher.wait();
     }
+}
+
+/// Runs a service for a window and stops it.
+pub fn measure(plan: &ServicePlan, window_ns: u64) -> Service {
+    let mut service = Service::start(plan);
+    let processes = plan.processes.len();
+    service.until(1, |said| matches!(said, Announcement::LaunchReady { .. }));
+    service.until(processes, |said| {
+        matches!(said, Announcement::Matched { .. })
+    });
+    let t_arm_ns = now() + 100_000_000;
+    let t_disarm_ns = t_arm_ns + window_ns;
+    service.tell(&Control::Arm {
+        t_arm_ns,
+        t_disarm_ns,
+    });
+    service.until(processes + 1, |said| {
+        matches!(said, Announcement::Armed { .. })
+    });
+    let heard = service.said.len();
+    while now() < t_disarm_ns {
+        service.listen();
+    }
+    assert_eq!(service.said.len(), heard, "nothing is said while armed");
+    service.tell(&Control::Stop);
+    let status = service.wait();
+    assert!(status.success(), "{status}");
+    service
 }
 
 pub fn now() -> u64 {

@@ -1,13 +1,11 @@
 //! Two processes exchange real DDS messages; their trace says what the messages say.
 
-mod common;
-
 use std::collections::{BTreeMap, HashMap};
 use std::process::Command;
 
-use common::*;
+use crate::common::*;
 use stowplan_measure::collect::{RingFile, collect};
-use stowplan_wire::announce::{Announcement, Control};
+use stowplan_wire::announce::Announcement;
 use stowplan_wire::service::{ExecutorPlan, ProfilePlan, ServicePlan};
 
 /// sensor -> /points -> filter -> /filtered -> control, whose timer uses it and publishes /command.
@@ -28,39 +26,11 @@ fn hello(domain: u32) -> ServicePlan {
     )
 }
 
-/// Runs a service for a window and stops it.
-fn measure(plan: &ServicePlan, window_ns: u64) -> Service {
-    let mut service = Service::start(plan);
-    let processes = plan.processes.len();
-    service.until(1, |said| matches!(said, Announcement::LaunchReady { .. }));
-    service.until(processes, |said| {
-        matches!(said, Announcement::Matched { .. })
-    });
-    let t_arm_ns = now() + 100_000_000;
-    let t_disarm_ns = t_arm_ns + window_ns;
-    service.tell(&Control::Arm {
-        t_arm_ns,
-        t_disarm_ns,
-    });
-    service.until(processes + 1, |said| {
-        matches!(said, Announcement::Armed { .. })
-    });
-    let heard = service.said.len();
-    while now() < t_disarm_ns {
-        service.listen();
-    }
-    assert_eq!(service.said.len(), heard, "nothing is said while armed");
-    service.tell(&Control::Stop);
-    let status = service.wait();
-    assert!(status.success(), "{status}");
-    service
-}
-
 /// Field values of each event, by event name; handles in base 16 become numbers.
-type Events = HashMap<String, Vec<BTreeMap<String, i64>>>;
+pub(crate) type Events = HashMap<String, Vec<BTreeMap<String, i64>>>;
 
 /// Reads a trace with babeltrace2, which must not complain.
-fn babeltrace(folder: &std::path::Path) -> Option<Events> {
+pub(crate) fn babeltrace(folder: &std::path::Path) -> Option<Events> {
     let output = match Command::new("babeltrace2")
         .args(["--clock-cycles", "--no-delta"])
         .arg(folder)

@@ -1,0 +1,181 @@
+//! How services begin and end, in order and otherwise.
+
+use std::fs;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+use stowplan_measure::collect::{RingFile, collect};
+use stowplan_wire::announce::Announcement;
+use stowplan_wire::service::{CallbackPlan, ServicePlan};
+
+use crate::common::*;
+use crate::exchange::babeltrace;
+
+/// One process that publishes and one that listens.
+fn pair(domain: u32) -> ServicePlan {
+    let talker = node("talker", vec![timer(0, 10, &[(0, 0, 1)], &[])]);
+    let listener = node("listener", vec![subscription(1, 0, 1, &[])]);
+    service(
+        domain,
+        vec![topic("/chatter")],
+        vec![
+            process("talking", vec![talker]),
+            process("listening", vec![listener]),
+        ],
+    )
+}
+
+/// Children of a process, from /proc.
+fn children(pid: u32) -> Vec<Pid> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    text.split_whitespace()
+        .map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap())
+        .collect()
+}
+
+/// The message of the first failure, with the process it is about.
+fn failure(service: &Service) -> (&Option<String>, &str) {
+    let mut said = service.said.iter();
+    said.find_map(|said| match said {
+        Announcement::Failed { process, message } => Some((process, message.as_str())),
+        _ => None,
+    })
+    .unwrap_or_else(|| panic!("no failure in {:#?}", service.said))
+}
+
+#[test]
+fn sigterm_ends_everything_in_good_order() {
+    let mut service = Service::start(&pair(113));
+    service.until(2, |said| matches!(said, Announcement::Matched { .. }));
+    let ended = children(service.launcher.id());
+    assert_eq!(ended.len(), 2);
+    kill_process(Pid::from_child(&service.launcher), Signal::TERM).unwrap();
+    assert!(service.wait().success());
+    for process in ["talking", "listening"] {
+        let (recorded, discarded, ..) = service.counters(process);
+        assert!(!recorded.is_empty() && discarded.is_empty());
+    }
+    for pid in ended {
+        assert!(!alive(pid));
+    }
+}
+
+/// Whether the process exists and is more than a record of its end.
+fn alive(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn processes_die_with_their_launcher() {
+    let mut service = Service::start(&pair(114));
+    service.until(2, |said| matches!(said, Announcement::Matched { .. }));
+    let orphans = children(service.launcher.id());
+    service.launcher.kill().unwrap();
+    service.wait();
+    let patience = now() + 30_000_000_000;
+    while orphans.iter().any(|pid| alive(*pid)) {
+        assert!(now() < patience, "{orphans:?} live on");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_process_that_dies_fails_its_service() {
+    let mut service = Service::start(&pair(115));
+    service.until(2, |said| matches!(said, Announcement::Matched { .. }));
+    kill_process(children(service.launcher.id())[0], Signal::KILL).unwrap();
+    assert!(!service.wait().success());
+    let (process, message) = failure(&service);
+    assert_eq!(process, &None);
+    assert_eq!(message, "process 'talking' ended early: signal 9");
+    // The other one was ended in good order.
+    service.counters("listening");
+    // What the dead one recorded can be read.
+    let ring = RingFile {
+        path: service.path("talking.ring"),
+        service: "hello".into(),
+        process: "talking".into(),
+    };
+    let trace = service.path("trace");
+    let report = collect(&[ring], &trace).unwrap();
+    assert!(!report.processes[0].closed);
+    if let Some(events) = babeltrace(&trace) {
+        let counted = report.processes[0].recorded["ros2:rmw_publisher_init"];
+        assert_eq!(events["ros2:rmw_publisher_init"].len() as u64, counted);
+    }
+}
+
+#[test]
+fn a_node_that_cannot_load_is_named() {
+    let mut plan = pair(116);
+    plan.processes[1].nodes[0].files[0].path = "missing".into();
+    let mut service = Service::start(&plan);
+    assert!(!service.wait().success());
+    let (process, message) = failure(&service);
+    assert_eq!(process.as_deref(), Some("listening"));
+    assert!(
+        message.starts_with("cannot map start-up file '"),
+        "{message}"
+    );
+    assert!(message.ends_with("files/missing': No such file or directory (os error 2)"));
+}
+
+#[test]
+fn another_build_is_refused() {
+    let mut plan = pair(117);
+    plan.build_id = "0.0.0-0".into();
+    let mut service = Service::start(&plan);
+    assert_eq!(service.wait().code(), Some(1));
+    assert!(service.said.is_empty());
+}
+
+#[test]
+fn without_recording_messages_are_still_counted() {
+    let mut plan = pair(118);
+    plan.record = false;
+    let service = measure(&plan, 100_000_000);
+    let (recorded, _, published, _) = service.counters("talking");
+    assert!(recorded.is_empty());
+    assert!(published[&0] > 0);
+}
+
+#[test]
+fn what_finds_no_room_is_counted() {
+    let mut plan = pair(119);
+    let work = |callback: &mut CallbackPlan| callback.iterations = constant(0.0);
+    plan.processes
+        .iter_mut()
+        .flat_map(|p| &mut p.nodes)
+        .flat_map(|n| &mut n.callbacks)
+        .for_each(work);
+    let mut service = Service::start_with(&plan, |folder| {
+        fs::remove_file(folder.join("listening.ring")).unwrap();
+    });
+    service.until(2, |said| matches!(said, Announcement::Matched { .. }));
+    kill_process(Pid::from_child(&service.launcher), Signal::TERM).unwrap();
+    assert!(service.wait().success());
+    let (recorded, discarded, _, taken) = service.counters("listening");
+    assert!(recorded.is_empty());
+    assert_eq!(
+        discarded.get("stowplan:message").copied().unwrap_or(0),
+        taken[&1]
+    );
+    assert_eq!(discarded["ros2:rcl_node_init"], 1);
+}
+
+#[test]
+fn calibration_is_json() {
+    let output = Command::new(env!("CARGO_BIN_EXE_stowplan-node"))
+        .args(["calibrate", "--working-set", "4096", "--cpu", "0"])
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["schema"], "stowplan.calibration/1");
+    assert!(json["ns_per_iteration"].as_f64().unwrap() > 0.0);
+    let wrong = Command::new(env!("CARGO_BIN_EXE_stowplan-node"))
+        .output()
+        .unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+}
