@@ -251,7 +251,15 @@ impl Deployment for OciDeployment {
     fn deviations(&self) -> Vec<String> {
         let mut deviations = Vec::new();
         if self.plan.isolation.user {
-            deviations.push("the user namespace maps ids 0 to 65535 to themselves".to_owned());
+            deviations.push(if rustix::process::geteuid().is_root() {
+                "the user namespace maps ids 0 to 65535 to themselves".to_owned()
+            } else {
+                "the user namespace has one id: root there is this user here".to_owned()
+            });
+        }
+        if self.group.is_none() {
+            deviations
+                .push("no cgroup of its own, so no usage per service and no pause".to_owned());
         }
         deviations
     }

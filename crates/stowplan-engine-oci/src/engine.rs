@@ -128,9 +128,29 @@ fn check(plan: &DeploymentPlan) -> Result<(), EngineError> {
         ))
         .hint("switch 'mount' on, or the other off"));
     }
+    if !rustix::process::geteuid().is_root() {
+        check_rootless(plan)?;
+    }
     for service in &plan.services {
         check_service(plan, service)
             .map_err(|error| error.of_service(&service.name, Some(service.log.clone())))?;
+    }
+    Ok(())
+}
+
+/// Without root a container lives in a user namespace, and nobody gives it a cgroup.
+fn check_rootless(plan: &DeploymentPlan) -> Result<(), EngineError> {
+    if !plan.isolation.user {
+        return Err(EngineError::new(
+            "without root, services cannot be started without isolation feature 'user'",
+        )
+        .hint("switch 'user' on, or run as root"));
+    }
+    if plan.isolation.cgroup {
+        return Err(
+            EngineError::new("isolation feature 'cgroup' cannot be had without root")
+                .hint("switch 'cgroup' off, or run as root"),
+        );
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use stowplan_host::cgroup::Group;
 use stowplan_wire::deployment::{LimitsPlan, SchedulingPlan};
@@ -44,37 +45,58 @@ fn schedule(pid: u32, class: SchedulingPlan) -> Result<(), HelperError> {
 }
 
 /// Sets the loopback interface of the network namespace of `pid` up, with multicast for DDS discovery.
+///
+/// By a child, because a helper without root could not come back to the host's network namespace.
 pub(crate) fn loopback_up(pid: u32) -> Result<(), HelperError> {
-    let open = |path: String| File::open(&path).context(format_args!("cannot open {path}"));
-    let own = open("/proc/self/ns/net".into())?;
-    let theirs = open(format!("/proc/{pid}/ns/net"))?;
-    let go = |to: &File| {
-        move_into_link_name_space(to.as_fd(), Some(LinkNameSpaceType::Network))
-            .context("cannot change the network namespace")
+    let path = format!("/proc/{pid}/ns/net");
+    let namespace = File::open(&path).context(format_args!("cannot open {path}"))?;
+    // SAFETY: this process has one thread, so its child may do anything.
+    let child = match unsafe { libc::fork() } {
+        0 => {
+            let done = set_loopback_up(&namespace);
+            // SAFETY: ends the child without running what belongs to its parent.
+            unsafe {
+                libc::_exit(done.map_or_else(|error| error.raw_os_error().unwrap_or(1), |()| 0))
+            }
+        }
+        child => Pid::from_raw(child),
     };
-    go(&theirs)?;
-    let result = set_loopback_up();
-    go(&own)?;
-    result
+    let Some(child) = child else {
+        return Err(std::io::Error::last_os_error()).context("cannot fork");
+    };
+    let status = loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error).context("cannot wait for a child"),
+            Ok(status) => break status.and_then(|(_, status)| status.exit_status()),
+        }
+    };
+    match status {
+        Some(0) => Ok(()),
+        code => Err(std::io::Error::from_raw_os_error(
+            code.unwrap_or(libc::EINTR),
+        ))
+        .context("cannot set the loopback interface up"),
+    }
 }
 
-fn set_loopback_up() -> Result<(), HelperError> {
+fn set_loopback_up(namespace: &File) -> std::io::Result<()> {
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
     let socket = socket_with(
         AddressFamily::INET,
         SocketType::DGRAM,
         SocketFlags::CLOEXEC,
         None,
-    )
-    .context("cannot open a socket")?;
+    )?;
     // SAFETY: `ifreq` is plain data for which all zeroes is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     request.ifr_name[0] = b'l'.cast_signed();
     request.ifr_name[1] = b'o'.cast_signed();
     let flags = libc::IFF_UP | libc::IFF_LOOPBACK | libc::IFF_RUNNING | libc::IFF_MULTICAST;
-    request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).context("flags")?;
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).unwrap_or_default();
     // SAFETY: SIOCSIFFLAGS reads one `ifreq`, which lives until the call returns.
     if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) } == 0 {
         return Ok(());
     }
-    Err(std::io::Error::last_os_error()).context("cannot set the loopback interface up")
+    Err(std::io::Error::last_os_error())
 }

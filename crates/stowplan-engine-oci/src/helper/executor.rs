@@ -13,7 +13,9 @@ use libcontainer::workload::default::DefaultExecutor;
 use libcontainer::workload::{
     Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError,
 };
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{
+    DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal,
+};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Runs the program as libcontainer does, after what libcontainer cannot do.
@@ -23,6 +25,8 @@ pub(crate) struct ServiceExecutor {
     pub return_to_host: Option<Return>,
     /// The program's environment, exactly: libcontainer would add a HOME.
     pub environment: Vec<String>,
+    /// Whether the helper, being no root, may only look at the process when it is dumpable.
+    pub dumpable: bool,
 }
 
 /// The way back to the host's mount namespace, and what must wait until then because it forbids going.
@@ -61,6 +65,9 @@ impl Executor for ServiceExecutor {
         if let Some(way) = &self.return_to_host {
             way.go()
                 .map_err(ExecutorValidationError::ArgValidationError)?;
+        }
+        if self.dumpable {
+            let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
         }
         // The helper removes everything when it ends; this is for the case that it cannot. It is single-threaded,
         // so the signal comes when the process ends and not before. Set last: changing credentials clears it.

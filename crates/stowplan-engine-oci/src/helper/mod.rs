@@ -14,6 +14,7 @@ mod place;
 mod probe;
 mod processes;
 mod readback;
+mod rootless;
 mod service;
 mod wake;
 
@@ -53,6 +54,7 @@ pub fn runtime_config(plan: &DeploymentPlan, service: &str, root: &Path) -> Opti
     let start = plan.services.iter().find(|start| start.name == service)?;
     let around = Surroundings {
         capabilities: readback::own_capabilities().ok()?,
+        rootless: false,
     };
     Some(spec::config(&HelperPlan::new(plan, start), root, &around).to_string())
 }

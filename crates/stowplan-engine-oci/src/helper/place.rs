@@ -9,20 +9,26 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
     mount_change, unmount,
 };
+use rustix::process::geteuid;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use stowplan_wire::deployment::Program;
 
 use super::error::{Context as _, HelperError};
+use super::rootless;
 use crate::protocol::HelperPlan;
 
 /// Where the helper sees its scratch space instead of the cgroup hierarchies; see [`Place::enter`].
-const CGROUPS: &str = "/sys/fs/cgroup";
+pub(super) const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// The two mount namespaces of a helper.
+/// The namespaces that a helper came from and works in.
 #[derive(Debug)]
 pub(crate) struct Place {
     /// The host's mount namespace.
     host: File,
+    /// The host's user namespace.
+    host_users: File,
+    /// Whether the helper has become root of a user namespace of its own, because it was not root.
+    rootless: bool,
     /// The helper's own.
     own: File,
     /// Number of the container being made: each has scratch space of its own.
@@ -37,24 +43,37 @@ impl Place {
     /// what it sees is a machine with cgroup v1 and no controller. And it is a folder that exists on every machine,
     /// so that there is none to make and to remove.
     pub(crate) fn enter() -> Result<Self, HelperError> {
-        let host = File::open("/proc/self/ns/mnt").context("cannot open the mount namespace")?;
+        let open = |kind| {
+            let path = Path::new("/proc/self/ns").join(kind);
+            File::open(&path).context(format_args!("cannot open {}", path.display()))
+        };
+        let (host, host_users) = (open("mnt")?, open("user")?);
+        let rootless = !geteuid().is_root();
+        if rootless {
+            rootless::become_root()?;
+        }
         // SAFETY: only CLONE_FILES makes unshare unsafe (descriptors of others), and it is not asked for.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
             .context("cannot unshare the mount namespace")?;
-        let own = File::open("/proc/self/ns/mnt").context("cannot open the mount namespace")?;
+        let own = open("mnt")?;
         mount_change(
             "/",
             MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
         )
         .context("cannot make mounts private")?;
         match unmount(CGROUPS, UnmountFlags::DETACH) {
-            // Not a mount point: nothing to hide.
+            // Not a mount point, or without root not ours to unmount.
             Ok(()) | Err(rustix::io::Errno::INVAL) => {}
             Err(error) => return Err(error).context("cannot hide the cgroup hierarchies"),
         }
         mount_scratch(Path::new(CGROUPS))?;
+        if rootless {
+            rootless::stand_in_cgroups()?;
+        }
         Ok(Self {
             host,
+            host_users,
+            rootless,
             own,
             generation: 0,
         })
@@ -87,9 +106,19 @@ impl Place {
         &self.host
     }
 
-    /// Number of the descriptor of the host's mount namespace.
-    pub(crate) fn host_descriptor(&self) -> String {
-        self.host.as_raw_fd().to_string()
+    /// Whether the helper is root in a user namespace of its own only.
+    pub(crate) const fn is_rootless(&self) -> bool {
+        self.rootless
+    }
+
+    /// Path to the host's namespace of this kind, while this process lives.
+    pub(crate) fn host_namespace(&self, kind: &str) -> PathBuf {
+        match kind {
+            "mnt" => descriptor_path(&self.host),
+            "user" => descriptor_path(&self.host_users),
+            // The helper stays in these.
+            other => Path::new("/proc/self/ns").join(other),
+        }
     }
 
     /// Does something that needs to see the host's mounts.
@@ -97,6 +126,10 @@ impl Place {
         &self,
         action: impl FnOnce() -> Result<T, HelperError>,
     ) -> Result<T, HelperError> {
+        if self.rootless {
+            // There is no way back, and no cgroup to look after.
+            return action();
+        }
         go(&self.host)?;
         let result = action();
         go(&self.own)?;
@@ -157,6 +190,10 @@ impl Place {
         )
         .context("overlay")
     }
+}
+
+fn descriptor_path(file: &File) -> PathBuf {
+    Path::new("/proc/self/fd").join(file.as_raw_fd().to_string())
 }
 
 fn go(namespace: &File) -> Result<(), HelperError> {

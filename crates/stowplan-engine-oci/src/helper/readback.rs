@@ -8,6 +8,7 @@ use stowplan_host::cgroup::Group;
 use stowplan_wire::deployment::Program;
 
 use super::error::{Context as _, HelperError};
+use super::place::Place;
 use crate::protocol::HelperPlan;
 use crate::spec::{Capabilities, DOCKER_DEFAULT};
 
@@ -80,21 +81,21 @@ fn capabilities(process: &Process, key: &str) -> Result<Capabilities, HelperErro
         .context(format_args!("cannot read {key} of process {}", process.pid))
 }
 
-/// Compares the isolation of process `pid` with the plan; `host_mounts` is the host's mount namespace.
+/// Compares the isolation of process `pid` with the plan.
 ///
 /// # Errors
 /// Names the first feature that is not as asked.
 pub(crate) fn check(
     plan: &HelperPlan,
     pid: u32,
-    host_mounts: &Path,
+    place: &Place,
     group: &Group,
     own: Capabilities,
 ) -> Result<(), HelperError> {
     let asked = &plan.isolation;
     let process = Process::read(pid)?;
-    let apart = |kind: &str| process.apart(&Path::new("/proc/self/ns").join(kind), kind);
-    same("mount", asked.mount, process.apart(host_mounts, "mnt")?)?;
+    let apart = |kind: &str| process.apart(&place.host_namespace(kind), kind);
+    same("mount", asked.mount, apart("mnt")?)?;
     same("pid", asked.pid, apart("pid")?)?;
     same("ipc", asked.ipc, apart("ipc")?)?;
     same("uts", asked.uts, apart("uts")?)?;

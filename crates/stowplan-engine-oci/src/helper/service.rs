@@ -1,7 +1,6 @@
 //! The one service of a helper: its container from creation to removal.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use libcontainer::container::Container;
@@ -17,9 +16,6 @@ use super::place::Place;
 use super::{after_create, container, processes, readback, wake};
 use crate::protocol::{Command, Created, HelperPlan, Message};
 use crate::spec::Surroundings;
-
-/// Folder of a mount namespace that this process was started in, kept open: a path to it as long as it is.
-const HOST_MOUNTS: &str = "/proc/self/fd";
 
 /// A service and everything that is there of it.
 pub(crate) struct Service {
@@ -46,11 +42,13 @@ struct Made {
 
 impl Service {
     pub(crate) fn open(plan: HelperPlan) -> Result<Self, HelperError> {
+        let place = Place::enter()?;
         let around = Surroundings {
             capabilities: readback::own_capabilities()?,
+            rootless: place.is_rootless(),
         };
         Ok(Self {
-            place: Place::enter()?,
+            place,
             around,
             children: wake::child_events()?,
             plan,
@@ -120,11 +118,10 @@ impl Service {
         if plan.isolation.net {
             after_create::loopback_up(pid)?;
         }
-        let host_mounts = PathBuf::from(HOST_MOUNTS).join(self.place.host_descriptor());
         let own = self.around.capabilities;
         self.place.on_host(|| {
             after_create::limit(group, pid, &plan.service.limits)?;
-            readback::check(plan, pid, &host_mounts, group, own)
+            readback::check(plan, pid, &self.place, group, own)
         })?;
         Ok(Created {
             pid,

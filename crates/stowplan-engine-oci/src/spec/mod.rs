@@ -41,6 +41,8 @@ const READ_ONLY: [&str; 5] = [
 pub(crate) struct Surroundings {
     /// Capabilities that the helper has.
     pub capabilities: Capabilities,
+    /// Whether the helper is root in a user namespace of its own only, which is then that of the container too.
+    pub rootless: bool,
 }
 
 /// The configuration (`config.json`) of the container of `plan` with its root at `root`.
@@ -61,11 +63,11 @@ pub(crate) fn config(plan: &HelperPlan, root: &Path, around: &Surroundings) -> V
         process["noNewPrivileges"] = json!(true);
     }
     let mut linux = json!({
-        "namespaces": namespaces(isolation),
+        "namespaces": namespaces(isolation, around.rootless),
         // Cgroups are made and entered by the helper, in the same way as the bare engine does it.
         "cgroupsPath": "",
     });
-    if isolation.user {
+    if isolation.user && !around.rootless {
         // The ids stay as they are: files of the image and of the run folder keep their owner.
         let map = json!([{"containerID": 0, "hostID": 0, "size": 65_536}]);
         linux["uidMappings"] = map.clone();
@@ -82,7 +84,7 @@ pub(crate) fn config(plan: &HelperPlan, root: &Path, around: &Surroundings) -> V
         "ociVersion": "1.0.2",
         "root": {"path": root, "readonly": isolation.mount && isolation.read_only_root},
         "process": process,
-        "mounts": mounts::mounts(plan),
+        "mounts": mounts::mounts(plan, around.rootless),
         "linux": linux,
     });
     if isolation.uts {
@@ -119,14 +121,14 @@ pub(crate) fn container_id(plan: &HelperPlan) -> String {
         .collect()
 }
 
-fn namespaces(isolation: &IsolationPlan) -> Value {
+fn namespaces(isolation: &IsolationPlan, rootless: bool) -> Value {
     let wanted = [
         (true, "mount"),
         (isolation.pid, "pid"),
         (isolation.ipc, "ipc"),
         (isolation.uts, "uts"),
         (isolation.net, "network"),
-        (isolation.user, "user"),
+        (isolation.user && !rootless, "user"),
     ];
     wanted
         .iter()
@@ -211,6 +213,7 @@ pub(crate) mod tests {
     fn all() -> Surroundings {
         Surroundings {
             capabilities: Capabilities::from_bits(u64::MAX),
+            rootless: false,
         }
     }
 

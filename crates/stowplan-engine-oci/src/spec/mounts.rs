@@ -10,7 +10,7 @@ use crate::protocol::HelperPlan;
 const SHM: &str = "size=65536k";
 
 /// `mounts` of the OCI configuration.
-pub(crate) fn mounts(plan: &HelperPlan) -> Vec<Value> {
+pub(crate) fn mounts(plan: &HelperPlan, rootless: bool) -> Vec<Value> {
     let dev = mount(
         "/dev",
         "tmpfs",
@@ -21,25 +21,7 @@ pub(crate) fn mounts(plan: &HelperPlan) -> Vec<Value> {
         // The throw-away root: just enough for libcontainer to work in it.
         return vec![dev];
     }
-    let mut mounts = vec![
-        proc(plan),
-        dev,
-        mount(
-            "/dev/pts",
-            "devpts",
-            "devpts",
-            &[
-                "nosuid",
-                "noexec",
-                "newinstance",
-                "ptmxmode=0666",
-                "mode=0620",
-                "gid=5",
-            ],
-        ),
-        sys(plan),
-        shm(plan),
-    ];
+    let mut mounts = vec![proc(plan), dev, terminals(rootless), sys(plan), shm(plan)];
     mounts.extend(message_queues(plan));
     mounts.push(bind(
         &plan.service_dir,
@@ -54,6 +36,21 @@ fn proc(plan: &HelperPlan) -> Value {
         return bind("/proc", &["rbind", "rprivate", "nosuid", "noexec", "nodev"]);
     }
     mount("/proc", "proc", "proc", &["nosuid", "noexec", "nodev"])
+}
+
+fn terminals(rootless: bool) -> Value {
+    let mut options = vec![
+        "nosuid",
+        "noexec",
+        "newinstance",
+        "ptmxmode=0666",
+        "mode=0620",
+    ];
+    if !rootless {
+        // The group `tty`, which a user namespace with one id does not have.
+        options.push("gid=5");
+    }
+    mount("/dev/pts", "devpts", "devpts", &options)
 }
 
 fn sys(plan: &HelperPlan) -> Value {
@@ -106,7 +103,7 @@ mod tests {
     use crate::spec::tests::{isolation, plan};
 
     fn destinations(plan: &HelperPlan) -> Vec<String> {
-        mounts(plan)
+        mounts(plan, false)
             .iter()
             .map(|mount| mount["destination"].as_str().unwrap().to_owned())
             .collect()
@@ -125,7 +122,7 @@ mod tests {
         let mut switches = isolation(false);
         switches.mount = true;
         switches.user = true;
-        let kinds: Vec<_> = mounts(&plan(switches))
+        let kinds: Vec<_> = mounts(&plan(switches), false)
             .iter()
             .filter(|m| m["type"] == "bind")
             .map(|m| m["destination"].as_str().unwrap().to_owned())

@@ -214,6 +214,7 @@ pub fn run_once(run: &Run, isolation: IsolationPlan, command: &[&str]) -> (i32, 
     let status = wait_for_exit(&mut *deployment, "one");
     let log = deployment.log("one", 65_536).expect("log");
     deployment.destroy().expect("destroy");
+    fs::remove_file(&plan.services[0].log).expect("a log");
     (status, log)
 }
 

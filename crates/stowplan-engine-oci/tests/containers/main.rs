@@ -1,4 +1,4 @@
-//! The embedded OCI engine against the kernel: life, isolation, limits, many at once. Needs root.
+//! The embedded OCI engine against the kernel: life, isolation, limits, many at once. Needs root for most.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
@@ -8,3 +8,4 @@ mod isolation;
 mod life;
 mod limits;
 mod many;
+mod rootless;
