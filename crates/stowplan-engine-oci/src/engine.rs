@@ -152,7 +152,19 @@ fn check_rootless(plan: &DeploymentPlan) -> Result<(), EngineError> {
                 .hint("switch 'cgroup' off, or run as root"),
         );
     }
-    Ok(())
+    let of_host = |service: &&ServiceStart| {
+        matches!(&service.program, Program::Command { rootfs, .. }
+            if rootfs.as_deref().is_none_or(|root| root == "/"))
+    };
+    match plan.services.iter().find(of_host) {
+        // The kernel makes no overlay of a tree with mounts that this user could not unmount.
+        Some(service) if plan.isolation.overlay => Err(EngineError::new(
+            "isolation feature 'overlay' cannot be had on the host's root without root",
+        )
+        .of_service(&service.name, Some(service.log.clone()))
+        .hint("switch 'overlay' off, or give the service a root file system")),
+        _ => Ok(()),
+    }
 }
 
 fn check_service(plan: &DeploymentPlan, service: &ServiceStart) -> Result<(), EngineError> {
