@@ -106,12 +106,7 @@ fn reset_signals() {
         // SAFETY: takes no memory of ours. It fails for SIGKILL and SIGSTOP, which nobody can ignore.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
-    // SAFETY: `sigset_t` is plain data, made empty before it is used, and lives until the calls return.
-    unsafe {
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-    }
+    super::wake::unblock_signals();
 }
 
 /// Becomes another program, found in the PATH of its own environment; returns why that failed.

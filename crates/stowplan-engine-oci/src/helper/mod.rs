@@ -61,6 +61,7 @@ pub fn runtime_config(plan: &DeploymentPlan, service: &str, root: &Path) -> Opti
 
 fn run(lines: &mut Lines) -> Result<(), HelperError> {
     causes::to_log();
+    wake::unblock_signals();
     // Ctrl-C in a terminal is for the command line, not for us.
     let _ = setsid();
     set_child_subreaper(Some(getpid())).context("cannot become subreaper")?;

@@ -19,6 +19,16 @@ extern "C" fn on_child(_signal: libc::c_int) {
     unsafe { libc::write(descriptor, one.as_ptr().cast(), one.len()) };
 }
 
+/// Blocks no signal any more; what the agent blocks for itself passes on to its helpers.
+pub(crate) fn unblock_signals() {
+    // SAFETY: `sigset_t` is plain data, made empty before it is used, and lives until the calls return.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
 /// A descriptor that becomes readable when a child has ended.
 ///
 /// A handler and not signalfd(2): that needs SIGCHLD blocked, and a blocked signal stays so in the container's
