@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use crate::error::NodeError;
 use crate::exec::ExecArgs;
+use crate::pingpong::{PingPongArgs, Role};
 
 /// How to call the program.
 pub const USAGE: &str = "stowplan-node launch PLAN --files DIR | exec PLAN PROCESS --files DIR [--load-fd N] | \
-     calibrate --working-set BYTES --cpu N | version";
+     calibrate --working-set BYTES --cpu N | \
+     pingpong ping|pong --domain N --config XML --bytes N [--seconds N] [--reliability best-effort|reliable] | version";
 
 /// What the program is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub enum Command {
         /// CPU to run on.
         cpu: u32,
     },
+    /// Measure round trips over DDS.
+    PingPong(PingPongArgs),
     /// Print the build id.
     Version,
 }
@@ -71,6 +75,8 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, NodeErr
             working_set: number("--working-set", &options.required("--working-set")?)?,
             cpu: number("--cpu", &options.required("--cpu")?)?,
         },
+        ["pingpong", "ping"] => Command::PingPong(options.pingpong(Role::Ping)?),
+        ["pingpong", "pong"] => Command::PingPong(options.pingpong(Role::Pong)?),
         ["version"] => Command::Version,
         [] => return Err(usage("no command".into())),
         _ => return Err(usage(format!("'{}' is no command", plain.join(" ")))),
@@ -92,6 +98,29 @@ impl Options {
     fn required(&mut self, name: &str) -> Result<String, NodeError> {
         self.take(name)
             .ok_or_else(|| usage(format!("{name} is missing")))
+    }
+
+    fn pingpong(&mut self, role: Role) -> Result<PingPongArgs, NodeError> {
+        let reliability = self.take("--reliability");
+        Ok(PingPongArgs {
+            role,
+            domain: number("--domain", &self.required("--domain")?)?,
+            config: self.required("--config")?.into(),
+            bytes: number("--bytes", &self.required("--bytes")?)?,
+            seconds: match self.take("--seconds") {
+                None => 10,
+                Some(value) => number("--seconds", &value)?,
+            },
+            reliable: match reliability.as_deref() {
+                None | Some("best-effort") => false,
+                Some("reliable") => true,
+                Some(other) => {
+                    return Err(usage(format!(
+                        "--reliability {other}: neither best-effort nor reliable"
+                    )));
+                }
+            },
+        })
     }
 }
 
@@ -134,6 +163,18 @@ mod tests {
             })
         );
         assert_eq!(parsed("--version").unwrap(), Command::Version);
+        assert_eq!(
+            parsed("pingpong pong --domain 3 --config c --bytes 1024 --reliability reliable")
+                .unwrap(),
+            Command::PingPong(PingPongArgs {
+                role: Role::Pong,
+                domain: 3,
+                config: "c".into(),
+                bytes: 1024,
+                seconds: 10,
+                reliable: true
+            })
+        );
     }
 
     #[test]

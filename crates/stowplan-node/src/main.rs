@@ -3,6 +3,7 @@
 //! - `launch`: the first process of a service; starts the others, loads components, ends them.
 //! - `exec`: one ROS process.
 //! - `calibrate`: the speed of the work kernel on one CPU.
+//! - `pingpong`: round trips over DDS without an executor.
 
 mod announce;
 mod args;
@@ -16,6 +17,7 @@ mod graph;
 mod launch;
 mod link;
 mod payload;
+mod pingpong;
 mod plan;
 mod record;
 mod signals;
@@ -53,6 +55,12 @@ fn run(first_ns: u64) -> Result<(), NodeError> {
         Command::Exec(args) => exec::run(&args, first_ns),
         Command::Calibrate { working_set, cpu } => {
             println!("{}", work::calibrate(working_set, cpu)?);
+            Ok(())
+        }
+        Command::PingPong(args) => {
+            if let Some(result) = pingpong::run(&args)? {
+                println!("{result}");
+            }
             Ok(())
         }
         Command::Version => {

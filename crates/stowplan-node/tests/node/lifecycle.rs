@@ -179,3 +179,25 @@ fn calibration_is_json() {
         .unwrap();
     assert_eq!(wrong.status.code(), Some(2));
 }
+
+#[test]
+fn ping_and_pong_make_round_trips() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("cyclonedds.xml");
+    fs::write(&config, include_str!("cyclonedds.xml")).unwrap();
+    let side = |role: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stowplan-node"));
+        command.args(["pingpong", role, "--domain", "120", "--bytes", "1024"]);
+        command.args(["--seconds", "1", "--config"]).arg(&config);
+        command
+    };
+    let mut pong = side("pong").spawn().unwrap();
+    let ping = side("ping").output().unwrap();
+    pong.kill().unwrap();
+    pong.wait().unwrap();
+    assert!(ping.status.success());
+    let json: serde_json::Value = serde_json::from_slice(&ping.stdout).unwrap();
+    assert_eq!(json["bytes"], 1024);
+    assert!(json["round_trips"].as_u64().unwrap() > 100, "{json}");
+    assert!(json["round_trip_ns"]["min"].as_u64() <= json["round_trip_ns"]["q50"].as_u64());
+}
