@@ -255,6 +255,9 @@ impl<'a> Session<'a> {
                 )));
             }
             let announced = self.host.watch(millis(left))?.announcements;
+            for one in &announced {
+                self.progress.announced(one)?;
+            }
             seen += announced
                 .iter()
                 .filter(|a| matches!(a.announcement, Announcement::Counters { .. }))

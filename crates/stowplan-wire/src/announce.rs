@@ -13,7 +13,7 @@ pub const MAX_PACKET: usize = 128 * 1024;
 
 /// From a node program to the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Announcement {
     /// First message of every process. The agent adds the host's pid from the socket's credentials.
     Up {
@@ -92,7 +92,7 @@ pub enum Announcement {
 
 /// From the agent to a node program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Control {
     /// Write the fingerprint, re-base sources and timers to `t_arm_ns` plus their phase, answer `Armed`.
     Arm {
@@ -103,4 +103,26 @@ pub enum Control {
     },
     /// Stop executors, send `Counters`, and end.
     Stop,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_come_back_with_their_numbers() {
+        let counters = Announcement::Counters {
+            process: "p".to_owned(),
+            recorded: BTreeMap::from([("ros2:rmw_take".to_owned(), 3)]),
+            discarded: BTreeMap::new(),
+            published: BTreeMap::from([(7, 2)]),
+            taken: BTreeMap::from([(1, 4)]),
+            lost: BTreeMap::new(),
+        };
+        let text = serde_json::to_string(&counters).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Announcement>(&text).unwrap(),
+            counters
+        );
+    }
 }

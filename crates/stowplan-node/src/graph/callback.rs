@@ -50,9 +50,10 @@ pub struct Callback {
 }
 
 impl Callback {
-    /// A callback that has not been called.
+    /// A callback of the node `node` that has not been called. Its symbol in the trace is `NODE::CALLBACK`.
     #[must_use]
     pub fn new(
+        node: &str,
         plan: &CallbackPlan,
         seed: u64,
         record_cpu: bool,
@@ -72,7 +73,7 @@ impl Callback {
         };
         record::event(&RclcppCallbackRegister {
             callback: Handle(callback.handle),
-            symbol: &plan.name,
+            symbol: &format!("{node}::{}", plan.name),
         });
         callback
     }

@@ -119,6 +119,7 @@ fn make_callback(
         publishers.push(publisher);
     }
     Ok(Arc::new(Callback::new(
+        &plan.name,
         callback,
         process.plan.seed,
         process.plan.record_callback_cpu,
