@@ -15,18 +15,17 @@ mod watch;
 
 use std::process::ExitCode;
 
+use stowplan_host::{HostError, open_files};
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
-        None => match agent::serve() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("stowplan-agent: {}", stowplan_host::chain(&error));
-                ExitCode::FAILURE
-            }
-        },
+        None => outcome(open_files().and_then(|()| agent::serve())),
         // Dispatched before anything else: a helper is a process with a life of its own.
-        Some("oci") => stowplan_engine_oci::helper_main(),
+        Some("oci") => match open_files::restore_own() {
+            Ok(()) => stowplan_engine_oci::helper_main(),
+            error => outcome(error),
+        },
         Some("--version") => {
             println!("stowplan-agent {}", stowplan_wire::build_id());
             ExitCode::SUCCESS
@@ -39,4 +38,23 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn outcome(outcome: Result<(), HostError>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("stowplan-agent: {}", stowplan_host::chain(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Makes room for the descriptors of many services; helpers learn what the limit was.
+fn open_files() -> Result<(), HostError> {
+    if let Some(before) = open_files::raise()? {
+        // SAFETY: this process has one thread, and nothing has read the environment yet.
+        unsafe { std::env::set_var(open_files::VARIABLE, before.to_string()) };
+    }
+    Ok(())
 }

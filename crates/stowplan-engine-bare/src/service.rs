@@ -97,6 +97,7 @@ impl Service {
         // From here on the process is ended with the service, whatever fails.
         self.state = State::Created(child);
         host.enter(&Object::Process { pid, start_ticks })?;
+        stowplan_host::open_files::restore(pid)?;
         if let Some(group) = &self.located {
             group.join(pid)?;
         }

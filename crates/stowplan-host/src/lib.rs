@@ -8,6 +8,7 @@ pub mod facts;
 mod host;
 pub mod ledger;
 mod local;
+pub mod open_files;
 pub mod process;
 pub mod quiet;
 pub mod rundir;

@@ -1,17 +1,20 @@
 //! The real agent, through its pipe.
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-use std::io::{BufRead, BufReader, Write};
+mod raw;
+
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
+
+use raw::Raw;
 
 use stowplan_engine::{Deployment, Engine, EngineError};
 use stowplan_host::Host;
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_testkit::{agent_program, command_plan, private_state};
-use stowplan_wire::agent::{Answer, Call, Reply, Request};
+use stowplan_wire::agent::{Answer, Call};
 use stowplan_wire::deployment::{EngineEventKind, Select, StopMode};
 
 fn spawn() -> Rc<AgentHost> {
@@ -99,53 +102,10 @@ fn an_agent_that_dies_is_told_with_what_it_was_doing() {
     assert!(host.clock().is_err());
 }
 
-/// The agent's raw pipe.
-struct Raw {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
-
-impl Raw {
-    fn spawn() -> Self {
-        let mut child = Command::new(agent_program())
-            .env("STOWPLAN_STATE", private_state())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        Self {
-            input: child.stdin.take(),
-            output: BufReader::new(child.stdout.take().unwrap()),
-            child,
-        }
-    }
-
-    fn line(&mut self, line: &str) -> Reply {
-        writeln!(self.input.as_ref().unwrap(), "{line}").unwrap();
-        let mut reply = String::new();
-        self.output.read_line(&mut reply).unwrap();
-        serde_json::from_str(&reply).unwrap()
-    }
-
-    fn call(&mut self, call: Call) -> Answer {
-        let request = serde_json::to_string(&Request { id: 7, call }).unwrap();
-        self.line(&request).result.unwrap()
-    }
-}
-
 #[test]
 fn when_the_caller_goes_nothing_is_left() {
-    let mut agent = Raw::spawn();
-    let open = Call::OpenRun {
-        run: "gone".to_owned(),
-        services: vec![],
-        cyclonedds_xml: String::new(),
-        ring_bytes: 0,
-    };
-    let Answer::RunDir(run_dir) = agent.call(open) else {
-        panic!("no run folder")
-    };
+    let mut agent = Raw::spawn(Command::new(agent_program()));
+    let run_dir = agent.open_run("gone");
     let plan = Box::new(command_plan(
         "gone",
         &run_dir,
@@ -173,7 +133,7 @@ fn when_the_caller_goes_nothing_is_left() {
 
 #[test]
 fn what_is_no_request_is_answered_with_an_error() {
-    let mut agent = Raw::spawn();
+    let mut agent = Raw::spawn(Command::new(agent_program()));
     let failure = agent.line("{\"id\": 9, \"call\": \"dance\"}");
     assert_eq!(failure.id, 9);
     assert!(failure.result.unwrap_err().message.contains("dance"));

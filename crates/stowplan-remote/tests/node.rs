@@ -1,0 +1,240 @@
+//! The real node program under the agent: a window, its cost, and what goes wrong in it.
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::fs;
+use std::path::Path;
+use std::rc::Rc;
+
+use stowplan_engine::{Deployment, Engine};
+use stowplan_host::{Host, digest};
+use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_testkit::{agent_program, command_plan, node_program, private_state};
+use stowplan_wire::agent::Announced;
+use stowplan_wire::announce::Announcement;
+use stowplan_wire::deployment::{EngineEventKind, Program, Select};
+use stowplan_wire::host::SampleSubject;
+use stowplan_wire::service::{
+    CallbackPlan, DistributionPlan, ExecutorPlan, LaunchPlan, NodePlan, ProcessPlan, ProfilePlan,
+    ServicePlan, TriggerPlan,
+};
+use tempfile::TempDir;
+
+const DDS: &str = r#"<CycloneDDS xmlns="https://cdds.io/config"><Domain Id="any"><General><Interfaces>
+<NetworkInterface name="lo" multicast="false" /></Interfaces><AllowMulticast>false</AllowMulticast></General>
+<Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer Address="127.0.0.1" /></Peers></Discovery>
+</Domain></CycloneDDS>"#;
+
+/// One node with a timer of 10 ms that publishes nothing.
+fn service(run: &str) -> ServicePlan {
+    let callback = CallbackPlan {
+        id: 1,
+        name: "tick".to_owned(),
+        group: None,
+        trigger: TriggerPlan::Timer {
+            period_ns: 10_000_000,
+            jitter_ns: DistributionPlan::Constant(0.0),
+            rate_error: 0.0,
+            phase_ns: Some(0),
+        },
+        iterations: DistributionPlan::Constant(100.0),
+        working_set_bytes: 64,
+        publishes: vec![],
+        uses: vec![],
+    };
+    let node = NodePlan {
+        name: "n".to_owned(),
+        module: "m".to_owned(),
+        files: vec![],
+        start_iterations: 0,
+        memory_bytes: 0,
+        callbacks: vec![callback],
+        reentrant_groups: vec![],
+        depends_on: vec![],
+    };
+    ServicePlan {
+        build_id: stowplan_wire::build_id(),
+        run: run.to_owned(),
+        service: "sensing".to_owned(),
+        domain: 200 + std::process::id() % 20,
+        seed: 1,
+        record: true,
+        record_callback_cpu: false,
+        launch: LaunchPlan {
+            start_iterations: 0,
+            entity_iterations: 0,
+            files: vec![],
+            memory_bytes: 0,
+        },
+        topics: vec![],
+        processes: vec![ProcessPlan {
+            name: "p".to_owned(),
+            executor: ExecutorPlan::Single,
+            profile: ProfilePlan::Minimal,
+            component_container: false,
+            nodes: vec![node],
+        }],
+    }
+}
+
+/// A started node program.
+struct Started {
+    host: Rc<AgentHost>,
+    deployment: Box<dyn Deployment>,
+    said: Vec<Announced>,
+    _image_dir: TempDir,
+}
+
+impl Started {
+    fn new(test: &str) -> Self {
+        let image_dir = tempfile::tempdir_in(private_state()).unwrap();
+        let image = image_dir.path();
+        fs::create_dir(image.join("files")).unwrap();
+        fs::copy(node_program(), image.join("stowplan-node")).unwrap();
+        let state = [("STOWPLAN_STATE", private_state().as_os_str())];
+        let host = AgentHost::spawn_with(agent_program(), &state).unwrap();
+        let run = format!("node-{test}-{}", std::process::id());
+        let run_dir = host
+            .open_run(&run, vec![service(&run)], DDS.to_owned(), 4 << 20)
+            .unwrap();
+        let mut plan = command_plan(&run, &run_dir, Some("flat"), &[("sensing", &[])]);
+        plan.image_dir = image.display().to_string();
+        plan.services[0].program = Program::Node;
+        let engine = RemoteEngine::new(&host, "bare").unwrap();
+        let mut deployment = engine.prepare(&plan, host.clone()).unwrap();
+        deployment.create(&Select::All).unwrap();
+        deployment.start(&Select::All).unwrap();
+        let mut started = Self {
+            host,
+            deployment,
+            said: vec![],
+            _image_dir: image_dir,
+        };
+        started.wait_for(|a| matches!(a, Announcement::LaunchReady { .. }));
+        started.wait_for(|a| matches!(a, Announcement::Matched { .. }));
+        started
+    }
+
+    /// Waits until something has been said; gives the first that fits.
+    fn wait_for(&mut self, fits: impl Fn(&Announcement) -> bool) -> Announced {
+        loop {
+            if let Some(found) = self.said.iter().find(|said| fits(&said.announcement)) {
+                return found.clone();
+            }
+            let watched = self.host.watch(60_000).unwrap();
+            assert!(
+                !watched.announcements.is_empty() || !watched.engine.is_empty(),
+                "nothing is said; so far {:?}; log: {}",
+                self.said,
+                self.deployment.log("sensing", 4096).unwrap()
+            );
+            self.said.extend(watched.announcements);
+        }
+    }
+
+    /// Pid of the ROS process.
+    fn process(&mut self) -> rustix::process::Pid {
+        let up = self.wait_for(
+            |a| matches!(a, Announcement::Up { process, .. } if process.as_deref() == Some("p")),
+        );
+        rustix::process::Pid::from_raw(up.pid.cast_signed()).unwrap()
+    }
+}
+
+#[test]
+fn a_window_costs_little_and_the_program_is_known() {
+    let mut started = Started::new("window");
+    let host = Rc::clone(&started.host);
+    let subjects = [SampleSubject {
+        subject: "sensing".to_owned(),
+        cgroups: started.deployment.locators().unwrap()[0].cgroups.clone(),
+    }];
+    host.start_sampling(&subjects, 200).unwrap();
+    let armed = host.arm_and_wait(1_000_000_000, 1_000_000_000).unwrap();
+    let samples = host.stop_sampling().unwrap();
+    assert_eq!(armed.t_disarm_ns - armed.t_arm_ns, 1_000_000_000);
+    let within = samples
+        .iter()
+        .filter(|s| s.subject == "machine" && (armed.t_arm_ns..armed.t_disarm_ns).contains(&s.t_ns))
+        .count() as u64;
+    // One sleep a sample and the last one; others may push the agent off its CPU now and then.
+    assert!(
+        armed.own_switches <= 4 * within + 8,
+        "{armed:?}, {within} samples"
+    );
+    assert!(armed.own_cpu_ns < 100_000_000, "{armed:?}");
+    for subject in ["sensing", "stowplan"] {
+        let last = samples.iter().rfind(|s| s.subject == subject).unwrap();
+        assert!(
+            last.cpu_ns.unwrap() > 0 && last.memory_bytes.unwrap() > 0,
+            "{last:?}"
+        );
+    }
+
+    let digests = host.node_digests().unwrap();
+    assert_eq!(digests.len(), 1);
+    assert_eq!(digests[0].processes, 2);
+    let program = fs::File::open(node_program()).unwrap();
+    assert_eq!(digests[0].sha256, digest::sha256_of(program).unwrap());
+
+    host.stop_nodes().unwrap();
+    let counters = started.wait_for(|a| matches!(a, Announcement::Counters { .. }));
+    let Announcement::Counters {
+        recorded,
+        discarded,
+        ..
+    } = counters.announcement
+    else {
+        unreachable!("it was matched as counters")
+    };
+    // A hundred ticks in the window; one may fall on its edge.
+    assert!(
+        recorded
+            .get("ros2:callback_start")
+            .is_some_and(|n| *n >= 99),
+        "{recorded:?}"
+    );
+    assert!(discarded.values().all(|n| *n == 0), "{discarded:?}");
+}
+
+#[test]
+fn a_process_that_dies_in_the_window_is_told() {
+    let mut started = Started::new("dies");
+    rustix::process::kill_process(started.process(), rustix::process::Signal::KILL).unwrap();
+    let error = started
+        .host
+        .arm_and_wait(1_000_000_000, 60_000_000_000)
+        .unwrap_err();
+    assert_eq!(error.service.as_deref(), Some("sensing"), "{error}");
+    assert!(
+        error
+            .log
+            .as_ref()
+            .is_some_and(|log| Path::new(log).exists())
+    );
+    let status = loop {
+        let events = started.host.watch(60_000).unwrap().engine;
+        let exited = events.iter().find_map(|event| match event.kind {
+            EngineEventKind::Exited(status) => Some(status),
+            _ => None,
+        });
+        if let Some(status) = exited {
+            break status;
+        }
+    };
+    assert_ne!(status, 0);
+}
+
+#[test]
+fn a_process_that_hangs_is_not_armed() {
+    let mut started = Started::new("hangs");
+    rustix::process::kill_process(started.process(), rustix::process::Signal::STOP).unwrap();
+    let error = started
+        .host
+        .arm_and_wait(500_000_000, 1_000_000_000)
+        .unwrap_err();
+    assert!(error.to_string().contains("not armed in time"), "{error}");
+    assert!(error.to_string().contains("sensing/p"), "{error}");
+    // A stopped process does not end by itself; destroying must not wait for it.
+    started.deployment.destroy().unwrap();
+    started.host.close_run().unwrap();
+}
