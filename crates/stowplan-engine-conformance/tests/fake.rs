@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use stowplan_engine::{Engine, EngineError};
-use stowplan_engine_conformance::{Setup, Stage, run};
+use stowplan_engine_conformance::{Setup, Stage, run, run_some};
 use stowplan_host::Host;
-use stowplan_testkit::fake::{self, FakeEngine, FakeHost};
+use stowplan_testkit::fake::{self, FakeEngine, FakeHost, Fault};
 
 struct FakeStage {
     host: Rc<FakeHost>,
@@ -38,4 +38,29 @@ fn fake() {
     assert_eq!(report.failures(), []);
     assert_eq!(report.matrix(), include_str!("matrix/fake.txt"));
     assert!(!stage.host.entered().is_empty());
+}
+
+/// Every fault fails the cases that are there for it.
+#[test]
+fn faults_are_found() {
+    for (fault, case) in [
+        (Fault::StopsNothing, "ends.stop-insists"),
+        (Fault::StopsNothing, "ends.stop-takes-children"),
+        (Fault::CreateRuns, "life.create-does-not-run"),
+        (Fault::ForgetsExits, "ends.exit-midway"),
+        (Fault::TellsStops, "ends.stop-twice"),
+        (Fault::LocatorsLie, "life.locators-true"),
+        (Fault::LimitsDoNotAct, "limits.cpu-quota"),
+        (Fault::LimitsDoNotAct, "limits.cpu-weight"),
+        (Fault::DropsLimits, "limits.memory"),
+        (Fault::DropsLimits, "limits.cpuset"),
+        (Fault::LeavesServices, "ends.drop-leaves-nothing"),
+        (Fault::PretendsToPause, "life.pause"),
+        (Fault::WholeLogs, "life.log-tail"),
+    ] {
+        let (host, engine) = fake::faulty(fault);
+        let stage = FakeStage { host, engine };
+        let report = run_some(&Setup::plain(&stage, None), |name| name == case);
+        assert_eq!(report.failures().len(), 1, "{fault:?} passes {case}");
+    }
 }

@@ -12,11 +12,11 @@ use stowplan_engine::{
 use stowplan_host::Host;
 use stowplan_host::ledger::Object;
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEvent, EngineEventKind, Locator, Select, StopMode,
+    DeploymentPlan, EngineEvent, EngineEventKind, LimitsPlan, Locator, Select, StopMode,
 };
 
 use super::process::{FakeProcess, Life, behaviour_of};
-use super::world::{HOST, World};
+use super::world::{Fault, HOST, World};
 
 /// An engine that starts nothing.
 #[derive(Debug, Clone)]
@@ -27,6 +27,10 @@ pub struct FakeEngine {
 impl FakeEngine {
     pub(super) const fn new(world: Rc<RefCell<World>>) -> Self {
         Self { world }
+    }
+
+    pub(super) fn has_fault(&self, fault: Fault) {
+        self.world.borrow_mut().fault = Some(fault);
     }
 }
 
@@ -121,13 +125,17 @@ impl FakeDeployment {
         })?;
         let mut world = self.world.borrow_mut();
         let pid = world.next_pid();
+        let limits = match world.fault {
+            Some(Fault::DropsLimits) => LimitsPlan::default(),
+            _ => start.limits.clone(),
+        };
         world.processes.retain(|p| p.service != name);
         world.processes.push(FakeProcess {
             service: name.to_owned(),
             behaviour,
             argument,
             environment,
-            limits: start.limits.clone(),
+            limits,
             life: Life::Created,
             pid,
             start_ticks: u64::from(pid) * 3,
@@ -140,6 +148,10 @@ impl FakeDeployment {
         Ok(())
     }
 
+    fn fault(&self, fault: Fault) -> bool {
+        self.world.borrow().fault == Some(fault)
+    }
+
     fn has(&self, service: &str) -> Result<(), EngineError> {
         self.names(&Select::Services(vec![service.to_owned()]))
             .map(|_| ())
@@ -150,7 +162,11 @@ impl Deployment for FakeDeployment {
     fn create(&mut self, which: &Select) -> Result<(), EngineError> {
         self.names(which)?
             .iter()
-            .try_for_each(|name| self.create_one(name))
+            .try_for_each(|name| self.create_one(name))?;
+        if self.fault(Fault::CreateRuns) {
+            return self.start(which);
+        }
+        Ok(())
     }
 
     fn start(&mut self, which: &Select) -> Result<(), EngineError> {
@@ -176,6 +192,12 @@ impl Deployment for FakeDeployment {
 
     fn stop(&mut self, which: &Select, how: StopMode) -> Result<(), EngineError> {
         let names = self.names(which)?;
+        if self.fault(Fault::StopsNothing) {
+            return Ok(());
+        }
+        let told = self
+            .fault(Fault::TellsStops)
+            .then_some(EngineEventKind::Exited(0));
         let mut world = self.world.borrow_mut();
         for name in names {
             if let StopMode::Terminate { grace_ms } = how
@@ -188,7 +210,7 @@ impl Deployment for FakeDeployment {
                     _ => {}
                 }
             }
-            world.end(&name, None);
+            world.end(&name, told);
         }
         Ok(())
     }
@@ -208,6 +230,9 @@ impl Deployment for FakeDeployment {
 
     fn pause(&mut self, service: &str) -> Result<(), EngineError> {
         self.has(service)?;
+        if self.fault(Fault::PretendsToPause) {
+            return Ok(());
+        }
         Err(EngineError::new("it cannot pause").of_service(service, None))
     }
 
@@ -242,7 +267,7 @@ impl Deployment for FakeDeployment {
             .map(|process| Locator {
                 service: process.service.clone(),
                 host: HOST.to_owned(),
-                pid: process.pid,
+                pid: process.pid + u32::from(world.fault == Some(Fault::LocatorsLie)),
                 start_ticks: process.start_ticks,
                 cgroups: BTreeMap::from([("unified".to_owned(), world.group(&process.service))]),
                 log: format!("{}.log", world.group(&process.service)),
@@ -255,7 +280,11 @@ impl Deployment for FakeDeployment {
         let world = self.world.borrow();
         let process = world.processes.iter().find(|p| p.service == service);
         let log = process.map_or("", |process| process.log.as_str());
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let bytes = if world.fault == Some(Fault::WholeLogs) {
+            usize::MAX
+        } else {
+            usize::try_from(bytes).unwrap_or(usize::MAX)
+        };
         Ok(log[log.len().saturating_sub(bytes)..].to_owned())
     }
 
@@ -270,7 +299,9 @@ impl Deployment for FakeDeployment {
 
 impl Drop for FakeDeployment {
     fn drop(&mut self) {
-        // Nothing can go wrong where nothing runs.
-        let _ = self.destroy();
+        if !self.fault(Fault::LeavesServices) {
+            // Nothing can go wrong where nothing runs.
+            let _ = self.destroy();
+        }
     }
 }

@@ -16,6 +16,7 @@ use std::rc::Rc;
 
 pub use engine::FakeEngine;
 pub use host::FakeHost;
+pub use world::Fault;
 
 /// A fake host and an engine on it.
 #[must_use]
@@ -25,4 +26,12 @@ pub fn fake() -> (Rc<FakeHost>, FakeEngine) {
         Rc::new(FakeHost::new(Rc::clone(&world))),
         FakeEngine::new(world),
     )
+}
+
+/// The same with an engine that does one thing wrong.
+#[must_use]
+pub fn faulty(fault: Fault) -> (Rc<FakeHost>, FakeEngine) {
+    let (host, engine) = fake();
+    engine.has_fault(fault);
+    (host, engine)
 }

@@ -9,6 +9,31 @@ const LATE_NS: u64 = 5_000_000;
 /// Name of the fake host.
 pub(super) const HOST: &str = "far-away";
 
+/// Something that a faulty engine does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// `stop` returns and nothing has ended.
+    StopsNothing,
+    /// `create` runs the program.
+    CreateRuns,
+    /// Ends are not told.
+    ForgetsExits,
+    /// Ends that were asked for are told as if they came by themselves.
+    TellsStops,
+    /// Locators name other processes.
+    LocatorsLie,
+    /// Limits are stored and do nothing.
+    LimitsDoNotAct,
+    /// Limits are dropped in silence.
+    DropsLimits,
+    /// A dropped deployment goes on.
+    LeavesServices,
+    /// It says that it paused.
+    PretendsToPause,
+    /// Logs come whole, however much is asked for.
+    WholeLogs,
+}
+
 /// Sampling that was begun.
 #[derive(Debug)]
 pub(super) struct Sampling {
@@ -26,6 +51,7 @@ pub(super) struct World {
     /// Events and when they are told.
     events: Vec<(u64, EngineEvent)>,
     pub(super) sampling: Option<Sampling>,
+    pub(super) fault: Option<Fault>,
 }
 
 impl World {
@@ -38,6 +64,7 @@ impl World {
             processes: Vec::new(),
             events: Vec::new(),
             sampling: None,
+            fault: None,
         }
     }
 
@@ -92,6 +119,9 @@ impl World {
                 ended.push((process.service.clone(), status));
             }
         }
+        if self.fault == Some(Fault::ForgetsExits) {
+            return;
+        }
         for (service, status) in ended {
             self.happened(&service, EngineEventKind::Exited(status));
         }
@@ -101,6 +131,9 @@ impl World {
     fn rate_of(&self, process: &FakeProcess) -> f64 {
         if !process.is_hog() {
             return 0.0;
+        }
+        if self.fault == Some(Fault::LimitsDoNotAct) {
+            return 0.5;
         }
         let weight = |p: &FakeProcess| f64::from(p.limits.cpu_weight.unwrap_or(100));
         let bound = |p: &FakeProcess| p.limits.cpuset.as_ref().is_some_and(|c| c.len() == 1);
