@@ -2,9 +2,16 @@
 
 use std::net::UdpSocket;
 
-/// Domains that Stowplan draws from. ROS 2 users stay below 102 on Linux, where
-/// ephemeral ports begin; Stowplan's own are above it and are probed to be empty.
-const DOMAINS: std::ops::RangeInclusive<u32> = 110..=200;
+/// Domains that Stowplan draws from, probed to be empty. They end where Linux's ephemeral ports (32768 to
+/// 60999) begin: sockets that send would else take ports that participants listen on.
+const DOMAINS: std::ops::RangeInclusive<u32> = 61..=100;
+
+/// Participant indices beyond the number of participants, so that a port that somebody else takes does not
+/// leave a participant without one.
+const SPARE_INDICES: u32 = 16;
+
+/// Highest index whose ports still belong to the domain (DDSI-RTPS 2.5 §9.6.2.3: 250 ports a domain).
+const LAST_INDEX: u32 = 119;
 
 /// Ports of a participant index in a domain, DDSI-RTPS 2.5 §9.6.2.3: metatraffic and data, unicast.
 fn unicast_ports(domain: u32, index: u32) -> [u32; 2] {
@@ -27,19 +34,24 @@ impl DdsProfile {
     pub fn for_participants(participants: usize) -> Self {
         let participants = u32::try_from(participants).unwrap_or(u32::MAX);
         Self {
-            max_participant_index: participants.max(9),
+            max_participant_index: participants
+                .saturating_add(SPARE_INDICES)
+                .min(LAST_INDEX.max(participants)),
             receive_buffer_bytes: 1 << 20,
         }
     }
 }
 
-/// The CycloneDDS XML.
+/// The CycloneDDS XML for a domain.
+///
+/// It names the domain: a program that asks for the default domain, as most tools do, joins the first one that its
+/// configuration names.
 ///
 /// Loopback only, unicast discovery: `lo` has no multicast flag on most machines, so every
 /// participant asks every index up to the highest. Sizes are those of rmw_cyclonedds' defaults
 /// with the message size at which loopback UDP does not fragment.
 #[must_use]
-pub fn cyclonedds_xml(profile: DdsProfile) -> String {
+pub fn cyclonedds_xml(profile: DdsProfile, domain: u32) -> String {
     let DdsProfile {
         max_participant_index,
         receive_buffer_bytes,
@@ -47,7 +59,7 @@ pub fn cyclonedds_xml(profile: DdsProfile) -> String {
     format!(
         r#"<?xml version="1.0" encoding="UTF-8" ?>
 <CycloneDDS xmlns="https://cdds.io/config">
-  <Domain Id="any">
+  <Domain Id="{domain}">
     <General>
       <Interfaces>
         <NetworkInterface name="lo" multicast="false" />
@@ -126,7 +138,8 @@ mod tests {
 
     #[test]
     fn the_configuration_addresses_every_participant() {
-        let xml = cyclonedds_xml(DdsProfile::for_participants(80));
-        assert!(xml.contains("<MaxAutoParticipantIndex>80</MaxAutoParticipantIndex>"));
+        let xml = cyclonedds_xml(DdsProfile::for_participants(80), 110);
+        assert!(xml.contains("<Domain Id=\"110\">"));
+        assert!(xml.contains("<MaxAutoParticipantIndex>96</MaxAutoParticipantIndex>"));
     }
 }
