@@ -2,16 +2,18 @@
 //! (MEASURING §5, "across time"). What changed for both drops out.
 
 use stowplan_results::{Comparison, DeploymentRecord, Effect, Results};
-use stowplan_stats::{Delta, Direction, Rule, Scale, compare_across};
+use stowplan_stats::{Scale, Verdict, compare_across};
 
-use crate::compare::{Blocks, Metric, metrics};
+use crate::compare::{Blocks, NATURAL, comparable, rule};
 use crate::error::ReportError;
+use crate::metrics::{Metric, metrics};
 use crate::report::Report;
+use crate::usage::mean;
 
 /// Compares every deployment that both results have, less the common reference.
 ///
 /// # Errors
-/// When the machines differ, the results have no common reference, or a table cannot be read.
+/// When machines or stacks differ, the results have no common reference, or a table cannot be read.
 pub fn across(old: &Results, new: &Results) -> Result<Vec<Comparison>, ReportError> {
     let (before, after) = (&old.experiment.machine, &new.experiment.machine);
     if (&before.host, &before.cpu_model, before.cpus) != (&after.host, &after.cpu_model, after.cpus)
@@ -22,6 +24,13 @@ pub fn across(old: &Results, new: &Results) -> Result<Vec<Comparison>, ReportErr
                 before.host, before.cpu_model, before.cpus
             ),
             new: format!("{} ({}, {} CPUs)", after.host, after.cpu_model, after.cpus),
+        });
+    }
+    let stacks = (&old.experiment.stack.name, &new.experiment.stack.name);
+    if stacks.0 != stacks.1 {
+        return Err(ReportError::OtherStack {
+            old: stacks.0.clone(),
+            new: stacks.1.clone(),
         });
     }
     let (old, new) = (Report::read(old)?, Report::read(new)?);
@@ -37,7 +46,12 @@ pub fn across(old: &Results, new: &Results) -> Result<Vec<Comparison>, ReportErr
             if candidate.id != reference.id
                 && new.deployments().iter().any(|d| d.id == candidate.id)
             {
-                compared.extend(one(&old, (old_metric, &new_metric), &reference, candidate)?);
+                compared.extend(one(
+                    (&old, &new),
+                    (old_metric, &new_metric),
+                    &reference,
+                    candidate,
+                )?);
             }
         }
     }
@@ -54,63 +68,50 @@ fn common_reference(old: &Report, new: &Report) -> Result<DeploymentRecord, Repo
 }
 
 fn one(
-    old: &Report,
+    (old, new): (&Report, &Report),
     (old_metric, new_metric): (&Metric, &Metric),
     reference: &DeploymentRecord,
     candidate: &DeploymentRecord,
 ) -> Result<Option<Comparison>, ReportError> {
-    let pair = (reference, candidate);
-    let (before, after) = (Blocks::of(old_metric, &pair), Blocks::of(new_metric, &pair));
-    let usable = |blocks: &Blocks| {
-        let positive = blocks.a.iter().chain(&blocks.b).all(|v| *v > 0.0);
-        blocks.a.len() >= 2 && (positive || old_metric.scale == Scale::Difference)
-    };
+    let blocks = |metric| Blocks::of(metric, &reference.id, &candidate.id);
+    let (before, after) = (blocks(old_metric), blocks(new_metric));
+    let usable =
+        |blocks: &Blocks| blocks.a.len() >= 2 && comparable(old_metric.scale, &blocks.a, &blocks.b);
     if !(usable(&before) && usable(&after)) {
         return Ok(None);
     }
-    let plan = old
-        .experiment
-        .metrics
-        .iter()
-        .find(|m| m.metric == old_metric.key);
-    let delta = plan.map_or(stowplan_stats::DEFAULT_DELTA, |m| m.delta);
-    let rule = Rule {
-        metric: old_metric.key.clone(),
-        scale: old_metric.scale,
-        direction: Direction::LowerIsBetter,
-        delta: match old_metric.scale {
-            Scale::LogRatio => Delta::Relative(delta),
-            Scale::Difference => Delta::Absolute(delta),
-        },
-        seed: old.experiment.seed,
-    };
+    let rule = rule(&old.experiment, old_metric);
     let what = format!("{} of {}", old_metric.label, candidate.label);
     let c = compare_across(&rule, (&before.a, &before.b), (&after.a, &after.b))
         .map_err(ReportError::stats(what))?;
-    let mean = |values: &[f64]| {
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    let natural = |report: &Report| report.experiment.phase.as_deref() == Some("natural");
+    let (verdict, verdict_reason) = if old_metric.of_phase && (natural(old) || natural(new)) {
+        (Verdict::Inconclusive, NATURAL.to_owned())
+    } else {
+        (c.verdict, c.reason.to_string())
     };
+    let mut plans = old.experiment.metrics.iter();
     Ok(Some(Comparison {
         metric: old_metric.key.clone(),
         label: old_metric.label.clone(),
         unit: old_metric.unit.to_owned(),
         subject: old_metric.subject.clone(),
         effect: Effect::Total,
-        primary: plan.is_some_and(|m| m.primary),
+        primary: plans.any(|m| m.primary && m.metric == old_metric.key),
         reference: format!("{} (before)", candidate.id),
         candidate: format!("{} (after)", candidate.id),
-        reference_value: mean(&before.b),
-        candidate_value: mean(&after.b),
+        reference_value: mean(before.b.iter().copied()),
+        candidate_value: mean(after.b.iter().copied()),
         relative: old_metric.scale == Scale::LogRatio,
         difference: Some(c.estimate),
         low: Some(c.low),
         high: Some(c.high),
-        delta,
+        delta: c.delta,
         p_sign_flip: None,
         p_t: Some(c.p_t),
         blocks: c.n_old.min(c.n_new),
-        verdict: c.verdict,
-        verdict_reason: c.reason.to_string(),
+        verdict,
+        verdict_reason,
         difference_reason: None,
         blocks_needed: None,
     }))

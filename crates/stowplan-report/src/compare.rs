@@ -2,51 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stowplan_results::{Comparison, DeploymentRecord, Effect};
+use stowplan_results::{Comparison, DeploymentRecord, Effect, Experiment, MetricPlan};
 use stowplan_stats::{
     Delta, Direction, PairedComparison, Rule, Scale, Verdict, apply_holm, compare,
 };
 
 use crate::error::ReportError;
-use crate::latency::{ChainLatency, Part, RunFigures};
+use crate::metrics::{Metric, metrics};
 use crate::report::Report;
-use crate::startup::Instant;
-use crate::usage::{MACHINE, SERVICES, mean};
+use crate::usage::mean;
 
 /// Share of inputs that two deployments may lose differently and still be compared.
 const LOSS_DELTA: f64 = 0.02;
 
-/// Value per deployment and block.
-pub(crate) type Values = BTreeMap<String, BTreeMap<u32, f64>>;
-
-/// Something that is compared.
-pub(crate) struct Metric {
-    pub(crate) key: String,
-    pub(crate) label: String,
-    pub(crate) unit: &'static str,
-    pub(crate) subject: Option<String>,
-    pub(crate) scale: Scale,
-    /// Whether timer phases decide it.
-    of_phase: bool,
-    /// Whether deployments have to consume the same share of inputs.
-    of_loss: bool,
-    values: Values,
-}
-
-impl Metric {
-    fn time(key: String, label: String, subject: &str, values: Values) -> Self {
-        Self {
-            key,
-            label,
-            unit: "ns",
-            subject: Some(subject.to_owned()),
-            scale: Scale::LogRatio,
-            of_phase: false,
-            of_loss: false,
-            values,
-        }
-    }
-}
+/// Why nothing is said of a metric that timer phases decide.
+pub(crate) const NATURAL: &str =
+    "timer phases were left as they fell, and they alone can make this difference";
 
 /// All comparisons that the result allows.
 pub(crate) fn all(
@@ -124,25 +95,12 @@ fn one_metric(
     reference: &DeploymentRecord,
     losses: &Losses,
 ) -> Result<Vec<Comparison>, ReportError> {
-    let declared = report.experiment.metrics.iter();
-    let plan = declared.clone().find(|m| m.metric == metric.key);
-    let delta = plan.map_or(stowplan_stats::DEFAULT_DELTA, |m| m.delta);
-    let rule = Rule {
-        metric: metric.key.clone(),
-        scale: metric.scale,
-        direction: Direction::LowerIsBetter,
-        delta: match metric.scale {
-            Scale::LogRatio => Delta::Relative(delta),
-            Scale::Difference => Delta::Absolute(delta),
-        },
-        seed: report.experiment.seed,
-    };
+    let rule = rule(&report.experiment, metric);
+    let plan = plan(&report.experiment, metric);
     let mut compared: Vec<(Pair<'_>, Blocks, PairedComparison)> = Vec::new();
     for pair in pairs {
-        let blocks = Blocks::of(metric, pair);
-        // A log ratio has no zero; such a metric is described but not compared.
-        let positive = |v: &[f64]| metric.scale == Scale::Difference || v.iter().all(|v| *v > 0.0);
-        let usable = !blocks.a.is_empty() && positive(&blocks.a) && positive(&blocks.b);
+        let blocks = Blocks::of(metric, &pair.0.id, &pair.1.id);
+        let usable = !blocks.a.is_empty() && comparable(metric.scale, &blocks.a, &blocks.b);
         if usable {
             let what = format!("{} of {} and {}", metric.label, pair.0.label, pair.1.label);
             let c = compare(&rule, &blocks.a, &blocks.b).map_err(ReportError::stats(what))?;
@@ -172,6 +130,31 @@ fn one_metric(
     Ok(rows.collect())
 }
 
+/// What was declared about a metric before measuring.
+fn plan<'a>(experiment: &'a Experiment, metric: &Metric) -> Option<&'a MetricPlan> {
+    experiment.metrics.iter().find(|m| m.metric == metric.key)
+}
+
+/// How a metric is compared.
+pub(crate) fn rule(experiment: &Experiment, metric: &Metric) -> Rule {
+    let delta = plan(experiment, metric).map_or(stowplan_stats::DEFAULT_DELTA, |m| m.delta);
+    Rule {
+        metric: metric.key.clone(),
+        scale: metric.scale,
+        direction: Direction::LowerIsBetter,
+        delta: match metric.scale {
+            Scale::LogRatio => Delta::Relative(delta),
+            Scale::Difference => Delta::Absolute(delta),
+        },
+        seed: experiment.seed,
+    }
+}
+
+/// A log ratio has no zero; a metric with one is described but not compared.
+pub(crate) fn comparable(scale: Scale, a: &[f64], b: &[f64]) -> bool {
+    scale == Scale::Difference || a.iter().chain(b).all(|value| *value > 0.0)
+}
+
 /// The values of the blocks in which both deployments have one.
 pub(crate) struct Blocks {
     pub(crate) a: Vec<f64>,
@@ -179,12 +162,13 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    pub(crate) fn of(metric: &Metric, (a, b): &Pair<'_>) -> Self {
+    /// Of two deployments by id.
+    pub(crate) fn of(metric: &Metric, a: &str, b: &str) -> Self {
         let mut blocks = Self {
             a: Vec::new(),
             b: Vec::new(),
         };
-        if let (Some(a), Some(b)) = (metric.values.get(&a.id), metric.values.get(&b.id)) {
+        if let (Some(a), Some(b)) = (metric.values.get(a), metric.values.get(b)) {
             for (block, value) in a {
                 if let Some(other) = b.get(block) {
                     blocks.a.push(*value);
@@ -243,7 +227,7 @@ fn withhold(
     }
     let natural = report.experiment.phase.as_deref() == Some("natural");
     let reason = if metric.of_phase && natural {
-        Some("timer phases were left as they fell, and they alone can make this difference".into())
+        Some(NATURAL.to_owned())
     } else if metric.of_loss
         && let Some(text) = losses.differ(metric, pair)
     {
@@ -306,151 +290,4 @@ impl Losses {
             )
         })
     }
-}
-
-pub(crate) fn metrics(report: &Report) -> Vec<Metric> {
-    let mut metrics = startup_metrics(report);
-    let mut chains: Vec<&str> = report.latency.iter().map(|c| &*c.chain).collect();
-    chains.dedup();
-    for chain in chains {
-        let of_chain: Vec<&ChainLatency> =
-            report.latency.iter().filter(|c| c.chain == chain).collect();
-        chain_metrics(chain, &of_chain, &mut metrics);
-    }
-    metrics.extend(usage_metrics(report));
-    metrics
-}
-
-/// One value per block: the mean over its runs.
-fn by_block(values: impl Iterator<Item = (u32, f64)>) -> BTreeMap<u32, f64> {
-    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (block, value) in values {
-        blocks.entry(block).or_default().push(value);
-    }
-    let means = blocks
-        .into_iter()
-        .filter_map(|(block, values)| Some((block, mean(values.into_iter())?)));
-    means.collect()
-}
-
-fn startup_metrics(report: &Report) -> Vec<Metric> {
-    let mut metrics = Vec::new();
-    let mut starts: Vec<_> = report.startup.iter().map(|s| s.start).collect();
-    starts.sort_unstable();
-    starts.dedup();
-    for start in starts {
-        for instant in [Instant::FirstOutput, Instant::LastNodeLoaded] {
-            let views = report.startup.iter().filter(|s| s.start == start);
-            let values: Values = views
-                .map(|s| {
-                    let runs = s.runs.iter();
-                    let values = runs.filter_map(|r| Some((r.block, *r.instants.get(&instant)?)));
-                    (s.deployment.clone(), by_block(values))
-                })
-                .collect();
-            metrics.push(Metric::time(
-                format!("startup_{}", instant.key()),
-                format!("start-up to {}", instant.label()),
-                start.word(),
-                values,
-            ));
-        }
-    }
-    metrics
-}
-
-/// Suffix of the key, suffix of the label, and the figure of a summary.
-type FigureOf = (
-    &'static str,
-    &'static str,
-    fn(&stowplan_stats::Summary) -> Option<f64>,
-);
-
-const FIGURES: [FigureOf; 4] = [
-    ("mean", "mean", |s| s.mean),
-    ("q50", "median", |s| s.q50),
-    ("p99", "P99", |s| s.p99),
-    ("std", "std", |s| s.std),
-];
-
-fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>) {
-    let values = |of: &dyn Fn(&RunFigures) -> Option<f64>| -> Values {
-        let by = views.iter().map(|view| {
-            let runs = view.runs.iter().filter_map(|r| Some((r.block, of(r)?)));
-            (view.deployment.clone(), by_block(runs))
-        });
-        by.collect()
-    };
-    for part in Part::ALL {
-        for (suffix, name, figure) in FIGURES {
-            if part != Part::E2ePaper && suffix != "mean" {
-                continue;
-            }
-            metrics.push(Metric {
-                of_phase: !matches!(part, Part::Computation | Part::Send | Part::Transport),
-                of_loss: true,
-                ..Metric::time(
-                    format!("{}_{suffix}", part.key()),
-                    format!("{} {name}", part.label()),
-                    chain,
-                    values(&|r| figure(r.parts.get(&part)?)),
-                )
-            });
-        }
-    }
-    for part in [Part::Reaction, Part::DataAge] {
-        metrics.push(Metric {
-            of_phase: true,
-            of_loss: true,
-            ..Metric::time(
-                format!("{}_max", part.key()),
-                format!("{} max", part.label()),
-                chain,
-                values(&|r| r.parts.get(&part)?.max),
-            )
-        });
-    }
-    metrics.push(Metric::time(
-        "output_jitter".to_owned(),
-        "output jitter".to_owned(),
-        chain,
-        values(&|r| r.jitter_ns),
-    ));
-    let replaced =
-        |r: &RunFigures| Some(r.overwritten as f64 / (r.inputs > 0).then_some(r.inputs)? as f64);
-    metrics.push(Metric {
-        unit: "share",
-        scale: Scale::Difference,
-        ..Metric::time(
-            "inputs_overwritten".to_owned(),
-            "inputs overwritten".to_owned(),
-            chain,
-            values(&replaced),
-        )
-    });
-}
-
-fn usage_metrics(report: &Report) -> Vec<Metric> {
-    let values = |of: &dyn Fn(&crate::RunUsage) -> Option<f64>| -> Values {
-        let by = report.usage.iter().map(|view| {
-            let runs = view.runs.iter().filter_map(|r| Some((r.block, of(r)?)));
-            (view.deployment.clone(), by_block(runs))
-        });
-        by.collect()
-    };
-    let mut metrics = Vec::new();
-    for subject in [SERVICES, MACHINE] {
-        let cpus = values(&|r| r.cpus.get(subject).copied());
-        let memory = values(&|r| r.memory.get(subject).copied());
-        for (key, label, unit, values) in [
-            ("cpu", "CPU", "cpus", cpus),
-            ("memory_peak", "memory peak", "bytes", memory),
-        ] {
-            metrics.push(Metric {
-                unit,
-                ..Metric::time(key.to_owned(), label.to_owned(), subject, values)
-            });
-        }
-    }
-    metrics
 }

@@ -36,6 +36,14 @@ pub enum ReportError {
         /// Machine of the second.
         new: String,
     },
+    /// Two results are of different stacks.
+    #[error("the results are of different stacks: {old} and {new}")]
+    OtherStack {
+        /// Stack of the one.
+        old: String,
+        /// Stack of the other.
+        new: String,
+    },
     /// The data of the page cannot be put into JSON.
     #[error("the page's data cannot be written as JSON")]
     Page {
@@ -65,6 +73,7 @@ impl ReportError {
             }
             Self::NoReference { have, .. } => Some(format!("name one of: {}", have.join(", "))),
             Self::Write { .. } => Some("name another file with --output".to_owned()),
+            Self::OtherStack { .. } => Some("compare two results of one stack".to_owned()),
             Self::Stats { .. } | Self::Page { .. } | Self::OtherMachine { .. } => None,
         }
     }

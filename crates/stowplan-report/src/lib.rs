@@ -11,6 +11,7 @@ mod format;
 mod html;
 mod latency;
 mod losses;
+mod metrics;
 mod page;
 mod report;
 mod startup;

@@ -17,6 +17,9 @@ use crate::{compare, html, latency, losses, startup, tables, text, usage};
 /// A run with more steal than this is marked (share of the window).
 const STEAL: f64 = 0.005;
 
+/// Share of the machine's CPU time that may stay unexplained.
+const RESIDUAL: f64 = 0.05;
+
 /// The figures of a result.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -138,8 +141,25 @@ impl Report {
                     .map(|text| format!("{}: {text}", d.label)),
             );
         }
+        warnings.extend(self.residuals());
         warnings.extend(self.run_warnings());
         warnings
+    }
+
+    /// CPU time of the machine that nothing known used.
+    fn residuals(&self) -> impl Iterator<Item = String> {
+        self.usage.iter().filter_map(|view| {
+            let machine = view.cpus(usage::MACHINE)?;
+            let known = view.cpus(usage::SERVICES)? + view.cpus(usage::STOWPLAN)?;
+            let share = (machine - known) / machine;
+            (machine > 0.0 && share.abs() > RESIDUAL).then(|| {
+                format!(
+                    "{}: {:.1} % of the machine's CPU time is neither the services' nor Stowplan's",
+                    self.label(&view.deployment),
+                    share * 100.0
+                )
+            })
+        })
     }
 
     fn run_warnings(&self) -> Vec<String> {

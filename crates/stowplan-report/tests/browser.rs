@@ -76,7 +76,7 @@ fn opened(page: &Path) -> Option<String> {
 }
 
 fn written(name: &str, size: common::Size) -> PathBuf {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = common::folder();
     let dir = common::write(folder.path(), size);
     let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     write_html(&Results::open(dir).unwrap(), &page).unwrap();

@@ -42,7 +42,7 @@ fn a_million_instances_fit_five_megabytes_and_keep_their_quantiles() {
         instances: 25_700,
         samples: 120,
     };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = common::folder();
     let results = Results::open(common::write(folder.path(), size)).unwrap();
     let mut samples: Vec<(String, f64)> = Vec::new();
     let mut rows = 0_u32;

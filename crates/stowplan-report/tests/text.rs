@@ -10,7 +10,7 @@ use stowplan_report::Report;
 use stowplan_results::Results;
 
 fn report(blocks: u32) -> Report {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = common::folder();
     let size = common::Size {
         blocks,
         instances: 400,

@@ -24,7 +24,8 @@ const RUNS_KEY: &str = "stowplan.runs";
 /// Rows that are converted at once.
 const BATCH: usize = 16_384;
 
-/// Writes a file beside its place, syncs it and renames it there.
+/// Writes a file beside its place, syncs it and renames it there. The new name itself is on disk
+/// after [`sync_folder`].
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), ResultsError>,
@@ -32,10 +33,8 @@ pub(crate) fn replace(
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let new = PathBuf::from(name);
-    let result = write_new(&new, write).and_then(|()| {
-        std::fs::rename(&new, path).map_err(ResultsError::io("rename into", path))?;
-        sync_folder(path)
-    });
+    let result = write_new(&new, write)
+        .and_then(|()| std::fs::rename(&new, path).map_err(ResultsError::io("rename into", path)));
     if result.is_err() {
         // What is half written takes the space that finished runs may need; the error
         // that matters is the first one.
@@ -56,8 +55,8 @@ fn write_new(
     file.sync_all().map_err(ResultsError::io("sync", new))
 }
 
-fn sync_folder(path: &Path) -> Result<(), ResultsError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+/// Brings the names in a folder to disk.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), ResultsError> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(ResultsError::io("sync", folder))

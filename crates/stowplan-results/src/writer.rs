@@ -9,7 +9,7 @@ use rustix::fs::FlockOperation;
 use crate::comparison::Comparisons;
 use crate::error::ResultsError;
 use crate::experiment::Experiment;
-use crate::file::{write_json, write_table};
+use crate::file::{sync_folder, write_json, write_table};
 use crate::folder;
 use crate::reader::{Results, scan};
 use crate::rows::{LatencyRow, LossRow, RunRow, StartupRow, UsageRow};
@@ -94,12 +94,14 @@ impl ResultsWriter {
 
     /// Replaces `experiment.json`.
     pub fn write_experiment(&self, experiment: &Experiment) -> Result<(), ResultsError> {
-        write_json(&self.dir.join(folder::EXPERIMENT), experiment)
+        write_json(&self.dir.join(folder::EXPERIMENT), experiment)?;
+        sync_folder(&self.dir)
     }
 
     /// Replaces `comparisons.json`.
     pub fn write_comparisons(&self, comparisons: &Comparisons) -> Result<(), ResultsError> {
-        write_json(&self.dir.join(folder::COMPARISONS), comparisons)
+        write_json(&self.dir.join(folder::COMPARISONS), comparisons)?;
+        sync_folder(&self.dir)
     }
 
     /// Keeps a run. When this returns the run survives a kill; before, it never happened.
@@ -110,8 +112,11 @@ impl ResultsWriter {
         self.write_part(run, &data.latency)?;
         self.write_part(run, &data.usage)?;
         self.write_part(run, &data.losses)?;
+        let parts = self.dir.join("parts");
+        sync_folder(&parts)?;
         // Last: readers take a run for done by this one.
-        self.write_part(run, std::slice::from_ref(&data.run))
+        self.write_part(run, std::slice::from_ref(&data.run))?;
+        sync_folder(&parts)
     }
 
     /// Merges the parts of all tables into one file each, sorted by run. Can be repeated,
@@ -124,6 +129,7 @@ impl ResultsWriter {
         self.merge::<UsageRow>(&runs)?;
         self.merge::<LossRow>(&runs)?;
         self.merge::<RunRow>(&runs)?;
+        sync_folder(&self.dir)?;
         let parts = self.dir.join("parts");
         // Only now: until every table is merged the parts are the result.
         std::fs::remove_dir_all(&parts).map_err(ResultsError::io("remove", &parts))?;

@@ -134,6 +134,11 @@ fn experiment(size: Size) -> Experiment {
     .unwrap()
 }
 
+/// A folder in memory where there is one: results are synced to disk, and tests need no disk.
+pub fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
+}
+
 /// Writes the experiment under `parent` and gives its folder.
 pub fn write(parent: &Path, size: Size) -> PathBuf {
     let writer = ResultsWriter::create(parent, &experiment(size)).unwrap();

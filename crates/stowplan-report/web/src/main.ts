@@ -199,6 +199,10 @@ if (app) {
   try {
     build(read(), app);
     document.documentElement.dataset.ready = "true";
+    // Told to whoever measures the page; nothing reads it here.
+    requestAnimationFrame(() => {
+      document.documentElement.dataset.milliseconds = performance.now().toFixed(0);
+    });
   } catch (error) {
     document.documentElement.dataset.error = String(error);
     app.append(h("p", {}, `The report cannot be shown: ${String(error)}`));

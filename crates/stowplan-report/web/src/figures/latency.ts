@@ -168,7 +168,7 @@ export function ecdf(of: LatencyChoice, shown: Shown): Figure {
             Plot.gridY(grid),
             inside ? Plot.ruleX([deadline], { stroke: "var(--worse)", strokeDasharray: "4 3" }) : null,
             inside
-              ? Plot.text([deadline], { x: (v) => v, frameAnchor: "top", text: () => "deadline", dx: right ? -5 : 5, dy: 4, textAnchor: right ? "end" : "start", fill: "var(--worse)" })
+              ? Plot.text([deadline], { x: (v) => v, frameAnchor: "bottom", text: () => "deadline", dx: right ? -5 : 5, dy: -8, textAnchor: right ? "end" : "start", fill: "var(--worse)" })
               : null,
             ...lines(points, {
               x: "ns",

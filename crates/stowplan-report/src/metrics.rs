@@ -1,0 +1,190 @@
+//! What is compared: per metric one value per deployment and block.
+
+use std::collections::BTreeMap;
+
+use stowplan_stats::Scale;
+
+use crate::latency::{ChainLatency, Part, RunFigures};
+use crate::report::Report;
+use crate::startup::Instant;
+use crate::usage::{MACHINE, SERVICES, mean};
+
+/// Value per deployment and block.
+pub(crate) type Values = BTreeMap<String, BTreeMap<u32, f64>>;
+
+/// Something that is compared.
+pub(crate) struct Metric {
+    pub(crate) key: String,
+    pub(crate) label: String,
+    pub(crate) unit: &'static str,
+    pub(crate) subject: Option<String>,
+    pub(crate) scale: Scale,
+    /// Whether timer phases decide it.
+    pub(crate) of_phase: bool,
+    /// Whether deployments have to consume the same share of inputs.
+    pub(crate) of_loss: bool,
+    pub(crate) values: Values,
+}
+
+impl Metric {
+    fn time(key: String, label: String, subject: &str, values: Values) -> Self {
+        Self {
+            key,
+            label,
+            unit: "ns",
+            subject: Some(subject.to_owned()),
+            scale: Scale::LogRatio,
+            of_phase: false,
+            of_loss: false,
+            values,
+        }
+    }
+}
+
+/// Every metric of a result.
+pub(crate) fn metrics(report: &Report) -> Vec<Metric> {
+    let mut metrics = startup_metrics(report);
+    let mut chains: Vec<&str> = report.latency.iter().map(|c| &*c.chain).collect();
+    chains.dedup();
+    for chain in chains {
+        let of_chain: Vec<&ChainLatency> =
+            report.latency.iter().filter(|c| c.chain == chain).collect();
+        chain_metrics(chain, &of_chain, &mut metrics);
+    }
+    metrics.extend(usage_metrics(report));
+    metrics
+}
+
+/// One value per block: the mean over its runs.
+fn by_block(values: impl Iterator<Item = (u32, f64)>) -> BTreeMap<u32, f64> {
+    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (block, value) in values {
+        blocks.entry(block).or_default().push(value);
+    }
+    let means = blocks
+        .into_iter()
+        .filter_map(|(block, values)| Some((block, mean(values.into_iter())?)));
+    means.collect()
+}
+
+fn startup_metrics(report: &Report) -> Vec<Metric> {
+    let mut metrics = Vec::new();
+    let mut starts: Vec<_> = report.startup.iter().map(|s| s.start).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    for start in starts {
+        for instant in [Instant::FirstOutput, Instant::LastNodeLoaded] {
+            let views = report.startup.iter().filter(|s| s.start == start);
+            let values: Values = views
+                .map(|s| {
+                    let runs = s.runs.iter();
+                    let values = runs.filter_map(|r| Some((r.block, *r.instants.get(&instant)?)));
+                    (s.deployment.clone(), by_block(values))
+                })
+                .collect();
+            metrics.push(Metric::time(
+                format!("startup_{}", instant.key()),
+                format!("start-up to {}", instant.label()),
+                start.word(),
+                values,
+            ));
+        }
+    }
+    metrics
+}
+
+/// Suffix of the key, suffix of the label, and the figure of a summary.
+type FigureOf = (
+    &'static str,
+    &'static str,
+    fn(&stowplan_stats::Summary) -> Option<f64>,
+);
+
+const FIGURES: [FigureOf; 4] = [
+    ("mean", "mean", |s| s.mean),
+    ("q50", "median", |s| s.q50),
+    ("p99", "P99", |s| s.p99),
+    ("std", "std", |s| s.std),
+];
+
+fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>) {
+    let values = |of: &dyn Fn(&RunFigures) -> Option<f64>| -> Values {
+        let by = views.iter().map(|view| {
+            let runs = view.runs.iter().filter_map(|r| Some((r.block, of(r)?)));
+            (view.deployment.clone(), by_block(runs))
+        });
+        by.collect()
+    };
+    for part in Part::ALL {
+        for (suffix, name, figure) in FIGURES {
+            if part != Part::E2ePaper && suffix != "mean" {
+                continue;
+            }
+            metrics.push(Metric {
+                of_phase: !matches!(part, Part::Computation | Part::Send | Part::Transport),
+                of_loss: true,
+                ..Metric::time(
+                    format!("{}_{suffix}", part.key()),
+                    format!("{} {name}", part.label()),
+                    chain,
+                    values(&|r| figure(r.parts.get(&part)?)),
+                )
+            });
+        }
+    }
+    for part in [Part::Reaction, Part::DataAge] {
+        metrics.push(Metric {
+            of_phase: true,
+            of_loss: true,
+            ..Metric::time(
+                format!("{}_max", part.key()),
+                format!("{} max", part.label()),
+                chain,
+                values(&|r| r.parts.get(&part)?.max),
+            )
+        });
+    }
+    metrics.push(Metric::time(
+        "output_jitter".to_owned(),
+        "output jitter".to_owned(),
+        chain,
+        values(&|r| r.jitter_ns),
+    ));
+    let replaced =
+        |r: &RunFigures| Some(r.overwritten as f64 / (r.inputs > 0).then_some(r.inputs)? as f64);
+    metrics.push(Metric {
+        unit: "share",
+        scale: Scale::Difference,
+        ..Metric::time(
+            "inputs_overwritten".to_owned(),
+            "inputs overwritten".to_owned(),
+            chain,
+            values(&replaced),
+        )
+    });
+}
+
+fn usage_metrics(report: &Report) -> Vec<Metric> {
+    let values = |of: &dyn Fn(&crate::RunUsage) -> Option<f64>| -> Values {
+        let by = report.usage.iter().map(|view| {
+            let runs = view.runs.iter().filter_map(|r| Some((r.block, of(r)?)));
+            (view.deployment.clone(), by_block(runs))
+        });
+        by.collect()
+    };
+    let mut metrics = Vec::new();
+    for subject in [SERVICES, MACHINE] {
+        let cpus = values(&|r| r.cpus.get(subject).copied());
+        let memory = values(&|r| r.memory.get(subject).copied());
+        for (key, label, unit, values) in [
+            ("cpu", "CPU", "cpus", cpus),
+            ("memory_peak", "memory peak", "bytes", memory),
+        ] {
+            metrics.push(Metric {
+                unit,
+                ..Metric::time(key.to_owned(), label.to_owned(), subject, values)
+            });
+        }
+    }
+    metrics
+}

@@ -1,0 +1,151 @@
+//! Verdicts that are taken back, and comparisons across results.
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests unwrap as the tests do"
+)]
+
+mod common;
+
+use stowplan_report::{Report, ReportError, across};
+use stowplan_results::{Comparison, Effect, Results, RunStatus};
+use stowplan_stats::Verdict;
+
+const SIZE: common::Size = common::Size {
+    blocks: 8,
+    instances: 400,
+    samples: 8,
+};
+
+fn results() -> (tempfile::TempDir, Results) {
+    let folder = common::folder();
+    let dir = common::write(folder.path(), SIZE);
+    (folder, Results::open(dir).unwrap())
+}
+
+fn find<'a>(
+    all: &'a [Comparison],
+    metric: &str,
+    reference: &str,
+    candidate: &str,
+) -> &'a Comparison {
+    let fits = |c: &&Comparison| {
+        c.metric == metric && c.reference == reference && c.candidate == candidate
+    };
+    all.iter().find(fits).unwrap()
+}
+
+#[test]
+fn effects_are_told_apart() {
+    let report = Report::read(&results().1).unwrap();
+    let effect = |a, b| find(&report.comparisons, "e2e_paper_mean", a, b).effect;
+    assert_eq!(
+        effect("bare:flat/single", "bare:flat/betz-8"),
+        Effect::Splitting
+    );
+    assert_eq!(
+        effect("bare:flat/betz-8", "bare:grouped/betz-8"),
+        Effect::GroupScheduling
+    );
+    assert_eq!(
+        effect("bare:grouped/betz-8", "oci/betz-8"),
+        Effect::Isolation
+    );
+    assert_eq!(effect("bare:flat/single", "oci/betz-8"), Effect::Total);
+}
+
+#[test]
+fn faster_than_bare_needs_both_controls() {
+    let mut report = Report::read(&results().1).unwrap();
+    let pair = ("bare:flat/single", "oci/betz-8");
+    let whole = find(&report.comparisons, "e2e_paper_mean", pair.0, pair.1);
+    assert_eq!(whole.verdict, Verdict::Better);
+    for run in &mut report.runs {
+        if &*run.deployment == "bare:grouped/betz-8" {
+            run.status = RunStatus::Skipped;
+        }
+    }
+    let all = report.comparisons_with(None).unwrap();
+    let c = find(&all, "e2e_paper_mean", pair.0, pair.1);
+    assert_eq!(c.verdict, Verdict::Inconclusive);
+    assert!(
+        c.verdict_reason
+            .contains("without bare:grouped of partition betz-8")
+    );
+    // Slower may be said without.
+    let slower = find(&all, "communication_mean", pair.0, "oci/single");
+    assert_ne!(slower.verdict, Verdict::Better);
+}
+
+#[test]
+fn natural_phases_give_no_verdict_on_idle() {
+    let mut report = Report::read(&results().1).unwrap();
+    report.experiment.phase = Some("natural".to_owned());
+    let all = report.comparisons_with(None).unwrap();
+    let pair = ("bare:flat/betz-8", "bare:grouped/betz-8");
+    for metric in ["e2e_paper_mean", "idle_mean"] {
+        assert_eq!(
+            find(&all, metric, pair.0, pair.1).verdict,
+            Verdict::Inconclusive
+        );
+    }
+    let computation = find(&all, "computation_mean", pair.0, pair.1);
+    assert_eq!(computation.verdict, Verdict::Better);
+}
+
+#[test]
+fn different_loss_is_not_compared() {
+    let mut report = Report::read(&results().1).unwrap();
+    let grouped = report.latency.iter_mut();
+    for chain in grouped.filter(|c| c.deployment == "bare:grouped/betz-8") {
+        chain.overwritten += chain.inputs / 10;
+    }
+    let all = report.comparisons_with(None).unwrap();
+    let c = find(
+        &all,
+        "computation_mean",
+        "bare:flat/betz-8",
+        "bare:grouped/betz-8",
+    );
+    assert_eq!(c.verdict, Verdict::Inconclusive);
+    assert!(
+        c.verdict_reason
+            .starts_with("not comparable: different loss")
+    );
+}
+
+#[test]
+fn a_reference_that_did_not_run_is_an_error() {
+    let report = Report::read(&results().1).unwrap();
+    let error = report.comparisons_with(Some("docker/betz-8")).unwrap_err();
+    assert!(error.hint().unwrap().contains("bare:flat/single"));
+    let other = report.comparisons_with(Some("oci/single")).unwrap();
+    assert_eq!(
+        find(&other, "cpu", "oci/single", "oci/betz-8").effect,
+        Effect::Splitting
+    );
+}
+
+#[test]
+fn a_result_is_equivalent_to_itself() {
+    let (_folder, results) = results();
+    let all = across(&results, &results).unwrap();
+    assert!(!all.is_empty());
+    for c in all {
+        assert!(c.difference.unwrap().abs() < 1e-12, "{c:?}");
+        let deployment = c.reference.strip_suffix(" (before)").unwrap();
+        assert_eq!(c.candidate, format!("{deployment} (after)"));
+    }
+}
+
+#[test]
+fn other_machines_and_stacks_are_refused() {
+    let (_folder, old) = results();
+    let mut new = old.clone();
+    new.experiment.machine.cpus = 4;
+    let error = across(&old, &new).unwrap_err();
+    assert!(matches!(&error, ReportError::OtherMachine { .. }));
+    new.experiment.machine.cpus = old.experiment.machine.cpus;
+    new.experiment.stack.name = "hello".to_owned();
+    let error = across(&old, &new).unwrap_err();
+    assert!(error.to_string().contains("different stacks"), "{error}");
+}
