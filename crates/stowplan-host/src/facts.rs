@@ -23,7 +23,7 @@ fn chosen(text: &str) -> String {
 }
 
 /// Single files that differ between machines; a file that does not exist is left out.
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 15] = [
     ("autogroup", "/proc/sys/kernel/sched_autogroup_enabled"),
     (
         "clock-source",
@@ -51,8 +51,36 @@ const FILES: [(&str, &str); 16] = [
     ("net.rmem-default", "/proc/sys/net/core/rmem_default"),
     ("net.wmem-max", "/proc/sys/net/core/wmem_max"),
     ("product", "/sys/class/dmi/id/product_name"),
-    ("command-line", "/proc/cmdline"),
 ];
+
+/// Beginnings of kernel parameters that change timing. The rest of the command line is the machine's own affair
+/// and may hold what nobody wants in a result.
+const PARAMETERS: [&str; 16] = [
+    "cpuidle",
+    "idle=",
+    "intel_idle",
+    "intel_pstate",
+    "amd_pstate",
+    "irqaffinity",
+    "isolcpus",
+    "kthread_cpus",
+    "mitigations",
+    "nohz",
+    "nosmt",
+    "preempt",
+    "processor.max_cstate",
+    "rcu_nocb",
+    "skew_tick",
+    "threadirqs",
+];
+
+fn kernel_parameters(command_line: &str) -> String {
+    command_line
+        .split_whitespace()
+        .filter(|word| PARAMETERS.iter().any(|begin| word.starts_with(begin)))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
 
 fn settings() -> BTreeMap<String, String> {
     let mut settings: BTreeMap<String, String> = FILES
@@ -68,6 +96,10 @@ fn settings() -> BTreeMap<String, String> {
             let key = format!("mitigation.{}", entry.file_name().to_string_lossy());
             settings.insert(key, text);
         }
+    }
+    let parameters = read("/proc/cmdline").map(|line| kernel_parameters(&line));
+    if let Some(parameters) = parameters.filter(|text| !text.is_empty()) {
+        settings.insert("kernel-parameters".to_owned(), parameters);
     }
     if let Some(line) = read("/proc/stat").and_then(|text| text.lines().next().map(str::to_owned))
         && let Some(steal) = line.split_whitespace().nth(8)
@@ -124,6 +156,14 @@ mod tests {
         let facts = facts().unwrap();
         assert!(facts.cpus > 0 && facts.memory_bytes > 1 << 20);
         assert!(facts.kernel.contains('.'));
+    }
+
+    #[test]
+    fn only_parameters_that_change_timing_are_kept() {
+        assert_eq!(
+            kernel_parameters("root=/dev/vda token=abc mitigations=off quiet isolcpus=1,2"),
+            "mitigations=off isolcpus=1,2"
+        );
     }
 
     #[test]

@@ -20,6 +20,7 @@ const TMPFS: &str = "/dev/shm";
 pub struct RunDir {
     path: PathBuf,
     listeners: Vec<(String, OwnedFd)>,
+    cyclonedds_xml: String,
 }
 
 impl RunDir {
@@ -68,27 +69,42 @@ impl RunDir {
         let mut run_dir = Self {
             path,
             listeners: Vec::new(),
+            cyclonedds_xml: cyclonedds_xml.to_owned(),
         };
-        if let Err(error) = run_dir.fill(services, cyclonedds_xml, ring_bytes) {
+        if let Err(error) = run_dir.fill(services, ring_bytes) {
             run_dir.remove()?;
             return Err(error);
         }
         Ok(run_dir)
     }
 
-    fn fill(
-        &mut self,
-        services: &[ServicePlan],
-        cyclonedds_xml: &str,
-        ring_bytes: u64,
-    ) -> Result<(), HostError> {
+    /// The folder of a service that is a real program, with the DDS configuration; one that exists stays.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn add_real(&self, service: &str) -> Result<(), HostError> {
+        if self.path.join(service).exists() {
+            return Ok(());
+        }
+        self.add(service).map(drop)
+    }
+
+    fn add(&self, service: &str) -> Result<PathBuf, HostError> {
+        let folder = self.path.join(service);
+        make_folder(&folder)?;
+        write(
+            &folder.join("cyclonedds.xml"),
+            self.cyclonedds_xml.as_bytes(),
+        )?;
+        Ok(folder)
+    }
+
+    fn fill(&mut self, services: &[ServicePlan], ring_bytes: u64) -> Result<(), HostError> {
         for plan in services {
-            let folder = self.path.join(&plan.service);
-            make_folder(&folder)?;
+            let folder = self.add(&plan.service)?;
             let text = serde_json::to_vec(plan)
                 .map_err(|e| HostError::new("cannot write a service plan").because(e))?;
             write(&folder.join("plan.json"), &text)?;
-            write(&folder.join("cyclonedds.xml"), cyclonedds_xml.as_bytes())?;
             if plan.record {
                 for process in &plan.processes {
                     make_ring(&folder.join(format!("{}.ring", process.name)), ring_bytes)?;
@@ -231,6 +247,13 @@ mod tests {
         assert_eq!(read, plan());
         assert_eq!(fs::metadata(folder.join("p.ring")).unwrap().len(), 3 << 20);
         assert_eq!(run.take_listeners().len(), 1);
+        run.add_real("pong").unwrap();
+        run.add_real("sensing").unwrap();
+        assert_eq!(
+            fs::read(run.path().join("pong/cyclonedds.xml")).unwrap(),
+            b"<x/>"
+        );
+        assert!(folder.join("plan.json").exists(), "one that exists stays");
         assert!(make().unwrap_err().hint.unwrap().contains("stowplan clean"));
         run.remove().unwrap();
         assert!(!run.path().exists());

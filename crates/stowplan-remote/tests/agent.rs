@@ -11,7 +11,7 @@ use std::time::Duration;
 use raw::Raw;
 
 use stowplan_engine::{Deployment, Engine, EngineError};
-use stowplan_host::Host;
+use stowplan_host::{Host, ledger};
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_testkit::{agent_program, command_plan, private_state};
 use stowplan_wire::agent::{Answer, Call};
@@ -141,4 +141,41 @@ fn what_is_no_request_is_answered_with_an_error() {
     assert!(matches!(agent.call(Call::Clock), Answer::Clock(_)));
     drop(agent.input.take());
     assert!(agent.child.wait().unwrap().success());
+}
+
+#[test]
+fn when_the_agent_is_killed_services_end_and_the_rest_is_cleaned() {
+    let state = private_state().join("killed");
+    std::fs::create_dir_all(&state).unwrap();
+    let mut command = Command::new(agent_program());
+    command.env("STOWPLAN_STATE", &state);
+    let mut agent = Raw::spawn(command);
+    let run_dir = agent.open_run("killed");
+    let script: [&str; 3] = ["/bin/sh", "-c", "setsid sleep 1000 & sleep 1000"];
+    let plan = command_plan("killed", &run_dir, Some("flat"), &[("one", &script)]);
+    agent.call(Call::Prepare {
+        engine: "bare".to_owned(),
+        plan: Box::new(plan),
+    });
+    agent.call(Call::Create(Select::All));
+    agent.call(Call::Start(Select::All));
+    let Answer::Locators(locators) = agent.call(Call::Locators) else {
+        panic!("no locators")
+    };
+    agent.child.kill().unwrap();
+    agent.child.wait().unwrap();
+    let cleaned = ledger::clean(&state, &mut |_, _| Ok(())).unwrap();
+    assert_eq!(
+        (cleaned.runs.len(), cleaned.failed.len()),
+        (1, 0),
+        "{cleaned:?}"
+    );
+    assert!(!Path::new(&run_dir).exists());
+    for path in locators[0].cgroups.values() {
+        assert!(!Path::new(path).exists(), "{path} is left");
+    }
+    assert!(!stowplan_host::process::is_alive(
+        locators[0].pid,
+        locators[0].start_ticks
+    ));
 }

@@ -55,7 +55,7 @@ impl Workspace {
     /// (the options of the cyclors crate's build script): static, without security, shared memory and
     /// link-time optimisation.
     pub fn ddsperf(&self) -> Result<PathBuf, PeersError> {
-        let build = self.peers().join("cyclonedds");
+        let build = self.peers().join("ddsperf").join(self.cyclonedds_version());
         let program = build.join("bin/ddsperf");
         if program.exists() {
             return Ok(program);
@@ -86,23 +86,29 @@ impl Workspace {
         run(&mut configure, BUILD)?;
         run(
             Command::new("cmake").arg("--build").arg(&build).args([
-                "--target", "ddsperf", "--parallel", "2",
+                "--target",
+                "ddsperf",
+                "--parallel",
+                "2",
             ]),
             BUILD,
         )?;
         Ok(program)
     }
 
+    /// Name and version of the crate that the source came with.
+    fn cyclonedds_version(&self) -> String {
+        let folder = self.cyclonedds.parent().and_then(Path::file_name);
+        folder.map_or_else(
+            || "unknown".into(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    }
+
     /// Builds the static programs and gives the folder that they are in.
     pub fn static_programs(&self) -> Result<PathBuf, PeersError> {
-        println!("building the static programs (`cargo xtask node`)");
-        run(
-            Command::new(cargo())
-                .args(["xtask", "node"])
-                .current_dir(&self.root),
-            BUILD,
-        )?;
-        Ok(self.target.join("node/node"))
+        crate::node::build().map_err(|error| PeersError::output(error, ""))?;
+        Ok(self.root.join("target/libexec/stowplan"))
     }
 }
 

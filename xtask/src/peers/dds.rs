@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
-
 use super::build::{Workspace, installed};
+use super::configuration::{DdsProfile, cyclonedds_xml, free_domain};
 use super::ddsperf;
 use super::error::PeersError;
 use super::figures::{self, Series, order};
@@ -92,7 +91,10 @@ impl Contender {
     fn round(&self, size: u32, uri: &str) -> Result<f64, PeersError> {
         let domain = free_domain(u64::from(std::process::id()), 2)
             .map_err(|error| PeersError::missing(error.to_string(), "end other DDS programs"))?;
-        let pong = Running::start(self.command(PONG_CPU, "pong", domain, size).env("CYCLONEDDS_URI", uri))?;
+        let pong = Running::start(
+            self.command(PONG_CPU, "pong", domain, size)
+                .env("CYCLONEDDS_URI", uri),
+        )?;
         let ping = run(
             self.command(PING_CPU, "ping", domain, size)
                 .env("CYCLONEDDS_URI", uri),
@@ -107,7 +109,10 @@ impl Contender {
         .map_err(|error| match error {
             PeersError::Output { what, output } => PeersError::Output {
                 what,
-                output: format!("{output}\nand the other side:\n{}{}", pong.output, pong.errors),
+                output: format!(
+                    "{output}\nand the other side:\n{}{}",
+                    pong.output, pong.errors
+                ),
             },
             other => other,
         })

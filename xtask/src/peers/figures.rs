@@ -36,26 +36,37 @@ pub fn median(values: &[f64]) -> Result<f64, StatsError> {
 }
 
 /// Prints a table of contenders and their ratio to `series[reference]`, paired by round.
-pub fn print(title: &str, unit: &str, series: &[Series], reference: usize) -> Result<(), StatsError> {
+pub fn print(
+    title: &str,
+    unit: &str,
+    series: &[Series],
+    reference: usize,
+) -> Result<(), StatsError> {
     let against = &series[reference];
     let rounds = against.values.len();
-    println!("\n{title} ({rounds} rounds; intervals: 95 %, Student's t)");
+    println!("\n{title} ({rounds} rounds; intervals: 95 %, Student's t on logarithms)");
     println!(
         "  {:<38} {:>24}   ratio to {}",
         "",
-        format!("median, interval in {unit}"),
+        format!("median [interval], {unit}"),
         against.name
     );
     for one in series {
         let middle = median(&one.values)?;
-        let spread = t_interval(&one.values, 0.95).map_or_else(
-            |_| "[one round]".to_owned(),
-            |interval| format!("[{:.2}, {:.2}]", interval.low, interval.high),
-        );
+        let spread = spread(&one.values);
         let ratio = ratio(&one.name, &against.values, &one.values)?;
         println!("  {:<38} {middle:>8.2} {spread:>15}   {ratio}", one.name);
     }
     Ok(())
+}
+
+/// Interval of the geometric mean, which cannot reach below zero and fits the ratio, or why there is none.
+fn spread(values: &[f64]) -> String {
+    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    t_interval(&logarithms, 0.95).map_or_else(
+        |_| "[one round]".to_owned(),
+        |interval| format!("[{:.2}, {:.2}]", interval.low.exp(), interval.high.exp()),
+    )
 }
 
 fn ratio(name: &str, reference: &[f64], candidate: &[f64]) -> Result<String, StatsError> {
@@ -80,6 +91,12 @@ mod tests {
     fn every_other_round_runs_backwards() {
         assert_eq!(order(0, 3), [0, 1, 2]);
         assert_eq!(order(1, 3), [2, 1, 0]);
+    }
+
+    #[test]
+    fn an_interval_holds_the_geometric_mean() {
+        assert_eq!(spread(&[2.0, 2.0]), "[2.00, 2.00]");
+        assert_eq!(spread(&[2.0]), "[one round]");
     }
 
     #[test]

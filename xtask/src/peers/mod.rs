@@ -4,13 +4,19 @@
 //! what each row is.
 
 mod build;
+// The configuration of a run, from its own source: the crate around it would make every task build Arrow.
+#[path = "../../../crates/stowplan-measure/src/dds.rs"]
+mod configuration;
 mod dds;
 mod ddsperf;
 mod error;
 mod figures;
 mod machine;
+mod oci;
 mod pingpong;
+mod plan;
 mod process;
+mod runc;
 
 use build::Workspace;
 pub use error::PeersError;
@@ -20,6 +26,10 @@ pub use error::PeersError;
 enum Row {
     /// DDS round trip against ddsperf.
     Dds,
+    /// Start of 26 services: oci against runc and bare.
+    Oci,
+    /// Time of a large plan, and size of the node program.
+    Plan,
     /// Every row.
     All,
 }
@@ -43,6 +53,12 @@ pub fn run(args: &Args) -> Result<(), PeersError> {
     let wanted = |row: Row| args.row == row || args.row == Row::All;
     if wanted(Row::Dds) {
         dds::row(&workspace, rounds)?;
+    }
+    if wanted(Row::Oci) {
+        oci::row(&workspace, rounds)?;
+    }
+    if wanted(Row::Plan) {
+        plan::row(&workspace, rounds)?;
     }
     println!("\n{}", machine::load());
     Ok(())

@@ -2,19 +2,21 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use stowplan_wire::agent::{Announced, Answer, Call};
+use stowplan_engine::Engine;
+use stowplan_host::Host;
+use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_wire::agent::Announced;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{
     DeploymentPlan, IsolationPlan, LimitsPlan, Program, Select, ServiceStart, StopMode,
 };
 use stowplan_wire::service::{LaunchPlan, ServicePlan};
 
-use super::agent::Agent;
 use super::build::{Workspace, installed};
 use super::error::PeersError;
-use super::figures::{self, Series, order};
+use super::figures::{self, Series, median, order};
 use super::runc::Runc;
 
 /// As in the largest partition of the papers.
@@ -92,6 +94,15 @@ const CONTENDERS: [(&str, Way); 4] = [
     ("runc run", Way::Runc),
 ];
 
+/// Where `oci` stands in [`CONTENDERS`].
+const OCI: usize = 0;
+
+/// What a block took, in milliseconds.
+struct Block {
+    prepare_ms: f64,
+    start_ms: f64,
+}
+
 /// Everything that a block needs.
 struct Setting {
     agent: PathBuf,
@@ -104,29 +115,42 @@ pub fn row(workspace: &Workspace, rounds: usize) -> Result<(), PeersError> {
     let programs = workspace.static_programs()?;
     let image = image(workspace, &programs.join("stowplan-node"))?;
     let agent = programs.join("stowplan-agent");
-    let bundle = bundle_of_oci(&agent, &image)?;
     let setting = Setting {
-        runc: Runc::new(installed("runc", "runc")?, &workspace.peers(), bundle),
+        runc: Runc::new(installed("runc", "runc")?, &workspace.peers()),
         agent,
         image,
     };
-    let mut series: Vec<Series> = CONTENDERS.iter().map(|(name, _)| Series::named(*name)).collect();
+    let mut series: Vec<Series> = CONTENDERS
+        .iter()
+        .map(|(name, _)| Series::named(*name))
+        .collect();
+    let mut prepares = Series::named("prepare of oci");
     for round in 0..rounds {
         for index in order(round, CONTENDERS.len()) {
-            let milliseconds = setting.block(CONTENDERS[index].1)?;
-            series[index].values.push(milliseconds);
+            let block = setting.block(CONTENDERS[index].1)?;
+            series[index].values.push(block.start_ms);
+            if index == OCI {
+                prepares.values.push(block.prepare_ms);
+            }
         }
     }
-    let title = format!("create and start of {SERVICES} services until each has run its first instruction");
+    let title =
+        format!("create and start of {SERVICES} services until each has run its first instruction");
     figures::print(&title, "ms", &series, CONTENDERS.len() - 1)?;
+    println!(
+        "  before that, and not in it: prepare of oci starts its {SERVICES} helper processes, median {:.2} ms",
+        median(&prepares.values)?
+    );
     Ok(())
 }
 
 impl Setting {
-    /// Milliseconds from before create until the last service's first process runs.
-    fn block(&self, way: Way) -> Result<f64, PeersError> {
-        let mut agent = Agent::start(&self.agent)?;
-        let run_dir = open_run(&mut agent)?;
+    /// Prepares, starts and removes all services once. Start: from before create until the last service's first
+    /// process runs.
+    fn block(&self, way: Way) -> Result<Block, PeersError> {
+        let agent = AgentHost::spawn(&self.agent)?;
+        let run_dir = open_run(&agent)?;
+        let prepare_ns = agent.clock()?;
         let (begin_ns, heard) = match way {
             Way::Engine {
                 engine,
@@ -134,27 +158,32 @@ impl Setting {
                 isolation,
             } => {
                 let plan = deployment(&run_dir, &self.image, variant, isolation);
-                prepare(&mut agent, engine, plan)?;
-                let begin_ns = clock(&mut agent)?;
-                agent.call(Call::Create(Select::All))?;
-                agent.call(Call::Start(Select::All))?;
-                let heard = agent.watch(PATIENCE, all_up)?;
-                agent.call(Call::Stop(Select::All, StopMode::Kill))?;
-                agent.call(Call::Destroy)?;
+                let engine = RemoteEngine::new(&agent, engine)?;
+                let mut deployment = engine.prepare(&plan, agent.clone())?;
+                let begin_ns = agent.clock()?;
+                deployment.create(&Select::All)?;
+                deployment.start(&Select::All)?;
+                let heard = watch(&agent)?;
+                deployment.stop(&Select::All, StopMode::Kill)?;
+                deployment.destroy()?;
                 (begin_ns, heard)
             }
             Way::Runc => {
-                let bundles = self.runc.bundles(&names(), &run_dir)?;
-                let begin_ns = clock(&mut agent)?;
+                let plan = deployment(&run_dir, &self.image, None, ISOLATION);
+                let bundles = self.runc.bundles(&plan, &self.image)?;
+                let begin_ns = agent.clock()?;
                 let containers = self.runc.start(&bundles)?;
-                let heard = agent.watch(PATIENCE, all_up)?;
+                let heard = watch(&agent)?;
                 containers.remove()?;
                 (begin_ns, heard)
             }
         };
-        agent.call(Call::CloseRun)?;
+        agent.close_run()?;
         let last_ns = first_instructions(&heard).max().unwrap_or(begin_ns);
-        Ok(last_ns.saturating_sub(begin_ns) as f64 / 1e6)
+        Ok(Block {
+            prepare_ms: begin_ns.saturating_sub(prepare_ns) as f64 / 1e6,
+            start_ms: last_ns.saturating_sub(begin_ns) as f64 / 1e6,
+        })
     }
 }
 
@@ -173,19 +202,20 @@ fn first_instructions(heard: &[Announced]) -> impl Iterator<Item = u64> {
     })
 }
 
-fn all_up(heard: &[Announced]) -> bool {
-    first_instructions(heard).count() >= SERVICES
-}
-
-fn clock(agent: &mut Agent) -> Result<u64, PeersError> {
-    match agent.call(Call::Clock)? {
-        Answer::Clock(ns) => Ok(ns),
-        other => Err(unexpected(&other)),
+/// Listens until every service's first process has said that it runs.
+fn watch(agent: &AgentHost) -> Result<Vec<Announced>, PeersError> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut heard = Vec::new();
+    while first_instructions(&heard).count() < SERVICES {
+        if Instant::now() >= deadline {
+            return Err(PeersError::output(
+                format!("not all services came up within {PATIENCE:?}; what was heard"),
+                &format!("{heard:#?}"),
+            ));
+        }
+        heard.extend(agent.watch(200)?.announcements);
     }
-}
-
-fn unexpected(answer: &Answer) -> PeersError {
-    PeersError::output("the agent answered another call", &format!("{answer:?}"))
+    Ok(heard)
 }
 
 fn run_name() -> String {
@@ -193,18 +223,9 @@ fn run_name() -> String {
 }
 
 /// The run folder with an announce socket for each service; containers of `runc` use them too.
-fn open_run(agent: &mut Agent) -> Result<String, PeersError> {
+fn open_run(agent: &AgentHost) -> Result<String, PeersError> {
     let services = names().into_iter().map(service_plan).collect();
-    let call = Call::OpenRun {
-        run: run_name(),
-        services,
-        cyclonedds_xml: String::new(),
-        ring_bytes: 0,
-    };
-    match agent.call(call)? {
-        Answer::RunDir(folder) => Ok(folder),
-        other => Err(unexpected(&other)),
-    }
+    Ok(agent.open_run(&run_name(), services, String::new(), 0)?)
 }
 
 /// A launcher that launches nothing.
@@ -251,15 +272,6 @@ fn deployment(
     }
 }
 
-fn prepare(agent: &mut Agent, engine: &str, plan: DeploymentPlan) -> Result<(), PeersError> {
-    agent
-        .call(Call::Prepare {
-            engine: engine.to_owned(),
-            plan: Box::new(plan),
-        })
-        .map(drop)
-}
-
 /// A root file system with nothing but the node program.
 fn image(workspace: &Workspace, node: &Path) -> Result<PathBuf, PeersError> {
     let root = workspace.peers().join("rootfs");
@@ -271,35 +283,6 @@ fn image(workspace: &Workspace, node: &Path) -> Result<PathBuf, PeersError> {
     };
     make().map_err(PeersError::io(format!("make {}", root.display())))?;
     Ok(root)
-}
-
-/// The runtime configuration that our own engine uses, read from its helper: `runc` gets the same.
-fn bundle_of_oci(program: &Path, image: &Path) -> Result<String, PeersError> {
-    let mut agent = Agent::start(program)?;
-    let run_dir = open_run(&mut agent)?;
-    let plan = deployment(&run_dir, image, None, ISOLATION);
-    prepare(&mut agent, "oci", plan)?;
-    agent.call(Call::Create(Select::All))?;
-    let Answer::Locators(locators) = agent.call(Call::Locators)? else {
-        return Err(PeersError::output("the agent told no locators", ""));
-    };
-    let first = locators
-        .first()
-        .ok_or_else(|| PeersError::output("the engine created nothing", ""))?;
-    let helper = parent(first.pid)?;
-    let path = format!("/proc/{helper}/root{run_dir}/{}/.oci/bundle/config.json", first.service);
-    let text = fs::read_to_string(&path).map_err(PeersError::io(format!("read {path}")))?;
-    agent.call(Call::CloseRun)?;
-    Ok(text)
-}
-
-fn parent(pid: u32) -> Result<u32, PeersError> {
-    let path = format!("/proc/{pid}/status");
-    let status = fs::read_to_string(&path).map_err(PeersError::io(format!("read {path}")))?;
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
-        .ok_or_else(|| PeersError::output(format!("{path} names no parent"), &status))
 }
 
 #[cfg(test)]
@@ -322,11 +305,5 @@ mod tests {
     fn only_first_processes_count() {
         let heard = [up(None, 5), up(Some("p"), 9), up(None, 7)];
         assert_eq!(first_instructions(&heard).collect::<Vec<_>>(), [5, 7]);
-        assert!(!all_up(&heard));
-    }
-
-    #[test]
-    fn our_own_parent_is_found() {
-        assert_eq!(parent(std::process::id()).unwrap(), std::os::unix::process::parent_id());
     }
 }

@@ -70,7 +70,10 @@ fn check(output: &str) -> Result<(), PeersError> {
         return Ok(());
     }
     Err(PeersError::output(
-        format!("the plan has {} nodes in {services} services", document["nodes"]),
+        format!(
+            "the plan has {} nodes in {services} services",
+            document["nodes"]
+        ),
         output,
     ))
 }
@@ -131,7 +134,10 @@ mod tests {
     #[test]
     fn the_stack_has_a_thousand_nodes() {
         let text = stack_text();
-        let nodes = text.lines().filter(|line| line.starts_with("      m")).count();
+        let nodes = text
+            .lines()
+            .filter(|line| line.starts_with("      m"))
+            .count();
         assert_eq!(nodes, MODULES * NODES_EACH);
         assert!(text.contains("m99_n9: { subscribes: [/m99/t8, /m0/t0] }"));
     }

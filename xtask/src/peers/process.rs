@@ -59,11 +59,6 @@ impl Running {
         })
     }
 
-    /// Its process id.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Waits until it ends by itself and gives what it printed.
     pub fn finish(mut self, limit: Duration) -> Result<Printed, PeersError> {
         let ended = self.ended_within(limit)?;
@@ -120,8 +115,7 @@ impl Running {
         let Some(pid) = self.pid() else {
             return Ok(true);
         };
-        let watched =
-            pidfd_open(pid, PidfdFlags::empty()).map_err(|error| what()(error.into()))?;
+        let watched = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| what()(error.into()))?;
         let timeout = Timespec::try_from(limit).ok();
         let mut wanted = [PollFd::new(&watched, PollFlags::IN)];
         let ready = poll(&mut wanted, timeout.as_ref()).map_err(|error| what()(error.into()))?;
@@ -192,7 +186,10 @@ mod tests {
         )
         .map(|printed| printed.output)
         .unwrap_err();
-        assert!(error.to_string().contains("`ls /nowhere/at/all`"), "{error}");
+        assert!(
+            error.to_string().contains("`ls /nowhere/at/all`"),
+            "{error}"
+        );
         assert!(error.to_string().contains("No such file"), "{error}");
     }
 

@@ -152,7 +152,13 @@ impl Tree {
         let mut tried = None;
         for folder in own.ancestors().take_while(|f| f.starts_with(mount)) {
             match give_controllers(folder, &["cpu", "memory"]) {
-                Ok(()) if writable(folder) => return Ok(folder.to_path_buf()),
+                Ok(()) if writable(folder) => {
+                    // Wanted for limits and disk figures; whoever asks for them learns that they are missing.
+                    for name in ["cpuset", "io"] {
+                        let _ = give_controllers(folder, &[name]);
+                    }
+                    return Ok(folder.to_path_buf());
+                }
                 Ok(()) => {}
                 Err(error) => tried = Some(error),
             }
