@@ -100,9 +100,28 @@ impl Head {
     }
 }
 
+/// A message that is its number alone, for real programs: one `unsigned long` in plain CDR. The number starts
+/// again at zero after 2^32 messages.
+#[must_use]
+pub fn sequence_message(sequence: u64) -> [u8; 8] {
+    let mut out = [0; 8];
+    out[1] = 1;
+    out[4..].copy_from_slice(&sequence.to_le_bytes()[..4]);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_a_message_of_plain_cdr() {
+        assert_eq!(
+            sequence_message(0x0001_0000_0203),
+            [0, 1, 0, 0, 3, 2, 0, 0],
+            "the low half"
+        );
+    }
 
     #[test]
     fn a_head_comes_back() {

@@ -56,7 +56,7 @@ pub fn run(args: &PingPongArgs) -> Result<Option<Value>, NodeError> {
         path: args.config.clone(),
         source,
     })?;
-    let participant = Participant::new(args.domain, &xml)?;
+    let participant = Participant::new(args.domain, &xml, None)?;
     let path = Path::open(&participant, args)?;
     let result = match args.role {
         Role::Pong => path.answer(),
@@ -86,6 +86,7 @@ impl Path {
             history: History::KeepLast(1),
             lifespan_ns: None,
             ignore_local: false,
+            partition: None,
         };
         let (out, back) = match args.role {
             Role::Ping => ("rt/stowplan/ping", "rt/stowplan/pong"),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stowplan_wire::service::ServicePlan;
+use stowplan_wire::service::{ServicePlan, TriggerPlan};
 
 use crate::dds::Participant;
 use crate::error::NodeError;
@@ -39,13 +39,31 @@ impl Planned {
         Ok(Self { plan, folder })
     }
 
-    /// Joins the run's domain with the configuration beside the plan.
+    /// What participants of the process with this number say of themselves to real programs.
+    #[must_use]
+    pub fn user_data(&self, process: usize) -> Option<&str> {
+        let nodes = &self.plan.processes[process].nodes;
+        nodes
+            .iter()
+            .flat_map(|node| &node.callbacks)
+            .flat_map(|callback| {
+                let taken = match callback.trigger {
+                    TriggerPlan::Subscription { topic, .. } => Some(topic),
+                    TriggerPlan::Timer { .. } => None,
+                };
+                callback.publishes.iter().map(|p| p.topic).chain(taken)
+            })
+            .filter_map(|topic| self.plan.topics.get(topic as usize)?.dds.as_ref())
+            .find_map(|dds| dds.user_data.as_deref())
+    }
+
+    /// Joins the run's domain with the configuration beside the plan. Others see the user data, if there is one.
     ///
     /// # Errors
     /// When the configuration cannot be read or is refused.
-    pub fn participant(&self) -> Result<Participant, NodeError> {
+    pub fn participant(&self, user_data: Option<&str>) -> Result<Participant, NodeError> {
         let xml = read(&self.folder.join("cyclonedds.xml"))?;
-        Ok(Participant::new(self.plan.domain, &xml)?)
+        Ok(Participant::new(self.plan.domain, &xml, user_data)?)
     }
 }
 

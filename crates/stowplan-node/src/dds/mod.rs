@@ -16,7 +16,7 @@ use std::ffi::CStr;
 
 use cyclors::{dds_return_t, dds_strretcode};
 
-pub use participant::{Participant, Topic};
+pub use participant::{Participant, Topic, text};
 pub use qos::{Durability, History, Qos, Reliability};
 pub use reader::Reader;
 pub use status::{Hooks, Matching};

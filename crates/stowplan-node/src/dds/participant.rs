@@ -22,7 +22,11 @@ pub struct Topic {
     pub(super) entity: dds_entity_t,
 }
 
-fn text(what: &str, value: &str) -> Result<CString, DdsError> {
+/// `value` as the library wants it.
+///
+/// # Errors
+/// When it has a zero byte.
+pub fn text(what: &str, value: &str) -> Result<CString, DdsError> {
     CString::new(value).map_err(|_| DdsError {
         what: format!("use the {what} {value:?}"),
         reason: "it has a zero byte".into(),
@@ -31,17 +35,26 @@ fn text(what: &str, value: &str) -> Result<CString, DdsError> {
 
 impl Participant {
     /// Joins domain `id` with the configuration `xml` alone: the environment variable
-    /// `CYCLONEDDS_URI` has no say.
+    /// `CYCLONEDDS_URI` has no say. Others see the user data, if there is one.
     ///
     /// # Errors
     /// When the configuration is refused or the participant cannot be made.
-    pub fn new(id: u32, xml: &str) -> Result<Self, DdsError> {
+    pub fn new(id: u32, xml: &str, user_data: Option<&str>) -> Result<Self, DdsError> {
         let config = text("configuration", xml)?;
         // SAFETY: `config` is a C string that outlives the call.
         let domain = unsafe { dds_create_domain(id, config.as_ptr()) };
         let domain = check(domain, || format!("create domain {id}"))?;
-        // SAFETY: null QoS and listener are allowed.
-        let entity = unsafe { dds_create_participant(id, std::ptr::null(), std::ptr::null()) };
+        // SAFETY: the QoS is valid until it is freed; it and the participant copy what they are given. A null
+        // listener is allowed.
+        let entity = unsafe {
+            let qos = dds_create_qos();
+            if let Some(data) = user_data {
+                dds_qset_userdata(qos, data.as_ptr().cast(), data.len());
+            }
+            let entity = dds_create_participant(id, qos, std::ptr::null());
+            dds_delete_qos(qos);
+            entity
+        };
         let entity = check(entity, || format!("create a participant in domain {id}"))?;
         Ok(Self {
             domain,

@@ -1,5 +1,7 @@
 //! Quality of service, as far as ROS 2 uses it.
 
+use std::ffi::CString;
+
 use cyclors::*;
 
 /// Delivery.
@@ -30,7 +32,7 @@ pub enum History {
 }
 
 /// Quality of service of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Qos {
     /// Delivery.
     pub reliability: Reliability,
@@ -42,6 +44,8 @@ pub struct Qos {
     pub lifespan_ns: Option<i64>,
     /// Whether messages of this participant are left out, because they come by pointer.
     pub ignore_local: bool,
+    /// Partition; `None` is the default one.
+    pub partition: Option<CString>,
 }
 
 /// rmw_cyclonedds blocks a reliable writer without limit while its cache is full.
@@ -81,6 +85,10 @@ impl RawQos {
             };
             dds_qset_ignorelocal(raw, ignore);
             dds_qset_writer_data_lifecycle(raw, false);
+            if let Some(partition) = &qos.partition {
+                // The library gives the publisher or subscriber that it makes for an endpoint the endpoint's QoS.
+                dds_qset_partition1(raw, partition.as_ptr());
+            }
             Self(raw)
         }
     }

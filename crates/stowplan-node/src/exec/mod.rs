@@ -100,7 +100,7 @@ fn run_process(
         .load_fd
         .map(|fd| Link::from_inherited(unsafe { OwnedFd::from_raw_fd(fd) }));
     let matching = Matching::leak().map_err(NodeError::system("watch for matches"))?;
-    let participant = planned.participant()?;
+    let participant = planned.participant(planned.user_data(index))?;
     let process = Process::new(
         planned.plan,
         index,

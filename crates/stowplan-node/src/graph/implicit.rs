@@ -32,6 +32,7 @@ const ROSOUT: Qos = Qos {
     history: History::KeepLast(1000),
     lifespan_ns: Some(10_000_000_000),
     ignore_local: false,
+    partition: None,
 };
 
 /// `rmw_qos_profile_parameter_events` and `rmw_qos_profile_parameters`.
@@ -41,6 +42,7 @@ const PARAMETERS: Qos = Qos {
     history: History::KeepLast(1000),
     lifespan_ns: None,
     ignore_local: false,
+    partition: None,
 };
 
 /// `rmw_qos_profile_services_default`.

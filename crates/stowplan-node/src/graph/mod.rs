@@ -93,8 +93,9 @@ impl Runnable {
     }
 }
 
-/// A number that no other object of this process has; stands where ROS 2 has an address.
+/// A number that no other object of this process has; stands where ROS 2 has an address. It begins with
+/// the process id, for tools that tell objects apart by address alone.
 fn new_handle() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0x10);
-    NEXT.fetch_add(0x10, Ordering::Relaxed)
+    (u64::from(std::process::id()) << 24) | NEXT.fetch_add(0x10, Ordering::Relaxed)
 }

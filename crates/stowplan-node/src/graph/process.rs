@@ -13,7 +13,9 @@ use stowplan_wire::service::{
 use super::intra::IntraTopic;
 use super::{Publisher, Subscription, ThreadContext, discovery_endpoints, new_handle};
 use crate::announce::Agent;
-use crate::dds::{DdsError, Durability, History, Matching, Participant, Qos, Reliability, Topic};
+use crate::dds::{
+    DdsError, Durability, History, Matching, Participant, Qos, Reliability, Topic, text,
+};
 use crate::draw::whole;
 use crate::payload::{HEAD_BYTES, Head, TYPE_NAME};
 use crate::record;
@@ -114,8 +116,12 @@ impl Process {
     }
 
     pub(super) fn payload_topic(&self, topic: &TopicPlan) -> Result<Topic, DdsError> {
-        self.participant
-            .topic(&format!("rt{}", topic.name), TYPE_NAME)
+        match &topic.dds {
+            Some(dds) => self.participant.topic(&dds.name, &dds.type_name),
+            None => self
+                .participant
+                .topic(&format!("rt{}", topic.name), TYPE_NAME),
+        }
     }
 
     fn made(&self) -> MutexGuard<'_, Made> {
@@ -153,8 +159,12 @@ impl Process {
 }
 
 /// QoS of a topic's endpoints.
-pub(super) fn qos_of(topic: &TopicPlan, ignore_local: bool) -> Qos {
-    Qos {
+///
+/// # Errors
+/// When its partition cannot be one.
+pub(super) fn qos_of(topic: &TopicPlan, ignore_local: bool) -> Result<Qos, DdsError> {
+    let partition = topic.dds.as_ref().and_then(|dds| dds.partition.as_deref());
+    Ok(Qos {
         reliability: if topic.reliable {
             Reliability::Reliable
         } else {
@@ -168,7 +178,8 @@ pub(super) fn qos_of(topic: &TopicPlan, ignore_local: bool) -> Qos {
         history: History::KeepLast(topic.depth),
         lifespan_ns: None,
         ignore_local,
-    }
+        partition: partition.map(|name| text("partition", name)).transpose()?,
+    })
 }
 
 /// Filler of the longest message that a process sends or takes, in whole words.

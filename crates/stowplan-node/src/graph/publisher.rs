@@ -13,7 +13,7 @@ use super::intra::IntraTopic;
 use super::{Process, new_handle};
 use crate::dds::{self, DdsError, Hooks, Writer};
 use crate::draw::{Purpose, draw, whole};
-use crate::payload::{HEAD_BYTES, Head, Origin};
+use crate::payload::{HEAD_BYTES, Head, Origin, sequence_message};
 use crate::record;
 
 /// A publisher of a callback.
@@ -26,6 +26,8 @@ pub struct Publisher {
     size: stowplan_wire::service::DistributionPlan,
     filler: Arc<[u8]>,
     writer: Writer,
+    /// Messages are their numbers, for a real program.
+    counts: bool,
     intra: Option<Arc<IntraTopic>>,
     sequence: AtomicU64,
     refused: AtomicU64,
@@ -61,7 +63,7 @@ impl Publisher {
     ) -> Result<Self, DdsError> {
         let hooks = Hooks::leak(process.matching, 0, plan.expected_subscriptions);
         let dds_topic = process.payload_topic(topic)?;
-        let qos = super::process::qos_of(topic, false);
+        let qos = super::process::qos_of(topic, false)?;
         let writer = Writer::new(&process.participant, dds_topic, &qos, Some(hooks))?;
         let (handle, rmw_handle) = record_publisher(node, &topic.name, topic.depth, writer.gid());
         Ok(Self {
@@ -72,6 +74,7 @@ impl Publisher {
             size: topic.bytes,
             filler: Arc::clone(&process.filler),
             writer,
+            counts: topic.dds.is_some(),
             intra: topic.intra_process.then(|| process.intra_topic(plan.topic)),
             sequence: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -137,10 +140,16 @@ impl Publisher {
     }
 
     fn publish_dds(&self, head: &Head, size: usize) {
-        // The filler is cut to whole words, so the padded size is there too.
-        let padded = &self.filler[..Head::padded(size)];
-        let bytes: [u8; HEAD_BYTES] = head.encode(size as u32);
-        let message = Handle(bytes.as_ptr().addr() as u64);
+        let (bytes, number): ([u8; HEAD_BYTES], [u8; 8]);
+        let parts: [&[u8]; 2] = if self.counts {
+            number = sequence_message(head.sequence);
+            [&number, &[]]
+        } else {
+            bytes = head.encode(size as u32);
+            // The filler is cut to whole words, so the padded size is there too.
+            [&bytes, &self.filler[..Head::padded(size)]]
+        };
+        let message = Handle(parts[0].as_ptr().addr() as u64);
         record::event_at(head.stamp_ns, &RclcppPublish { message });
         record::event_at(
             head.stamp_ns,
@@ -158,7 +167,7 @@ impl Publisher {
                 timestamp,
             },
         );
-        if self.writer.write([&bytes, padded], timestamp).is_err() {
+        if self.writer.write(parts, timestamp).is_err() {
             self.refused.fetch_add(1, Ordering::AcqRel);
         }
     }

@@ -14,7 +14,7 @@ use stowplan_wire::service::TopicPlan;
 use super::callback::Callback;
 use super::{Process, ThreadContext, new_handle};
 use crate::dds::{Condition, DdsError, Hooks, Reader};
-use crate::payload::Head;
+use crate::payload::{Head, Origin};
 use crate::record;
 
 /// The handles of a subscription in events.
@@ -66,6 +66,8 @@ impl SubscriptionHandles {
 pub struct Subscription {
     handles: SubscriptionHandles,
     reader: Reader,
+    /// Messages are of a real type and do not say where they come from.
+    foreign: bool,
     callback: Arc<Callback>,
     /// Messages taken, over DDS and inside the process.
     pub(super) taken: Arc<AtomicU64>,
@@ -86,7 +88,7 @@ impl Subscription {
         let handles = SubscriptionHandles::new();
         let hooks = Hooks::leak(process.matching, handles.rmw, expected_publishers);
         let dds_topic = process.payload_topic(topic)?;
-        let qos = super::process::qos_of(topic, topic.intra_process);
+        let qos = super::process::qos_of(topic, topic.intra_process)?;
         let reader = Reader::new(
             &process.participant,
             dds_topic,
@@ -104,6 +106,7 @@ impl Subscription {
         Ok(Self {
             handles,
             reader,
+            foreign: topic.dds.is_some(),
             callback,
             taken: Arc::default(),
         })
@@ -152,7 +155,10 @@ impl Subscription {
     pub fn execute(&self, context: &mut ThreadContext) {
         let buffer = &mut context.buffer[..];
         let taken = self.reader.take(buffer).ok().flatten();
-        let head = taken.and_then(|taken| Head::decode(&buffer[..taken.size.min(buffer.len())]));
+        let head = taken
+            .filter(|_| !self.foreign)
+            .and_then(|taken| Head::decode(&buffer[..taken.size.min(buffer.len())]));
+        let valid = head.is_some() || (self.foreign && taken.is_some());
         let now = record::now();
         let message = Handle(buffer.as_ptr().addr() as u64);
         record::event_at(
@@ -161,17 +167,20 @@ impl Subscription {
                 rmw_subscription_handle: Handle(self.handles.rmw),
                 message,
                 source_timestamp: taken.map_or(0, |taken| taken.source_timestamp),
-                taken: i32::from(head.is_some()),
+                taken: i32::from(valid),
             },
         );
-        let Some(head) = head else {
+        if !valid {
             return;
-        };
+        }
         record::event_at(now, &RclTake { message });
         record::event_at(now, &RclcppTake { message });
-        record_message(now, self.handles.rmw, &head);
+        if let Some(head) = &head {
+            record_message(now, self.handles.rmw, head);
+        }
         self.taken.fetch_add(1, Ordering::AcqRel);
-        self.callback.run(now, head.origin, false);
+        let origin = head.map_or(Origin::NONE, |head| head.origin);
+        self.callback.run(now, origin, false);
     }
 }
 

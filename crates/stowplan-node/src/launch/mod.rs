@@ -81,7 +81,7 @@ fn prepare(planned: &Planned, files: &Path) -> Result<Participant, NodeError> {
     let plan = &planned.plan;
     startup::touch_files(files, &plan.launch.files)?;
     startup::keep_memory(plan.launch.memory_bytes)?;
-    let participant = planned.participant()?;
+    let participant = planned.participant(None)?;
     let name = format!("launch_ros_{}", plan.service);
     launch_endpoints(&participant, profile(plan), &name)?;
     Ok(participant)

@@ -242,6 +242,7 @@ pub fn topic(name: &str) -> TopicPlan {
         transient_local: false,
         depth: 5,
         intra_process: false,
+        dds: None,
     }
 }
 

@@ -216,3 +216,55 @@ fn containers_executors_and_implicit_endpoints() {
         .count();
     assert_eq!(intra as u64, taken[&2]);
 }
+
+/// Iterations that the sensor's callback drew after arming, in order.
+fn drawn(service: &Service, plan: &ServicePlan) -> Option<Vec<i64>> {
+    let events = trace(service, plan)?;
+    let armed = events["stowplan:armed"][0]["t_arm_ns"];
+    let source = events["stowplan:source_release"][0]["callback"];
+    let begin = events["stowplan:source_release"]
+        .iter()
+        .filter(|event| event["release_ns"] < armed)
+        .count();
+    let all = events["stowplan:callback_cpu"]
+        .iter()
+        .filter(|event| event["callback"] == source);
+    Some(all.skip(begin).map(|event| event["iterations"]).collect())
+}
+
+#[test]
+fn draws_after_arming_do_not_depend_on_the_start() {
+    let mut plan = hello(121);
+    let first = measure(&plan, 300_000_000);
+    // Another start, and other calls before arming.
+    plan.domain = 122;
+    plan.processes[1].nodes[0].start_iterations = 100_000_000;
+    let second = measure(&plan, 300_000_000);
+    let (Some(first), Some(second)) = (drawn(&first, &plan), drawn(&second, &plan)) else {
+        return;
+    };
+    let count = first.len().min(second.len());
+    assert!(count >= 10);
+    assert_eq!(first[..count], second[..count]);
+    assert!(first.windows(2).any(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn threads_sleep_while_an_exclusive_group_is_at_work() {
+    let mut plan = hello(123);
+    plan.topics[0].depth = 1;
+    plan.processes[0].nodes[0].callbacks[0] = timer(0, 1, &[(0, 0, 1)], &[]);
+    plan.processes[1].executor = ExecutorPlan::Multi { threads: 3 };
+    // Each call lasts for many arrivals.
+    plan.processes[1].nodes[0].callbacks[0].iterations = constant(10_000_000.0);
+    let service = measure(&plan, 500_000_000);
+    let (recorded, _, _, taken) = service.counters("driving");
+    let arrivals = recorded["stowplan:arrival"];
+    assert!(taken[&1] < arrivals / 3, "{taken:?} of {arrivals}");
+    let waits = recorded["ros2:rclcpp_executor_wait_for_work"];
+    let executed = recorded["ros2:rclcpp_executor_execute"];
+    assert!(
+        waits < 5 * executed,
+        "{waits} waits for {executed} executions"
+    );
+}
