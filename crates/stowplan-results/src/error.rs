@@ -88,7 +88,7 @@ impl ResultsError {
                     "free space on this disk; finished runs are kept and --resume goes on".into(),
                 ),
                 std::io::ErrorKind::PermissionDenied => {
-                    Some("write the result into a folder of yours with --output".into())
+                    Some("write the result into a folder of yours with --out".into())
                 }
                 _ => None,
             },

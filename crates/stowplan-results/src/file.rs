@@ -143,8 +143,6 @@ pub(crate) fn write_table<T: Table>(
 /// A Parquet file of one table, opened.
 pub(crate) struct TableReader {
     path: PathBuf,
-    /// Runs that the file says it holds.
-    pub(crate) runs: BTreeSet<u32>,
     reader: ParquetRecordBatchReaderBuilder<File>,
 }
 
@@ -175,16 +173,15 @@ impl TableReader {
                 expected: TABLE_VERSION.to_string(),
             });
         }
-        let runs = value(RUNS_KEY)
-            .and_then(|runs| serde_json::from_str(&runs).ok())
-            .ok_or_else(|| ResultsError::Format {
+        if value(RUNS_KEY).is_none() {
+            return Err(ResultsError::Format {
                 path: path.to_owned(),
                 found: "a table without its list of runs".to_owned(),
                 expected: format!("{RUNS_KEY} in the file's metadata"),
-            })?;
+            });
+        }
         Ok(Some(Self {
             path: path.to_owned(),
-            runs,
             reader,
         }))
     }

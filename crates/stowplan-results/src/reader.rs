@@ -108,28 +108,29 @@ impl Results {
     }
 }
 
-/// Gives the rows of the merged file and of all parts that it does not hold yet to `take`;
-/// only rows of `known` runs, where given.
+/// Gives the rows of the merged file and of all parts to `take`; only rows of `known` runs, where
+/// given. A run in both was repeated after the merge, or the merge was killed before it removed
+/// the parts: the part counts, but only once the run is complete, which its row says.
 pub(crate) fn scan<T: Table>(
     dir: &Path,
     known: Option<&BTreeSet<u32>>,
     take: &mut dyn FnMut(Vec<T>) -> Result<(), ResultsError>,
 ) -> Result<(), ResultsError> {
     let counts = |run: u32| known.is_none_or(|known| known.contains(&run));
-    let mut merged = BTreeSet::new();
+    let list =
+        |table| folder::parts(dir, table).map_err(ResultsError::io("list", &dir.join("parts")));
+    let complete: BTreeSet<u32> = list(RunRow::NAME)?.into_iter().collect();
+    let parts: BTreeSet<u32> = list(T::NAME)?
+        .into_iter()
+        .filter(|run| complete.contains(run))
+        .collect();
     if let Some(file) = TableReader::open(&folder::merged(dir, T::NAME))? {
-        merged.clone_from(&file.runs);
         file.scan(&mut |mut rows: Vec<T>| {
-            rows.retain(|row| counts(row.run()));
+            rows.retain(|row| counts(row.run()) && !parts.contains(&row.run()));
             take(rows)
         })?;
     }
-    let parts =
-        folder::parts(dir, T::NAME).map_err(ResultsError::io("list", &dir.join("parts")))?;
-    for run in parts {
-        if merged.contains(&run) || !counts(run) {
-            continue;
-        }
+    for run in parts.into_iter().filter(|run| counts(*run)) {
         if let Some(file) = TableReader::open(&folder::part(dir, run, T::NAME))? {
             file.scan(take)?;
         }

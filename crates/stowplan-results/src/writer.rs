@@ -105,7 +105,7 @@ impl ResultsWriter {
     }
 
     /// Keeps a run. When this returns the run survives a kill; before, it never happened.
-    /// A run that exists already is replaced, unless it was merged by [`Self::finish`].
+    /// A run that exists already is replaced, as one that failed before a resume.
     pub fn write_run(&self, data: &RunData) -> Result<(), ResultsError> {
         let run = data.run.run;
         self.write_part(run, &data.startup)?;

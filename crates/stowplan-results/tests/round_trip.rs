@@ -211,6 +211,30 @@ fn an_interrupted_experiment_goes_on() {
 }
 
 #[test]
+fn a_failed_run_is_replaced_when_it_is_repeated_after_the_merge() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = ResultsWriter::create(folder.path(), &experiment()).unwrap();
+    let dir = writer.dir().to_owned();
+    let mut failed = RunData::of(run(2).run);
+    failed.run.status = RunStatus::Failed;
+    writer.write_run(&run(1)).unwrap();
+    writer.write_run(&failed).unwrap();
+    assert_eq!(all(&writer.finish().unwrap()), [run(1), failed.clone()]);
+
+    // Repeated, but killed before the row that completes it: it never happened.
+    let (writer, _) = ResultsWriter::resume(&dir).unwrap();
+    writer.write_run(&run(2)).unwrap();
+    let row = dir.join("parts/run-0002.runs.parquet");
+    let bytes = fs::read(&row).unwrap();
+    fs::remove_file(&row).unwrap();
+    assert_eq!(all(&Results::open(&dir).unwrap()), [run(1), failed]);
+
+    fs::write(&row, bytes).unwrap();
+    assert_eq!(all(&Results::open(&dir).unwrap()), [run(1), run(2)]);
+    assert_eq!(all(&writer.finish().unwrap()), [run(1), run(2)]);
+}
+
+#[test]
 fn two_results_of_one_second_do_not_mix() {
     let folder = tempfile::tempdir().unwrap();
     let a = ResultsWriter::create(folder.path(), &experiment()).unwrap();
