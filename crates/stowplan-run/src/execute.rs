@@ -42,6 +42,8 @@ pub struct Session<'a> {
     pub stop: &'a AtomicBool,
     /// Gets the pid of the agent as soon as there is one; ending it ends the run at once.
     pub agent_started: &'a mut dyn FnMut(u32),
+    /// Longest wait for a quiet machine before a run; a time-out is recorded with the run (MEASURING §5).
+    pub settle: Duration,
     /// Is told about progress.
     pub observer: &'a mut dyn Observer,
 }
@@ -99,8 +101,7 @@ pub fn begin(
         writer,
         record,
         &HashSet::new(),
-        session.stop,
-        session.observer,
+        session,
     )
 }
 
@@ -134,16 +135,7 @@ pub fn resume(
     let done = done(&request, &prepared, &results);
     let record = results.experiment.clone();
     drop(results);
-    run(
-        &request,
-        &prepared,
-        station,
-        writer,
-        record,
-        &done,
-        session.stop,
-        session.observer,
-    )
+    run(&request, &prepared, station, writer, record, &done, session)
 }
 
 fn station(
@@ -262,10 +254,6 @@ fn done(request: &Request, prepared: &Prepared, results: &Results) -> HashSet<(u
         .collect()
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the parts of a session, put together in one place"
-)]
 fn run(
     request: &Request,
     prepared: &Prepared,
@@ -273,18 +261,17 @@ fn run(
     writer: ResultsWriter,
     record: Experiment,
     done: &HashSet<(u32, usize)>,
-    stop: &AtomicBool,
-    observer: &mut dyn Observer,
+    session: Session<'_>,
 ) -> Result<Executed, ExperimentError> {
     for refused in &prepared.refused {
-        observer.warning(&format!(
+        session.observer.warning(&format!(
             "{} is left out: {}",
             refused.label,
             refused.refused.as_deref().unwrap_or_default()
         ));
     }
     for warning in &prepared.warnings {
-        observer.warning(warning);
+        session.observer.warning(warning);
     }
     let blocks = jobs(prepared.deployments.len(), request.blocks, request.seed);
     let mut live = Live {
@@ -295,8 +282,9 @@ fn run(
         writer: &writer,
         experiment: RefCell::new(record),
         begun: Instant::now(),
-        stop,
-        observer: RefCell::new(observer),
+        stop: session.stop,
+        settle: session.settle,
+        observer: RefCell::new(session.observer),
     };
     let outcome = drive(
         &blocks,
@@ -308,5 +296,7 @@ fn run(
     writer.write_experiment(&record)?;
     let dir = writer.dir().to_owned();
     writer.finish()?;
+    // Traces that are not kept leave an empty folder, which alone this removes.
+    let _ = std::fs::remove_dir(dir.join("traces"));
     Ok(Executed { dir, outcome })
 }

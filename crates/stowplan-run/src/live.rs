@@ -12,7 +12,7 @@ use stowplan_host::Host;
 use stowplan_image::Image;
 use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
 use stowplan_measure::lower::{LowerOptions, lower};
-use stowplan_measure::{Measured, RealServices, RunError, SessionPlan, measure};
+use stowplan_measure::{Measured, RunError, SessionPlan, measure};
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_results::{BlockCalibration, Experiment, ResultsWriter, RunData, StartKind};
 
@@ -23,9 +23,6 @@ use crate::request::{Request, Starts};
 use crate::run_row::{self, RunFacts};
 use crate::schedule::{Job, RunFailed, Runner};
 use crate::wire::deployment_plan;
-
-/// Longest wait for a quiet machine; a time-out is recorded with the run (MEASURING §5).
-const QUIET_TIMEOUT_MS: u64 = 20_000;
 
 /// How often usage is sampled (MEASURING §4).
 const SAMPLE_PERIOD: Duration = Duration::from_millis(200);
@@ -47,6 +44,7 @@ pub(crate) struct Live<'a> {
     pub experiment: RefCell<Experiment>,
     pub begun: Instant,
     pub stop: &'a AtomicBool,
+    pub settle: Duration,
     pub observer: RefCell<&'a mut dyn Observer>,
 }
 
@@ -165,7 +163,7 @@ impl Live<'_> {
             .unwrap_or_default();
         let quiet = self
             .host
-            .quiet(QUIET_TIMEOUT_MS)
+            .quiet(u64::try_from(self.settle.as_millis()).unwrap_or(u64::MAX))
             .map_err(|e| self.failed(&planned.record.label, e.into()))?;
         let trace_dir = self.trace_dir(number);
         let outcome = self.session(job, planned, start, &trace_dir);
@@ -252,8 +250,12 @@ impl Live<'_> {
                     &run,
                     &image_dir,
                 ),
-                real: RealServices::new(self.prepared.stack.services.clone()),
-                cyclonedds_xml: &cyclonedds_xml(DdsProfile::for_participants(participants)),
+                real: &self.prepared.stack.services,
+                domain,
+                cyclonedds_xml: &cyclonedds_xml(DdsProfile {
+                    domain: Some(domain),
+                    ..DdsProfile::for_participants(participants)
+                }),
                 ring_bytes: self.prepared.ring_bytes,
                 cold: (start.kind == StartKind::Cold).then(|| vec![image_dir.clone()]),
                 ready_timeout: READY_BASE

@@ -183,6 +183,7 @@ pub(crate) fn finished(
             t0_ns: measured.t0_ns,
             created_ns: Some(measured.created_ns),
             progress: &measured.progress,
+            real: &measured.real,
             modules,
             first_outputs: &analysed.first_outputs,
         },

@@ -103,6 +103,9 @@ pub struct MeasureArgs {
     /// Most time to spend, as 60m; whole blocks only
     #[arg(long, value_name = "DURATION")]
     pub budget: Option<String>,
+    /// Longest wait for a quiet machine before each run; 0s does not wait
+    #[arg(long, value_name = "DURATION", default_value = "20s")]
+    pub settle: String,
     /// Go on with an interrupted result folder
     #[arg(long, value_name = "RESULT")]
     pub resume: Option<PathBuf>,
@@ -141,7 +144,7 @@ pub struct ReadyMadeArgs {
     #[arg(long, value_delimiter = ',', value_name = "PARTITION,…")]
     pub partition: Vec<String>,
     /// Number of blocks; below 6 every verdict is inconclusive
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub blocks: Option<u32>,
     /// Length of the measured window, as 10s
     #[arg(long, value_name = "DURATION")]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use stowplan_model::units::show_ns;
+use stowplan_results::ResultsError;
 pub use stowplan_run::Executed;
 use stowplan_run::{ExperimentError, Observer, Programs, Request, Session, Step};
 
@@ -15,18 +16,23 @@ use crate::failure::{CommandError, ExitCode};
 use crate::programs;
 
 /// Runs a new experiment with a result folder below `out`.
-pub fn begin(request: &Request, out: &Path) -> Result<Executed, CommandError> {
-    with_session(|session| stowplan_run::begin(request, out, session))
+pub fn begin(request: &Request, out: &Path, settle: Duration) -> Result<Executed, CommandError> {
+    with_session(settle, |session| stowplan_run::begin(request, out, session))
 }
 
 /// Goes on with the result in `folder`.
-pub fn resume(folder: &Path, budget_ns: Option<u64>) -> Result<Executed, CommandError> {
-    with_session(|session| {
+pub fn resume(
+    folder: &Path,
+    budget_ns: Option<u64>,
+    settle: Duration,
+) -> Result<Executed, CommandError> {
+    with_session(settle, |session| {
         stowplan_run::resume(folder, budget_ns.map(Duration::from_nanos), session)
     })
 }
 
 fn with_session(
+    settle: Duration,
     run: impl FnOnce(Session<'_>) -> Result<Executed, ExperimentError>,
 ) -> Result<Executed, CommandError> {
     let programs = Programs {
@@ -36,13 +42,28 @@ fn with_session(
     };
     let interruption = Interruption::listen()?;
     let agent = Arc::clone(&interruption.agent);
+    let stop = Arc::clone(&interruption.stop);
     run(Session {
         programs: &programs,
         stop: &interruption.stop,
-        agent_started: &mut |pid| agent.store(i32::try_from(pid).unwrap_or(0), Ordering::SeqCst),
+        agent_started: &mut |pid| {
+            agent.store(i32::try_from(pid).unwrap_or(0), Ordering::SeqCst);
+            // A signal that came before there was an agent found none to end.
+            if stop.load(Ordering::SeqCst) {
+                end_agent(agent.load(Ordering::SeqCst));
+            }
+        },
+        settle,
         observer: &mut Printed,
     })
-    .map_err(|error| failed(&error))
+    .map_err(|error| {
+        // Whatever broke after the signal broke because of it.
+        if stop.load(Ordering::SeqCst) {
+            CommandError::new(ExitCode::Interrupted, "interrupted")
+        } else {
+            failed(&error)
+        }
+    })
 }
 
 /// Where images are kept between experiments.
@@ -63,21 +84,18 @@ fn failed(error: &ExperimentError) -> CommandError {
         | ExperimentError::Plan(_)
         | ExperimentError::OtherMachine { .. }
         | ExperimentError::OtherProgram => ExitCode::BadInput,
+        ExperimentError::Results(
+            ResultsError::Json { .. }
+            | ResultsError::Format { .. }
+            | ResultsError::Parquet { .. }
+            | ResultsError::Column { .. }
+            | ResultsError::NotAResult { .. }
+            | ResultsError::UnknownDeployment { .. },
+        ) => ExitCode::BadInput,
         ExperimentError::NothingToRun { .. } => ExitCode::EngineUnavailable,
         _ => ExitCode::RunFailed,
     };
-    let told = CommandError::from_error(code, error);
-    match error {
-        ExperimentError::Engine(engine) => engine
-            .hint
-            .iter()
-            .fold(told, |told, hint| told.hint(hint.clone())),
-        ExperimentError::Host(host) => host
-            .hint
-            .iter()
-            .fold(told, |told, hint| told.hint(hint.clone())),
-        _ => told,
-    }
+    CommandError::from_error(code, error)
 }
 
 /// SIGINT and SIGTERM end the current run at once: the agent is ended, which removes everything of the run,

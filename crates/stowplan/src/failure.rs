@@ -3,6 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
+use stowplan_engine::EngineError;
+use stowplan_host::HostError;
+use stowplan_results::ResultsError;
+
 /// Documented exit codes (README, "Exit codes"). 0 is success; clap itself ends with 2 on wrong usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -42,9 +46,12 @@ impl CommandError {
         }
     }
 
-    /// An error of a library, with all its causes.
-    pub fn from_error(code: ExitCode, error: &dyn Error) -> Self {
-        Self::new(code, chain(error))
+    /// An error of a library, with all its causes and what it says can be done.
+    pub fn from_error(code: ExitCode, error: &(dyn Error + 'static)) -> Self {
+        Self {
+            hint: hint_of(error),
+            ..Self::new(code, chain(error))
+        }
     }
 
     /// Adds what the user can do.
@@ -62,6 +69,27 @@ impl fmt::Display for CommandError {
             .as_ref()
             .map_or(Ok(()), |hint| write!(f, "\nhint: {hint}"))
     }
+}
+
+/// The hint of the first error of the chain that has one.
+fn hint_of(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let hint = if let Some(results) = error.downcast_ref::<ResultsError>() {
+            results.hint()
+        } else if let Some(host) = error.downcast_ref::<HostError>() {
+            host.hint.clone()
+        } else {
+            error
+                .downcast_ref::<EngineError>()
+                .and_then(|engine| engine.hint.clone())
+        };
+        if hint.is_some() {
+            return hint;
+        }
+        next = error.source();
+    }
+    None
 }
 
 /// An error and its causes, joined by `: `; a cause that its effect repeats is told once.

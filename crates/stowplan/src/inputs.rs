@@ -10,24 +10,12 @@ use crate::failure::{CommandError, ExitCode, OrExit};
 
 /// The stack that `name` means: a shipped one or a file.
 pub fn stack(name: &str) -> Result<Spec, CommandError> {
-    stowplan_spec::find_spec(name, Path::new(".")).map_err(|error| {
-        let hint = format!(
-            "shipped stacks are: {}",
-            joined(stowplan_spec::shipped_names())
-        );
-        CommandError::from_error(ExitCode::BadInput, &error).hint(hint)
-    })
+    stowplan_spec::find_spec(name, Path::new(".")).or_exit(ExitCode::BadInput)
 }
 
 /// The partition that `name` means for `stack`: a preset, a shipped table or a file.
 pub fn partition(stack: &Stack, name: &str) -> Result<Partition, CommandError> {
-    let choice = stowplan_spec::find_partition(name, Path::new(".")).map_err(|error| {
-        let hint = format!(
-            "partitions are: single, modules, functions, nodes, {}, or a file",
-            joined(stowplan_spec::shipped_partition_names())
-        );
-        CommandError::from_error(ExitCode::BadInput, &error).hint(hint)
-    })?;
+    let choice = stowplan_spec::find_partition(name, Path::new(".")).or_exit(ExitCode::BadInput)?;
     stowplan_plan::partition(stack, &choice).or_exit(ExitCode::BadInput)
 }
 
@@ -52,8 +40,4 @@ pub fn utilisation(value: Option<f64>) -> Result<Option<f64>, CommandError> {
         )),
         _ => Ok(value),
     }
-}
-
-fn joined(names: impl Iterator<Item = &'static str>) -> String {
-    names.collect::<Vec<_>>().join(", ")
 }

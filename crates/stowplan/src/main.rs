@@ -8,6 +8,7 @@ mod engines;
 mod execute;
 mod failure;
 mod inputs;
+mod output;
 mod programs;
 mod table;
 

@@ -6,6 +6,7 @@ use crate::cli::CleanArgs;
 use crate::documents::clean::Clean;
 use crate::documents::{self};
 use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::output::tell;
 
 /// Runs the command.
 pub fn run(args: &CleanArgs) -> Result<(), CommandError> {
@@ -27,13 +28,13 @@ pub fn run(args: &CleanArgs) -> Result<(), CommandError> {
         documents::print(&document)?;
     } else {
         for object in &document.removed {
-            println!("removed {object}");
+            tell!("removed {object}")?;
         }
-        println!(
+        tell!(
             "{} dead runs, {} objects removed",
             document.runs.len(),
             document.removed.len()
-        );
+        )?;
     }
     if document.left.is_empty() {
         return Ok(());

@@ -7,6 +7,7 @@ use stowplan_results::{Comparison, Comparisons, Results};
 use crate::cli::CompareArgs;
 use crate::documents;
 use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::output::tell;
 use crate::table;
 
 /// One side: a result folder and perhaps one of its deployments.
@@ -38,8 +39,7 @@ pub fn run(args: &CompareArgs) -> Result<(), CommandError> {
     if args.json {
         return documents::print(&Comparisons::new(comparisons));
     }
-    println!("{}", text(&comparisons));
-    Ok(())
+    tell!("{}", text(&comparisons))
 }
 
 /// A folder, or `FOLDER:DEPLOYMENT` where the whole is no folder.

@@ -10,6 +10,7 @@ use crate::cli::DoctorArgs;
 use crate::documents::doctor::{Doctor, EngineStatus, Machine};
 use crate::documents::{self};
 use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::output::tell;
 use crate::{engines, programs, table};
 
 /// Runs the command.
@@ -44,8 +45,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     if args.json {
         return documents::print(&document);
     }
-    print(&document);
-    Ok(())
+    print(&document)
 }
 
 fn status(name: &str, probe: Probe) -> EngineStatus {
@@ -64,9 +64,9 @@ fn status(name: &str, probe: Probe) -> EngineStatus {
     }
 }
 
-fn print(doctor: &Doctor) {
+fn print(doctor: &Doctor) -> Result<(), CommandError> {
     let machine = &doctor.machine;
-    println!(
+    tell!(
         "{}: {} × {}, {}, kernel {}, cgroup {}",
         machine.host,
         machine.cpus,
@@ -74,7 +74,7 @@ fn print(doctor: &Doctor) {
         show_bytes(machine.memory_bytes as f64),
         machine.kernel,
         machine.cgroup
-    );
+    )?;
     let mut table = table::new(["engine", "status", "version", "why", "what to do"]);
     for engine in &doctor.engines {
         let text = |field: &Option<String>| field.clone().unwrap_or_default();
@@ -86,8 +86,9 @@ fn print(doctor: &Doctor) {
             text(&engine.hint),
         ]);
     }
-    println!("\n{table}");
+    tell!("\n{table}")?;
     for (setting, value) in &machine.settings {
-        println!("  {setting}: {value}");
+        tell!("  {setting}: {value}")?;
     }
+    Ok(())
 }

@@ -13,6 +13,7 @@ use crate::documents;
 use crate::execute;
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
+use crate::output::{tell, tell_on};
 
 /// Blocks below which no verdict is given (MEASURING §5).
 const BLOCKS: u32 = 6;
@@ -83,6 +84,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
         measure: MeasureArgs {
             out: args.out.clone(),
             budget: None,
+            settle: "20s".to_owned(),
             resume: None,
             keep_traces: false,
             require_verdict: false,
@@ -97,7 +99,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             ..LATENCY
         },
     )?;
-    finish(&execute::begin(&request, &args.out)?, &ready_made.measure)
+    begin(&request, &ready_made.measure)
 }
 
 /// `stowplan run`.
@@ -140,21 +142,24 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
         keep_traces: experiment.keep_traces || args.measure.keep_traces,
         command: std::env::args().collect(),
     });
-    finish(&execute::begin(&request, &args.measure.out)?, &args.measure)
+    begin(&request, &args.measure)
+}
+
+fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
+    let executed = execute::begin(request, &measure.out, settle(measure)?)?;
+    finish(&executed, measure)
 }
 
 fn ready_made(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<(), CommandError> {
     match &args.measure.resume {
         Some(folder) => resume(folder, &args.measure),
-        None => finish(
-            &execute::begin(&request(args, defaults)?, &args.measure.out)?,
-            &args.measure,
-        ),
+        None => begin(&request(args, defaults)?, &args.measure),
     }
 }
 
 fn resume(folder: &Path, measure: &MeasureArgs) -> Result<(), CommandError> {
-    finish(&execute::resume(folder, budget(measure)?)?, measure)
+    let executed = execute::resume(folder, budget(measure)?, settle(measure)?)?;
+    finish(&executed, measure)
 }
 
 fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, CommandError> {
@@ -175,6 +180,10 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         .map(inputs::duration)
         .transpose()?
         .unwrap_or(defaults.window);
+    if window.is_zero() && defaults.question != Question::StartUp {
+        let message = format!("'{}' needs a window that is longer than 0", defaults.name);
+        return Err(CommandError::new(ExitCode::Usage, message));
+    }
     Ok(Request::new(Ask {
         name: format!("{}-{}", defaults.name, spec.stack().name),
         question: defaults.question,
@@ -229,6 +238,10 @@ fn budget(measure: &MeasureArgs) -> Result<Option<u64>, CommandError> {
         .transpose()
 }
 
+fn settle(measure: &MeasureArgs) -> Result<Duration, CommandError> {
+    inputs::duration(&measure.settle)
+}
+
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -237,16 +250,17 @@ fn nanos(duration: Duration) -> u64 {
 fn finish(executed: &execute::Executed, measure: &MeasureArgs) -> Result<(), CommandError> {
     let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
     let comparisons = stowplan_report::comparisons(&results, None).or_exit(ExitCode::RunFailed)?;
+    save(&Comparisons::new(comparisons.clone()), &executed.dir)?;
     let report = executed.dir.join("report.html");
     stowplan_report::write_html(&results, &report).or_exit(ExitCode::RunFailed)?;
     if measure.json {
         documents::print(&Comparisons::new(comparisons.clone()))?;
     } else {
-        print!(
+        tell_on!(
             "{}",
             stowplan_report::terminal(&results, terminal_width()).or_exit(ExitCode::RunFailed)?
-        );
-        println!("\nreport: {}", report.display());
+        )?;
+        tell!("\nreport: {}", report.display())?;
     }
     ended(&executed.outcome, &executed.dir)?;
     let decided = comparisons
@@ -262,6 +276,16 @@ fn finish(executed: &execute::Executed, measure: &MeasureArgs) -> Result<(), Com
         );
     }
     Ok(())
+}
+
+/// Keeps the verdicts beside the tables they are computed from.
+fn save(comparisons: &Comparisons, dir: &Path) -> Result<(), CommandError> {
+    let path = dir.join("comparisons.json");
+    let text = serde_json::to_vec_pretty(comparisons).or_exit(ExitCode::RunFailed)?;
+    std::fs::write(&path, text).map_err(|error| {
+        let message = format!("cannot write {}: {error}", path.display());
+        CommandError::new(ExitCode::RunFailed, message)
+    })
 }
 
 /// The width tables are drawn in: that of the terminal, else 100 columns.

@@ -11,6 +11,7 @@ use crate::documents::plan::{EdgeClass, PlanDocument, PlannedService};
 use crate::documents::{self};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
+use crate::output::tell_on;
 
 /// Runs the command.
 pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
@@ -22,8 +23,7 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
     let stack = spec.stack();
     let partition = inputs::partition(stack, &args.partition)?;
     if args.dot {
-        print!("{}", stowplan_plan::dot(stack, &partition));
-        return Ok(());
+        return tell_on!("{}", stowplan_plan::dot(stack, &partition));
     }
     let (machine, no_calibration) = machine(utilisation.is_some())?;
     let options = PlanOptions {
@@ -36,11 +36,10 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
     if args.json {
         return documents::print(&document(&plan, no_calibration));
     }
-    print!(
+    tell_on!(
         "{}",
         text(&plan, spec.assumptions().len(), no_calibration.as_deref())
-    );
-    Ok(())
+    )
 }
 
 /// One start with the default warm-up and window.

@@ -5,6 +5,7 @@ use stowplan_results::Results;
 use super::measure::terminal_width;
 use crate::cli::{ReportArgs, ReportForm};
 use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::output::{tell, tell_on};
 
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<(), CommandError> {
@@ -16,19 +17,18 @@ pub fn run(args: &ReportArgs) -> Result<(), CommandError> {
                 .clone()
                 .unwrap_or_else(|| args.result.join("report.html"));
             stowplan_report::write_html(&results, &path).or_exit(ExitCode::RunFailed)?;
-            println!("{}", path.display());
+            tell!("{}", path.display())
         }
         ReportForm::Text => {
-            print!(
+            tell_on!(
                 "{}",
                 stowplan_report::terminal(&results, terminal_width())
                     .or_exit(ExitCode::RunFailed)?
-            );
+            )
         }
-        ReportForm::Markdown => print!(
+        ReportForm::Markdown => tell_on!(
             "{}",
             stowplan_report::markdown(&results).or_exit(ExitCode::RunFailed)?
         ),
     }
-    Ok(())
 }

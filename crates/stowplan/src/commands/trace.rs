@@ -12,6 +12,7 @@ use crate::cli::TraceCommand;
 use crate::documents::trace::{AnalyzedChain, Part, TraceAnalysis, TraceInfo};
 use crate::documents::{self};
 use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::output::tell;
 use crate::{inputs, table};
 
 /// Most chains that are shown between two places.
@@ -75,7 +76,7 @@ fn info(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError> {
     if json {
         return documents::print(&document);
     }
-    println!(
+    tell!(
         "{} events in {}, {} discarded; {} processes, {} nodes, {} topics; tracetools {}",
         document.events,
         show_ns(document.duration_ns as f64),
@@ -87,13 +88,13 @@ fn info(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError> {
             .tracetools_version
             .as_deref()
             .unwrap_or("unknown: no process recorded ros2:rcl_init"),
-    );
+    )?;
     if with_events {
         let mut table = table::new(["event", "count"]);
         for (name, count) in &summary.by_name {
             table.add_row([name.clone(), count.to_string()]);
         }
-        println!("{table}");
+        tell!("{table}")?;
     }
     Ok(())
 }
@@ -144,10 +145,10 @@ fn analyze(analysis: &Analysis, results: &[ChainResult], json: bool) -> Result<(
         });
     }
     for chain in &chains {
-        println!("{}", chain.name.as_deref().unwrap_or("chain"));
-        println!("  {}", chain.path.join("\n  → "));
-        println!("  {} instances, {} invalid", chain.instances, chain.invalid);
-        println!("{}\n", parts_table(chain));
+        tell!("{}", chain.name.as_deref().unwrap_or("chain"))?;
+        tell!("  {}", chain.path.join("\n  → "))?;
+        tell!("  {} instances, {} invalid", chain.instances, chain.invalid)?;
+        tell!("{}\n", parts_table(chain))?;
     }
     Ok(())
 }

@@ -9,13 +9,13 @@ pub mod trace;
 use serde::Serialize;
 
 use crate::failure::{CommandError, ExitCode};
+use crate::output::tell;
 
 /// Prints a document on standard output.
 pub fn print(document: &impl Serialize) -> Result<(), CommandError> {
     let text = serde_json::to_string_pretty(document)
         .map_err(|error| CommandError::from_error(ExitCode::RunFailed, &error))?;
-    println!("{text}");
-    Ok(())
+    tell!("{text}")
 }
 
 #[cfg(test)]
