@@ -1,4 +1,4 @@
-//! Signals as something to poll for.
+//! Signals as something to poll for, and what the process is called.
 
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -62,6 +62,13 @@ fn last(what: &'static str) -> NodeError {
         what,
         source: std::io::Error::last_os_error(),
     }
+}
+
+/// Lets tools show the process under this name, cut as the kernel cuts it, instead of as `exe`.
+pub fn name_process(name: &str) {
+    let name = std::ffi::CString::new(name).unwrap_or_default();
+    // Only how it is shown depends on it.
+    let _named = rustix::thread::set_name(&name);
 }
 
 /// Whether one of them asks to end.

@@ -17,7 +17,7 @@ use crate::graph::Process;
 use crate::link::Link;
 use crate::plan::Planned;
 use crate::record::Buffer;
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 use crate::{fingerprint, record};
 use threads::Threads;
 
@@ -40,6 +40,7 @@ pub struct ExecArgs {
 /// When it cannot go on; the agent has been told then, if it could be reached.
 pub fn run(args: &ExecArgs, first_ns: u64) -> Result<(), NodeError> {
     let signals = Signals::block(&[libc::SIGTERM, libc::SIGINT])?;
+    signals::name_process(&args.process);
     let planned = Planned::read(&args.plan)?;
     let (plan, folder) = (&planned.plan, &planned.folder);
     let index = plan

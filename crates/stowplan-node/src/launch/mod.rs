@@ -17,7 +17,7 @@ use crate::exec::control::{is_ready, wait};
 use crate::graph::{START_WORKING_SET, launch_endpoints, load_client};
 use crate::link::UP;
 use crate::plan::Planned;
-use crate::signals::{Signals, asks_to_end};
+use crate::signals::{self, Signals, asks_to_end};
 use crate::work::WorkingSet;
 use crate::{fingerprint, record, startup};
 use child::Child;
@@ -29,6 +29,7 @@ use order::{Next, Progress};
 /// When something cannot be started or ends early; the agent has been told then, if it could be reached.
 pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
     let signals = Signals::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGCHLD])?;
+    signals::name_process("launch");
     let planned = Planned::read(plan)?;
     let agent = Agent::connect(&planned.folder)?;
     agent.say(&Announcement::Up {
