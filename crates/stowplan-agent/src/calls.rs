@@ -8,7 +8,7 @@ use stowplan_host::rundir::RunDir;
 use stowplan_host::{Host, cold, process, quiet};
 use stowplan_wire::agent::{Answer, Call, PreparedAnswer};
 use stowplan_wire::announce::Control;
-use stowplan_wire::deployment::DeploymentPlan;
+use stowplan_wire::deployment::{DeploymentPlan, Program};
 use stowplan_wire::service::ServicePlan;
 
 use crate::agent::{Agent, CallError, Run};
@@ -191,18 +191,8 @@ fn open_run(
     cyclonedds_xml: &str,
     ring_bytes: u64,
 ) -> Result<Answer, CallError> {
-    let plain = |name: &str| {
-        !name.is_empty()
-            && !name.starts_with('.')
-            && name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-    };
-    if let Some(bad) = std::iter::once(run)
-        .chain(services.iter().map(|service| service.service.as_str()))
-        .find(|name| !plain(name))
-    {
-        return Err(EngineError::new(format!("'{bad}' cannot be the name of a folder")).into());
+    for name in std::iter::once(run).chain(services.iter().map(|s| s.service.as_str())) {
+        names_a_folder(name)?;
     }
     agent.host.open_run(run)?;
     match RunDir::make(&*agent.host, run, services, cyclonedds_xml, ring_bytes) {
@@ -219,12 +209,42 @@ fn open_run(
     }
 }
 
+fn names_a_folder(name: &str) -> Result<(), EngineError> {
+    let plain = !name.is_empty()
+        && !name.starts_with('.')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if plain {
+        Ok(())
+    } else {
+        Err(EngineError::new(format!(
+            "'{name}' cannot be the name of a folder"
+        )))
+    }
+}
+
+/// Makes the folders of real programs, which the run was opened without.
+fn add_real(agent: &Agent, plan: &DeploymentPlan) -> Result<(), CallError> {
+    let Some(run) = &agent.run else {
+        return Ok(());
+    };
+    for service in &plan.services {
+        if matches!(service.program, Program::Command { .. }) {
+            names_a_folder(&service.name)?;
+            run.dir.add_real(&service.name)?;
+        }
+    }
+    Ok(())
+}
+
 fn prepare(agent: &mut Agent, engine: &str, plan: &DeploymentPlan) -> Result<Answer, CallError> {
     if agent.deployment.is_some() {
         return Err(EngineError::new("a deployment is prepared already")
             .hint("destroy it first")
             .into());
     }
+    add_real(agent, plan)?;
     let host: Rc<dyn Host> = agent.host.clone();
     let deployment = agent.engine(engine)?.prepare(plan, host)?;
     let answer = PreparedAnswer {

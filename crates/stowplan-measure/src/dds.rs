@@ -26,6 +26,9 @@ pub struct DdsProfile {
     pub max_participant_index: u32,
     /// Receive buffer asked of the kernel, in bytes.
     pub receive_buffer_bytes: u32,
+    /// The domain; `None` is any. A program that asks for the default domain, as most tools do, joins the first
+    /// one that its configuration names, or 0.
+    pub domain: Option<u32>,
 }
 
 impl DdsProfile {
@@ -38,24 +41,24 @@ impl DdsProfile {
                 .saturating_add(SPARE_INDICES)
                 .min(LAST_INDEX.max(participants)),
             receive_buffer_bytes: 1 << 20,
+            domain: None,
         }
     }
 }
 
-/// The CycloneDDS XML for a domain.
-///
-/// It names the domain: a program that asks for the default domain, as most tools do, joins the first one that its
-/// configuration names.
+/// The CycloneDDS XML.
 ///
 /// Loopback only, unicast discovery: `lo` has no multicast flag on most machines, so every
 /// participant asks every index up to the highest. Sizes are those of rmw_cyclonedds' defaults
 /// with the message size at which loopback UDP does not fragment.
 #[must_use]
-pub fn cyclonedds_xml(profile: DdsProfile, domain: u32) -> String {
+pub fn cyclonedds_xml(profile: DdsProfile) -> String {
     let DdsProfile {
         max_participant_index,
         receive_buffer_bytes,
+        domain,
     } = profile;
+    let domain = domain.map_or_else(|| "any".to_owned(), |id| id.to_string());
     format!(
         r#"<?xml version="1.0" encoding="UTF-8" ?>
 <CycloneDDS xmlns="https://cdds.io/config">
@@ -138,7 +141,10 @@ mod tests {
 
     #[test]
     fn the_configuration_addresses_every_participant() {
-        let xml = cyclonedds_xml(DdsProfile::for_participants(80), 110);
+        let xml = cyclonedds_xml(DdsProfile {
+            domain: Some(110),
+            ..DdsProfile::for_participants(80)
+        });
         assert!(xml.contains("<Domain Id=\"110\">"));
         assert!(xml.contains("<MaxAutoParticipantIndex>96</MaxAutoParticipantIndex>"));
     }

@@ -11,5 +11,5 @@ pub mod rows;
 mod session;
 
 pub use error::RunError;
-pub use real::RealServices;
+pub use real::{RealProgress, RealServices};
 pub use session::{Measured, SessionPlan, measure};

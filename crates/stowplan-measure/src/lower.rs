@@ -7,8 +7,8 @@ use stowplan_model::{
     Stack, Topic, Trigger,
 };
 use stowplan_wire::service::{
-    CallbackPlan, DistributionPlan, ExecutorPlan, FileUse, LaunchPlan, NodePlan, ProcessPlan,
-    ProfilePlan, PublisherPlan, ServicePlan, TopicPlan, TriggerPlan,
+    CallbackPlan, DdsTopicPlan, DistributionPlan, ExecutorPlan, FileUse, LaunchPlan, NodePlan,
+    ProcessPlan, ProfilePlan, PublisherPlan, ServicePlan, TopicPlan, TriggerPlan,
 };
 
 use crate::phases::phase_share;
@@ -334,6 +334,16 @@ fn endpoints<'a>(stack: &'a Stack, service_of: &HashMap<&'a str, &'a str>) -> En
             }
         }
     }
+    for service in &stack.services {
+        // Real programs are in no process of the stack, so no endpoint is left out for being in the same.
+        let site = (service.name.as_str(), "");
+        for topic in &service.publishes {
+            publishers.entry(topic).or_default().push(site);
+        }
+        for topic in &service.subscribes {
+            subscriptions.entry(topic).or_default().push(site);
+        }
+    }
     Endpoints {
         publishers,
         subscriptions,
@@ -358,6 +368,12 @@ fn topic(topic: &Topic) -> TopicPlan {
         transient_local: topic.qos.transient_local,
         depth: topic.qos.depth,
         intra_process: topic.intra_process,
+        dds: topic.dds.as_ref().map(|dds| DdsTopicPlan {
+            name: dds.name.clone(),
+            type_name: dds.type_name.clone(),
+            partition: dds.partition.clone(),
+            user_data: dds.user_data.clone(),
+        }),
     }
 }
 

@@ -68,6 +68,7 @@ fn stack(intra_process: bool) -> Stack {
                 transient_local: false,
             },
             intra_process,
+            dds: None,
         }],
         processes: vec![process("p"), process("q")],
         nodes: vec![

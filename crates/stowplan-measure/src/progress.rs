@@ -141,6 +141,13 @@ impl Progress {
             .all(|s| s.launch_ready_ns.is_some() && s.unmatched.is_empty())
     }
 
+    /// When the last service was launched; `None` while one is not.
+    #[must_use]
+    pub fn launched_ns(&self) -> Option<u64> {
+        let launched = self.services.values().map(|s| s.launch_ready_ns);
+        launched.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
     /// What is still missing, for the message after a time-out: the first service and its state.
     #[must_use]
     pub fn missing(&self) -> Option<Fault> {

@@ -1,5 +1,6 @@
 //! One start of one deployment: open, prepare, create, start, wait, arm, disarm, stop, collect, close.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -7,17 +8,18 @@ use std::rc::Rc;
 
 use stowplan_engine::{Deployment, Engine};
 use stowplan_host::Host;
+use stowplan_model::RealService;
 use stowplan_remote::{AgentHost, Armed, Watched};
 use stowplan_wire::agent::{Announced, ProgramDigest};
 use stowplan_wire::announce::Announcement;
-use stowplan_wire::deployment::{DeploymentPlan, EngineEvent, Locator, Select, StopMode};
+use stowplan_wire::deployment::{DeploymentPlan, Locator, Select, StopMode};
 use stowplan_wire::host::{ColdProof, LimitsReadBack, SampleSubject, UsageSample};
 use stowplan_wire::service::ServicePlan;
 
 use crate::collect::{self, RingFile};
 use crate::error::RunError;
 use crate::progress::Progress;
-use crate::real::RealServices;
+use crate::real::{LOOK_PERIOD, RealProgress, RealServices, surround};
 
 /// What is started, and what is measured of it.
 pub struct SessionPlan<'a> {
@@ -26,7 +28,9 @@ pub struct SessionPlan<'a> {
     /// What the engine starts; its run folder is filled in.
     pub deployment: DeploymentPlan,
     /// Real programs and how they tell that they are ready.
-    pub real: RealServices,
+    pub real: &'a [RealService],
+    /// DDS domain of the run.
+    pub domain: u32,
     /// CycloneDDS configuration.
     pub cyclonedds_xml: &'a str,
     /// Trace buffer of each process in bytes.
@@ -55,6 +59,8 @@ pub struct Measured {
     pub started_ns: u64,
     /// How the services came up.
     pub progress: Progress,
+    /// How the real programs came up, by service.
+    pub real: BTreeMap<String, RealProgress>,
     /// Everything that node programs said.
     pub announcements: Vec<Announced>,
     /// The window, where there was one.
@@ -116,6 +122,7 @@ struct Session<'a> {
     run_dir: PathBuf,
     deployment: Box<dyn Deployment>,
     progress: Progress,
+    real: RealServices,
     announcements: Vec<Announced>,
     warnings: Vec<String>,
 }
@@ -132,12 +139,14 @@ impl<'a> Session<'a> {
         for service in &mut deployment.services {
             service.log = format!("{run_dir}/{}/service.log", service.name);
         }
+        surround(&mut deployment, plan.domain);
         Ok(Self {
             host,
             plan,
             run_dir: PathBuf::from(run_dir),
             deployment: engine.prepare(&deployment, Rc::clone(host) as Rc<dyn Host>)?,
             progress: Progress::new(plan.services),
+            real: RealServices::new(plan.real, plan.services),
             announcements: Vec::new(),
             warnings: Vec::new(),
         })
@@ -159,6 +168,7 @@ impl<'a> Session<'a> {
         self.wait_ready()?;
         let limits = self.read_limits(&locators)?;
         let window = self.warm_up_and_arm()?;
+        self.take_in(Duration::ZERO)?;
         let digests = self.host.node_digests()?;
         self.stop_nodes()?;
         let samples = self.host.stop_sampling()?;
@@ -170,6 +180,7 @@ impl<'a> Session<'a> {
             created_ns,
             started_ns,
             progress: std::mem::take(&mut self.progress),
+            real: self.real.progress().clone(),
             announcements: std::mem::take(&mut self.announcements),
             window,
             samples,
@@ -184,36 +195,51 @@ impl<'a> Session<'a> {
 
     fn wait_ready(&mut self) -> Result<(), RunError> {
         let begin = Instant::now();
-        let mut real_ready = false;
-        while !(self.progress.is_ready() && real_ready) {
+        while !(self.progress.is_ready() && self.real.are_ready()) {
             let left = self.plan.ready_timeout.saturating_sub(begin.elapsed());
             if left.is_zero() {
-                let missing = self.progress.missing().or_else(|| self.plan.real.missing());
+                let missing = self.progress.missing().or_else(|| self.real.missing());
                 return Err(RunError::not_ready(missing, self.plan.ready_timeout));
             }
-            let Watched {
-                engine: events,
-                announcements,
-            } = self
-                .host
-                .watch(millis(left.min(Duration::from_millis(200))))?;
-            for event in &events {
-                self.engine_event(event)?;
-            }
-            for one in announcements {
-                self.progress.announced(&one)?;
-                self.announcements.push(one);
-            }
-            real_ready = self
-                .plan
-                .real
-                .are_ready(&events, self.deployment.as_ref())?;
+            let period = if self.real.must_be_looked_at() {
+                LOOK_PERIOD
+            } else {
+                Duration::from_millis(200)
+            };
+            self.take_in(left.min(period))?;
+            self.look_at_real()?;
         }
         Ok(())
     }
 
-    fn engine_event(&self, event: &EngineEvent) -> Result<(), RunError> {
-        Ok(self.progress.engine_event(event)?)
+    /// Waits for announcements and events of the engine and takes them in.
+    fn take_in(&mut self, longest: Duration) -> Result<(), RunError> {
+        let Watched {
+            engine,
+            announcements,
+        } = self.host.watch(millis(longest))?;
+        for event in &engine {
+            self.progress.engine_event(event)?;
+            self.warnings.extend(self.real.engine_event(event)?);
+        }
+        for one in announcements {
+            self.progress.announced(&one)?;
+            self.announcements.push(one);
+        }
+        Ok(())
+    }
+
+    fn look_at_real(&mut self) -> Result<(), RunError> {
+        if self.real.are_ready() {
+            return Ok(());
+        }
+        let now = self.host.clock()?;
+        self.real
+            .look(self.deployment.as_ref(), &self.announcements, now)?;
+        match self.real.overdue(now, self.progress.launched_ns()) {
+            None => Ok(()),
+            Some((missing, timeout)) => Err(RunError::not_ready(Some(missing), timeout)),
+        }
     }
 
     fn read_limits(&self, locators: &[Locator]) -> Result<Vec<(String, LimitsReadBack)>, RunError> {

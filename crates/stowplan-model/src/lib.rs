@@ -17,6 +17,7 @@ pub use names::Name;
 pub use partition::{Partition, ServiceAssignment};
 pub use place::{Place, PlaceStep};
 pub use stack::{
-    Callback, CallbackRef, Chain, Executor, Launch, Library, Node, NodeStartUp, Process, Profile,
-    Qos, Ready, RealService, Reliability, Stack, Topic, Trigger, Work,
+    Callback, CallbackRef, Chain, DdsContent, DdsTopic, Executor, Launch, Library, Node,
+    NodeStartUp, Process, Profile, Qos, Ready, RealService, Reliability, Stack, Topic, Trigger,
+    Work,
 };

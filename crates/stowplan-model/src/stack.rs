@@ -48,6 +48,30 @@ pub struct Topic {
     pub qos: Qos,
     /// Whether endpoints in one process hand messages over by pointer.
     pub intra_process: bool,
+    /// How real programs know it; `None` is ROS 2's name and the payload of modelled messages.
+    pub dds: Option<DdsTopic>,
+}
+
+/// A topic as real programs know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DdsTopic {
+    /// DDS topic name.
+    pub name: String,
+    /// DDS type name, which decides with the topic name who is matched.
+    pub type_name: String,
+    /// Partition of its modelled endpoints; `None` is the default partition. A subscription's may have `*`.
+    pub partition: Option<String>,
+    /// User data of the participants of its modelled endpoints.
+    pub user_data: Option<String>,
+    /// What modelled publishers send; `None` where they must not: filler is no message of a real type.
+    pub sends: Option<DdsContent>,
+}
+
+/// Messages of a real type that a modelled publisher can make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DdsContent {
+    /// One `unsigned long`, the number of the message.
+    Sequence,
 }
 
 /// DDS reliability.
@@ -250,8 +274,12 @@ pub struct RealService {
     pub command: Vec<String>,
     /// Environment variables.
     pub env: Vec<(String, String)>,
-    /// Topics that it publishes on: modelled nodes may subscribe to them.
+    /// Topics that it publishes on, once each: modelled subscriptions wait until they are matched with it.
     pub publishes: Vec<String>,
+    /// Topics that it subscribes to, once each: modelled publishers wait until they are matched with it.
+    pub subscribes: Vec<String>,
+    /// DDS participants that it makes.
+    pub participants: u32,
     /// What tells that it is ready.
     pub ready: Ready,
     /// How long to wait for that, in nanoseconds.

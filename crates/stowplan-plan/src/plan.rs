@@ -102,7 +102,7 @@ pub struct Plan {
     pub nodes: usize,
     /// Number of processes, launchers not counted.
     pub processes: usize,
-    /// Number of DDS participants: one per process and one per service's launcher.
+    /// Number of DDS participants: one per process, one per service's launcher, and those of real programs.
     pub participants: usize,
     /// Names of processes that the partition cuts, each into how many.
     pub cut_processes: Vec<(String, usize)>,
@@ -131,6 +131,11 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// What the partition says about itself.
     pub notes: Vec<String>,
+}
+
+/// DDS participants of the real programs of a stack.
+fn real_participants(stack: &Stack) -> usize {
+    stack.services.iter().map(|s| s.participants as usize).sum()
 }
 
 /// Works out what `partition` of `stack` amounts to.
@@ -178,7 +183,7 @@ pub fn plan(
         partition: partition.name.clone(),
         nodes: stack.nodes.len(),
         processes,
-        participants: processes + services.len(),
+        participants: processes + services.len() + real_participants(stack),
         cut_processes: cut(&services),
         edges_by_class: edges.by_class,
         crossings: edges.crossings,

@@ -189,6 +189,8 @@ fn what_real_programs_publish_has_no_rate() {
         command: vec!["pong".into()],
         env: Vec::new(),
         publishes: vec!["/x".into()],
+        subscribes: Vec::new(),
+        participants: 3,
         ready: Ready::Started,
         ready_timeout_ns: 1,
     });

@@ -68,6 +68,22 @@ pub struct TopicPlan {
     pub depth: u32,
     /// Whether endpoints of one process hand over by pointer.
     pub intra_process: bool,
+    /// How real programs know it; `None` is ROS 2's name and our payload.
+    pub dds: Option<DdsTopicPlan>,
+}
+
+/// A topic as real programs know it. A message that is published on it is its number as one `unsigned long`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DdsTopicPlan {
+    /// DDS topic name.
+    pub name: String,
+    /// DDS type name.
+    pub type_name: String,
+    /// Partition of its endpoints; `None` is the default partition.
+    pub partition: Option<String>,
+    /// User data of the participant of a process with an endpoint on it.
+    pub user_data: Option<String>,
 }
 
 /// A distribution, see `stowplan_model::Distribution`.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use stowplan_results::{Label, StartKind, StartupRow, SubjectKind};
 
 use super::{RunKey, since};
+use crate::RealProgress;
 use crate::progress::{Progress, ServiceProgress};
 
 /// The instants of one start, CLOCK_MONOTONIC ns.
@@ -17,18 +18,29 @@ pub struct StartUpFacts<'a> {
     pub created_ns: Option<u64>,
     /// What services and nodes announced.
     pub progress: &'a Progress,
+    /// When real programs started and were ready, by service.
+    pub real: &'a BTreeMap<String, RealProgress>,
     /// Module of every node.
     pub modules: &'a BTreeMap<String, String>,
     /// First complete output of each chain; `None` where there was none, with the reason.
     pub first_outputs: &'a [(String, Result<u64, String>)],
 }
 
-/// Rows of the total, every service, module, node and chain.
+/// Why a real program's row has only its begin and end.
+const REAL: &str = "a real program: it announces no nodes, and its latency needs a trace";
+
+/// Rows of the total, every service, real ones too, module, node and chain.
 #[must_use]
 pub fn startup_rows(key: &RunKey, facts: &StartUpFacts<'_>) -> Vec<StartupRow> {
     let mut rows = vec![total(key, facts)];
     for (name, service) in facts.progress.services() {
         rows.push(service_row(key, facts, name, service));
+    }
+    for (name, real) in facts.real {
+        let (begin, end) = (real.started_ns, real.ready_ns);
+        let mut row = span(key, facts, SubjectKind::Service, name, begin, end);
+        row.reason = Some(REAL.into());
+        rows.push(row);
     }
     rows.extend(modules(key, facts));
     for (node, (begin, end)) in facts.progress.services().values().flat_map(|s| &s.nodes) {
@@ -216,7 +228,12 @@ mod tests {
             .map(|(n, m)| (n.to_owned(), m.to_owned()))
             .into();
         let progress = progress();
+        let pong = RealProgress {
+            started_ns: Some(12),
+            ready_ns: Some(90),
+        };
         let facts = StartUpFacts {
+            real: &[("pong".to_owned(), pong)].into(),
             start: StartKind::Warm,
             t0_ns: 10,
             created_ns: Some(11),
@@ -253,5 +270,9 @@ mod tests {
         assert_eq!((m.begin_ns, m.end_ns), (Some(10), Some(20)));
         assert_eq!(of(SubjectKind::Chain, "d").first_output_ns, Some(40));
         assert_eq!(of(SubjectKind::Service, "b").end_ns, Some(18));
+        let real = of(SubjectKind::Service, "pong");
+        assert_eq!((real.begin_ns, real.end_ns), (Some(2), Some(80)));
+        assert_eq!(real.last_node_loaded_ns, None);
+        assert!(real.reason.is_some());
     }
 }

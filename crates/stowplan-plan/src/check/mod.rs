@@ -5,11 +5,12 @@
 
 mod chains;
 mod nodes;
+mod real;
 mod topics;
 
 use std::collections::HashMap;
 
-use stowplan_model::{Name, Node, Ready, Stack, Topic};
+use stowplan_model::{Name, Node, Stack, Topic};
 
 /// What a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -97,37 +98,8 @@ pub fn check(stack: &Stack) -> Vec<Finding> {
     topics::check(&index, &mut findings);
     nodes::check(&index, &mut findings);
     chains::check(&index, &mut findings);
-    services(&index, &mut findings);
+    real::check(&index, &mut findings);
     findings
-}
-
-fn services(index: &Index<'_>, findings: &mut Vec<Finding>) {
-    let names = index.stack.services.iter().map(|s| &s.name);
-    duplicates(
-        names,
-        "service",
-        |n| Subject::Service(n.to_string()),
-        findings,
-    );
-    for service in &index.stack.services {
-        let name = service.name.to_string();
-        if service.command.is_empty() {
-            findings.push(Finding {
-                subject: Subject::Service(name.clone()),
-                message: format!("service '{name}' has no command"),
-                hint: Some("give the program and its arguments as a list".into()),
-            });
-        }
-        if let Ready::TopicMatched(topic) = &service.ready
-            && !index.topics.contains_key(topic.as_str())
-        {
-            findings.push(Finding {
-                subject: Subject::Ready(name.clone()),
-                message: format!("service '{name}' is ready when '{topic}' is matched, but no such topic is declared"),
-                hint: crate::nearest::hint(topic, index.topics.keys().copied()),
-            });
-        }
-    }
 }
 
 /// Reports every name of `names` that comes a second time.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use stowplan_model::Trigger;
 
-use super::{Finding, Index, Subject};
+use super::{Finding, Index, Subject, real};
 use crate::nearest::hint;
 
 pub(super) fn check(index: &Index<'_>, findings: &mut Vec<Finding>) {
@@ -33,6 +33,16 @@ pub(super) fn check(index: &Index<'_>, findings: &mut Vec<Finding>) {
                 subject: subject(),
                 message: format!("topic '{}' has an impossible size", topic.name),
                 hint: Some("the low end must not be above the high end".into()),
+            });
+        }
+        if topic.dds.is_some() && topic.intra_process {
+            findings.push(Finding {
+                subject: subject(),
+                message: format!(
+                    "topic '{}' is known to real programs and hands messages over by pointer",
+                    topic.name
+                ),
+                hint: Some("leave out 'intra_process' or 'dds'".into()),
             });
         }
         if topic.qos.depth == 0 {
@@ -78,6 +88,12 @@ fn endpoints(index: &Index<'_>, findings: &mut Vec<Finding>) {
                         message: format!("node '{node}' publishes on '{topic}', which is not declared under topics"),
                         hint: declared(topic),
                     });
+                } else if let Some(message) = real::foreign_messages(index, topic) {
+                    findings.push(Finding {
+                        subject: Subject::Publication(node.clone(), name.clone(), topic.clone()),
+                        message: format!("node '{node}' publishes on '{topic}', {message}"),
+                        hint: Some("a modelled node has no messages of a real type, but can count them: 'sends: sequence' in the topic's 'dds'".into()),
+                    });
                 }
             }
             let Trigger::Subscription { topic } = &callback.trigger else {
@@ -103,7 +119,14 @@ fn endpoints(index: &Index<'_>, findings: &mut Vec<Finding>) {
             }
         }
     }
-    services(index, findings);
+    used.extend(
+        index
+            .stack
+            .services
+            .iter()
+            .flat_map(|s| &s.subscribes)
+            .map(String::as_str),
+    );
     for topic in index
         .stack
         .topics
@@ -118,24 +141,5 @@ fn endpoints(index: &Index<'_>, findings: &mut Vec<Finding>) {
             ),
             hint: None,
         });
-    }
-}
-
-fn services(index: &Index<'_>, findings: &mut Vec<Finding>) {
-    for service in &index.stack.services {
-        for topic in service
-            .publishes
-            .iter()
-            .filter(|t| !index.topics.contains_key(t.as_str()))
-        {
-            findings.push(Finding {
-                subject: Subject::Service(service.name.to_string()),
-                message: format!(
-                    "service '{}' publishes on '{topic}', which is not declared under topics",
-                    service.name
-                ),
-                hint: hint(topic, index.topics.keys().copied()),
-            });
-        }
     }
 }

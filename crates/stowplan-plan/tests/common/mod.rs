@@ -21,6 +21,7 @@ pub fn topic(text: &str, intra_process: bool) -> Topic {
             transient_local: false,
         },
         intra_process,
+        dds: None,
     }
 }
 

@@ -8,7 +8,10 @@ mod services;
 
 use std::collections::HashMap;
 
-use stowplan_model::{CallbackRef, Chain, Executor, Launch, Node, Process, Profile, Stack, Topic};
+use stowplan_model::{
+    CallbackRef, Chain, DdsContent, DdsTopic, Executor, Launch, Node, Process, Profile, Stack,
+    Topic,
+};
 use stowplan_plan::Subject;
 
 use crate::at::{At, Entries};
@@ -17,7 +20,7 @@ use crate::elements::chain::ChainSpec;
 use crate::elements::launch::LaunchSpec;
 use crate::elements::process::{ExecutorSpec, ProcessSpec, ProfileSpec};
 use crate::elements::stack::StackSpec;
-use crate::elements::topic::TopicSpec;
+use crate::elements::topic::{DdsSpec, SendsSpec, TopicSpec};
 use kinds::Kinds;
 
 /// Converts a stack; problems stay in `context`, elements with problems are left out.
@@ -73,6 +76,20 @@ fn convert_topic(
         bytes: kinds.size(context, &format!("topics.{}.bytes", name.value), &bytes),
         qos: kinds.qos(context, qos),
         intra_process: topic.value.intra_process,
+        dds: topic.value.dds.as_ref().map(|dds| convert_dds(name, dds)),
+    }
+}
+
+fn convert_dds(topic: &At<String>, spec: &DdsSpec) -> DdsTopic {
+    DdsTopic {
+        name: spec
+            .topic
+            .clone()
+            .unwrap_or_else(|| format!("rt{}", topic.value)),
+        type_name: spec.type_name.clone(),
+        partition: spec.partition.clone(),
+        user_data: spec.user_data.clone(),
+        sends: spec.sends.map(|SendsSpec::Sequence| DdsContent::Sequence),
     }
 }
 

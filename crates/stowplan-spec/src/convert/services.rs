@@ -31,6 +31,8 @@ pub(super) fn convert(context: &mut Context, services: &Entries<ServiceSpec>) ->
                 .map(|(k, v)| (k.value.clone(), v.clone()))
                 .collect(),
             publishes: spec.publishes.clone(),
+            subscribes: spec.subscribes.clone(),
+            participants: spec.participants,
             ready: match &spec.ready.value {
                 ReadySpec::Started => Ready::Started,
                 ReadySpec::Exit => Ready::Exit,

@@ -18,15 +18,25 @@ pub(crate) struct ServiceSpec {
     /// Environment variables.
     #[serde(default)]
     pub env: Entries<String>,
-    /// Topics that it publishes on, which modelled nodes may subscribe to.
+    /// Topics that it publishes on. Modelled subscriptions are ready once they are matched with it.
     #[serde(default)]
     pub publishes: Vec<String>,
+    /// Topics that it subscribes to. Modelled publishers are ready once they are matched with it.
+    #[serde(default)]
+    pub subscribes: Vec<String>,
+    /// DDS participants that it makes; 1 where left out.
+    #[serde(default = "one")]
+    pub participants: u32,
     /// What tells that it is ready; `started` where left out.
     #[serde(default)]
     pub ready: At<ReadySpec>,
     /// How long to wait for that; 30s where left out.
     #[serde(default)]
     pub ready_timeout: Option<At<Fixed<Duration>>>,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// How a real program tells that it is ready.
@@ -44,7 +54,7 @@ pub(crate) enum ReadySpec {
     File(String),
     /// This TCP port on loopback accepts a connection.
     Port(u16),
-    /// A modelled endpoint on this topic is matched.
+    /// The modelled endpoints on this topic, which the program publishes on or subscribes to, are matched.
     TopicMatched(String),
 }
 

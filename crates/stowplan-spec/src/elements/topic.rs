@@ -17,6 +17,7 @@ pub(crate) struct TopicSpec {
     pub bytes: At<KindOr<Spread<Bytes>>>,
     pub qos: Option<At<KindOr<QosSpec>>>,
     pub intra_process: bool,
+    pub dds: Option<DdsSpec>,
 }
 
 /// A topic with all its properties.
@@ -31,6 +32,38 @@ struct TopicFields {
     /// Whether endpoints in one process hand messages over by pointer.
     #[serde(default)]
     intra_process: bool,
+    /// How real programs know it; where left out it has ROS 2's name and the payload of modelled messages.
+    #[serde(default)]
+    dds: Option<DdsSpec>,
+}
+
+/// A topic as real programs know it.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DdsSpec {
+    /// DDS topic name; what ROS 2 makes of the topic's name where left out.
+    #[serde(default)]
+    pub topic: Option<String>,
+    /// DDS type name, as `sensor_msgs::msg::dds_::Imu_`.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Partition of modelled endpoints, the default one where left out; a subscription's may have `*`.
+    #[serde(default)]
+    pub partition: Option<String>,
+    /// User data of the DDS participants of modelled endpoints.
+    #[serde(default)]
+    pub user_data: Option<String>,
+    /// What modelled publishers send; where left out, modelled nodes cannot publish on it.
+    #[serde(default)]
+    pub sends: Option<SendsSpec>,
+}
+
+/// Messages of a real type that a modelled publisher can make.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SendsSpec {
+    /// One `unsigned long`: the number of the message.
+    Sequence,
 }
 
 impl<'de> Deserialize<'de> for TopicSpec {
@@ -57,6 +90,7 @@ impl TopicVisitor {
             bytes,
             qos: None,
             intra_process: false,
+            dds: None,
         })
     }
 }
@@ -86,6 +120,7 @@ impl<'de> Visitor<'de> for TopicVisitor {
             bytes: fields.bytes,
             qos: fields.qos,
             intra_process: fields.intra_process,
+            dds: fields.dds,
         })
     }
 }
