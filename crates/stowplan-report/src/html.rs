@@ -30,7 +30,7 @@ pub(crate) fn page(report: &Report) -> Result<String, ReportError> {
          <title>{title} – Stowplan</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <div id=\"app\"><h1>{title}</h1></div>\n\
          <noscript><p>The figures of this report are drawn by the script in this file, which is switched off. \
-         <code>stowplan report --format markdown</code> gives the same tables as text.</p></noscript>\n\
+         <code>stowplan report --form markdown</code> gives the same tables as text.</p></noscript>\n\
          <template id=\"licences\"><pre>{licences}</pre></template>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",

@@ -58,7 +58,8 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
     }
     tables.push(usage(report));
     tables.push(losses(report));
-    tables.push(comparisons(report));
+    tables.push(differences(report));
+    tables.push(effects(report));
     tables.retain(|table| !table.rows.is_empty());
     tables
 }
@@ -87,7 +88,7 @@ fn deployments(report: &Report) -> TextTable {
             .edges_by_class
             .iter()
             .filter(|(_, edges)| edges.edges > 0)
-            .map(|(class, edges)| format!("{class} {}", edges.edges))
+            .map(|(class, edges)| format!("{} {}", class.replace(['_', '-'], " "), edges.edges))
             .collect();
         table.rows.push(vec![
             d.label.clone(),
@@ -334,54 +335,87 @@ const PRINTED: [&str; 9] = [
     "memory_peak",
 ];
 
-fn comparisons(report: &Report) -> TextTable {
+fn printed(c: &Comparison) -> bool {
+    c.primary || (PRINTED.contains(&&*c.metric) && c.subject.as_deref() != Some(MACHINE))
+}
+
+fn differences(report: &Report) -> TextTable {
+    let reference = report.experiment.reference_id().unwrap_or_default();
     let mut table = TextTable::new(
-        "Comparisons",
-        "Difference of the candidate from the reference, paired by block, with its 95 % interval; * primary metric, Holm-corrected, all else is exploratory.",
-        &["Metric", "Reference", "Candidate"],
-        &["Difference", "95 % interval", "Blocks", "Verdict", "Effect"],
+        format!("Differences from {}", report.label(reference)),
+        "Paired by block, with the 95 % interval; * primary metric, Holm-corrected, all else is exploratory.",
+        &["Metric", "Candidate"],
+        &["Difference", "95 % interval", "Blocks", "Verdict"],
     );
-    let printed = |c: &&Comparison| {
-        c.primary || (PRINTED.contains(&&*c.metric) && c.subject.as_deref() != Some(MACHINE))
-    };
-    for c in report.comparisons.iter().filter(printed) {
-        table.rows.push(comparison(report, c));
+    let against = report.comparisons.iter();
+    for c in against.filter(|c| c.reference == reference && printed(c)) {
+        let star = if c.primary { " *" } else { "" };
+        let mut row = vec![
+            format!("{}{star}", name(c)),
+            report.label(&c.candidate).to_owned(),
+        ];
+        row.extend(outcome(c));
+        table.rows.push(row);
     }
     table
 }
 
-fn comparison(report: &Report, c: &Comparison) -> Vec<String> {
-    let star = if c.primary { " *" } else { "" };
-    let subject = c
-        .subject
-        .as_deref()
-        .map_or(String::new(), |s| format!(", {s}"));
+/// Metrics of the table of effects.
+const APART: [&str; 5] = [
+    "startup_first_output",
+    "e2e_paper_mean",
+    "idle_mean",
+    "communication_mean",
+    "computation_mean",
+];
+
+fn effects(report: &Report) -> TextTable {
+    let mut table = TextTable::new(
+        "Effects, told apart",
+        "Splitting: another partition at the same place. Group scheduling: bare:flat to bare:grouped. Isolation: bare:grouped to an engine. All else equal, exploratory.",
+        &["Metric", "Effect"],
+        &[
+            "From",
+            "To",
+            "Difference",
+            "95 % interval",
+            "Blocks",
+            "Verdict",
+        ],
+    );
+    let apart = report.comparisons.iter();
+    let apart = apart.filter(|c| c.effect != Effect::Total && APART.contains(&&*c.metric));
+    for c in apart {
+        let mut row = vec![
+            name(c),
+            c.effect.word().to_owned(),
+            report.label(&c.reference).to_owned(),
+            report.label(&c.candidate).to_owned(),
+        ];
+        row.extend(outcome(c));
+        table.rows.push(row);
+    }
+    table
+}
+
+fn name(c: &Comparison) -> String {
+    let subject = c.subject.as_deref();
+    subject.map_or_else(|| c.label.clone(), |s| format!("{}, {s}", c.label))
+}
+
+/// Difference, interval, blocks and verdict.
+fn outcome(c: &Comparison) -> [String; 4] {
+    let shown = |v| difference(c.relative, &c.unit, Some(v));
     let interval = match (c.low, c.high) {
-        (Some(low), Some(high)) => format!(
-            "{} … {}",
-            difference(c.relative, &c.unit, Some(low)),
-            difference(c.relative, &c.unit, Some(high))
-        ),
+        (Some(low), Some(high)) => format!("{} … {}", shown(low), shown(high)),
         _ => dash(),
     };
-    let effect = match c.effect {
-        Effect::Total => String::new(),
-        effect => effect.word().to_owned(),
+    let verdict = match (c.verdict, c.blocks_needed) {
+        (Verdict::Inconclusive, Some(1)) => "inconclusive, 1 more block".to_owned(),
+        (Verdict::Inconclusive, Some(more)) => format!("inconclusive, ~{more} more blocks"),
+        (Verdict::Inconclusive, None) => format!("inconclusive: {}", c.verdict_reason),
+        (verdict, _) => verdict.to_string(),
     };
-    vec![
-        format!("{}{subject}{star}", c.label),
-        report.label(&c.reference).to_owned(),
-        report.label(&c.candidate).to_owned(),
-        difference(c.relative, &c.unit, c.difference),
-        interval,
-        c.blocks.to_string(),
-        match c.verdict {
-            Verdict::Inconclusive => match c.blocks_needed {
-                Some(more) => format!("inconclusive, needs about {more} more blocks"),
-                None => format!("inconclusive: {}", c.verdict_reason),
-            },
-            verdict => verdict.to_string(),
-        },
-        effect,
-    ]
+    let estimate = c.difference.map_or_else(dash, shown);
+    [estimate, interval, c.blocks.to_string(), verdict]
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
+};
 
 use crate::report::Report;
 use crate::tables::TextTable;
@@ -10,6 +12,9 @@ use crate::tables::TextTable;
 /// One line under the head and nothing else: figures stand closest that way.
 const LINES: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// A column that is wider than this may wrap.
+const LONG: usize = 34;
 
 /// Narrower than this no table can be read.
 const MIN_WIDTH: usize = 40;
@@ -125,11 +130,11 @@ fn push_wrapped(out: &mut String, text: &str, width: usize, indent: &str) {
     let _ = writeln!(out, "{line}");
 }
 
-/// Space that one column takes: its widest cell and a gap.
+/// Space that one column takes: its widest cell, two spaces and what stands for the line between columns.
 fn column_width(table: &TextTable, column: usize) -> usize {
     let cells = table.rows.iter().map(|row| &row[column]);
     let widest = cells.chain([&table.headers[column]]);
-    widest.map(|cell| cell.chars().count()).max().unwrap_or(0) + 2
+    widest.map(|cell| cell.chars().count()).max().unwrap_or(0) + 3
 }
 
 /// Columns to print beside each other: all, or the key columns with as many others as fit.
@@ -142,7 +147,7 @@ fn chunks(table: &TextTable, width: usize) -> Vec<Vec<usize>> {
     for column in table.keys..table.headers.len() {
         let needs = column_width(table, column);
         // A long text can wrap; it needs room for some words only.
-        let needs = if needs > 34 { 34 } else { needs };
+        let needs = needs.min(LONG);
         if used + needs > width && chunk.len() > keys.len() {
             chunks.push(std::mem::replace(&mut chunk, keys.clone()));
             used = key_width;
@@ -155,6 +160,25 @@ fn chunks(table: &TextTable, width: usize) -> Vec<Vec<usize>> {
 }
 
 fn draw(table: &TextTable, columns: &[usize], width: usize) -> String {
+    let natural: usize = columns.iter().map(|c| column_width(table, *c)).sum();
+    // Long texts give way first; where that is not enough, all columns do.
+    [Give::Nothing, Give::Long, Give::All]
+        .into_iter()
+        .skip(usize::from(natural > width))
+        .map(|give| drawn(table, columns, width, give))
+        .find(|text| text.lines().all(|line| line.chars().count() <= width))
+        .unwrap_or_else(|| drawn(table, columns, width, Give::All))
+}
+
+/// Which columns are made narrower than their content.
+#[derive(Clone, Copy, PartialEq)]
+enum Give {
+    Nothing,
+    Long,
+    All,
+}
+
+fn drawn(table: &TextTable, columns: &[usize], width: usize, give: Give) -> String {
     let pick = |cells: &[String]| -> Vec<String> {
         columns
             .iter()
@@ -164,7 +188,10 @@ fn draw(table: &TextTable, columns: &[usize], width: usize) -> String {
     let mut drawn = Table::new();
     drawn
         .load_style(LINES)
-        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_content_arrangement(match give {
+            Give::Nothing => ContentArrangement::Disabled,
+            Give::Long | Give::All => ContentArrangement::Dynamic,
+        })
         .set_width(u16::try_from(width).unwrap_or(u16::MAX))
         .set_header(pick(&table.headers));
     for row in &table.rows {
@@ -176,16 +203,17 @@ fn draw(table: &TextTable, columns: &[usize], width: usize) -> String {
             cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || "+-–−".contains(c))
         };
         let right = *column >= table.keys && cells.into_iter().all(number);
+        let fixed = give == Give::Long && column_width(table, *column) <= LONG;
         if let Some(column) = drawn.column_mut(place) {
             column.set_padding((0, 2));
+            if fixed {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
             if right {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
     }
-    let lines: Vec<String> = drawn
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect();
-    lines.join("\n")
+    let lines = drawn.lines().map(|line| line.trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -29,7 +29,7 @@ fn terminal_of_160_columns() {
 fn terminal_of_72_columns() {
     let text = report(8).terminal(72);
     for line in text.lines() {
-        assert!(line.chars().count() <= 72, "{line}");
+        assert!(line.chars().count() <= 72, "too wide: {line}");
     }
     insta::assert_snapshot!(text);
 }

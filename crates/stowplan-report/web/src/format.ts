@@ -10,7 +10,7 @@ export interface Unit {
 }
 
 export function unitFor(largestNs: number): Unit {
-  if (largestNs >= 2e9) return { name: "s", ns: 1e9, decimals: 2 };
+  if (largestNs >= 1e9) return { name: "s", ns: 1e9, decimals: largestNs < 10e9 ? 3 : 2 };
   if (largestNs >= 1e6) return { name: "ms", ns: 1e6, decimals: largestNs < 10e6 ? 3 : 2 };
   return { name: "µs", ns: 1e3, decimals: 1 };
 }

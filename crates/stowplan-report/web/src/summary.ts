@@ -56,7 +56,7 @@ export function summary(page: Page, shown: Shown): HTMLElement[] {
           shown.label(c.candidate),
           shown.colour(c.candidate),
           value(c.unit, c.candidate_value),
-          h("span", { class: "card-note" }, `${difference(c)}  [${interval(c)}]`),
+          h("span", { class: "card-note" }, c.low === null ? `${difference(c)}, no interval` : `${difference(c)}  [${interval(c)}]`),
           verdict(c),
         ),
       ),

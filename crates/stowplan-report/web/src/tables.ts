@@ -22,7 +22,7 @@ export function deployments(page: Page, shown: Shown): HTMLElement {
       { head: "Processes", number: true, cell: (d) => count(d.processes) },
       { head: "Participants", number: true, cell: (d) => count(d.participants) },
       ...classes.map((c) => ({
-        head: `${sentence(c)} edges`,
+        head: `${sentence(c.replace(/[_-]/g, " "))} edges`,
         number: true,
         cell: (d: Deployment) => {
           const edges = d.edges[c];
