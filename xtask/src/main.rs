@@ -1,6 +1,9 @@
 //! Repository tasks: `cargo run -p xtask -- node`.
 
 mod node;
+mod peers;
+mod report;
+mod schema;
 
 use clap::{Parser, Subcommand};
 
@@ -15,11 +18,24 @@ struct Arguments {
 enum Task {
     /// Build the two static programs, stowplan-node and stowplan-agent, and print their paths
     Node,
+    /// Bundle the report's page; needs Node.js
+    Report {
+        /// Fail when the committed bundle is not that of the source
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write the committed JSON Schemas from the code
+    Schema,
+    /// Print speed and size as ratios to peers measured in the same run
+    Peers(peers::Args),
 }
 
 fn main() -> std::process::ExitCode {
     let done = match Arguments::parse().task {
         Task::Node => node::build(),
+        Task::Report { check } => report::bundle(check),
+        Task::Schema => schema::write(),
+        Task::Peers(args) => peers::run(&args).map_err(|error| error.report()),
     };
     match done {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -1,23 +1,23 @@
 //! DDS round trip between two processes: ours beside `ddsperf`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use super::build::{Workspace, installed};
 use super::configuration::{DdsProfile, cyclonedds_xml, free_domain};
-use super::ddsperf;
+use super::ddsperf::{self, Wake};
 use super::error::PeersError;
 use super::figures::{self, Series, order};
 use super::pingpong;
 use super::process::{Running, pinned, run};
 
-/// Message sizes in bytes of CDR payload: `ddsperf`'s "size" counts the fields before the filler too.
+/// Message sizes in bytes, the encapsulation header not counted.
 const SIZES: [u32; 2] = [1024, 65_536];
 
-/// How long a ping process runs; its start, discovery and first second of round trips do not count.
-const ROUND_SECONDS: u32 = 5;
+/// Seconds of round trips that count in each run.
+const SECONDS: u32 = 3;
 
 const PING_CPU: u32 = 0;
 const PONG_CPU: u32 = 1;
@@ -26,7 +26,7 @@ const PONG_CPU: u32 = 1;
 #[derive(Clone, Copy)]
 enum Kind {
     Ours,
-    Ddsperf,
+    Ddsperf(Wake),
 }
 
 struct Contender {
@@ -35,51 +35,63 @@ struct Contender {
     kind: Kind,
 }
 
+/// The contender that the others are compared with: the same library, woken in the same way.
+const REFERENCE: usize = 1;
+
 /// Measures and prints both sizes.
 pub fn row(workspace: &Workspace, rounds: usize) -> Result<(), PeersError> {
-    let contenders = [
+    let contenders = contenders(workspace)?;
+    let configuration = workspace.peers().join("cyclonedds.xml");
+    let text = cyclonedds_xml(DdsProfile::for_participants(2));
+    fs::create_dir_all(workspace.peers())
+        .and_then(|()| fs::write(&configuration, text))
+        .map_err(PeersError::io(format!("write {}", configuration.display())))?;
+    for size in SIZES {
+        let series = measure(&contenders, size, &configuration, rounds)?;
+        let title = format!(
+            "DDS round trip of {size} bytes, best effort, ping on CPU {PING_CPU}, pong on CPU {PONG_CPU}"
+        );
+        figures::print(&title, "µs", &series, REFERENCE)?;
+    }
+    Ok(())
+}
+
+fn contenders(workspace: &Workspace) -> Result<[Contender; 4], PeersError> {
+    let ddsperf = workspace.ddsperf()?;
+    Ok([
         Contender {
             name: "stowplan-node pingpong",
             program: workspace.static_programs()?.join("stowplan-node"),
             kind: Kind::Ours,
         },
         Contender {
-            name: "ddsperf of the same CycloneDDS",
-            program: workspace.ddsperf()?,
-            kind: Kind::Ddsperf,
+            name: "ddsperf, waitset",
+            program: ddsperf.clone(),
+            kind: Kind::Ddsperf(Wake::Waitset),
         },
         Contender {
-            name: "ddsperf of Debian",
-            program: installed("ddsperf", "cyclonedds-tools")?,
-            kind: Kind::Ddsperf,
+            name: "ddsperf, listener",
+            program: ddsperf,
+            kind: Kind::Ddsperf(Wake::Listener),
         },
-    ];
-    let configuration = workspace.peers().join("cyclonedds.xml");
-    let text = cyclonedds_xml(DdsProfile::for_participants(2));
-    fs::create_dir_all(workspace.peers())
-        .and_then(|()| fs::write(&configuration, text))
-        .map_err(PeersError::io(format!("write {}", configuration.display())))?;
-    let uri = format!("file://{}", configuration.display());
-    for size in SIZES {
-        let series = measure(&contenders, size, &uri, rounds)?;
-        let title = format!(
-            "DDS round trip of {size} bytes, best effort, ping on CPU {PING_CPU}, pong on CPU {PONG_CPU}"
-        );
-        figures::print(&title, "µs", &series, 1)?;
-    }
-    Ok(())
+        Contender {
+            name: "ddsperf of Debian, waitset",
+            program: installed("ddsperf", "cyclonedds-tools")?,
+            kind: Kind::Ddsperf(Wake::Waitset),
+        },
+    ])
 }
 
 fn measure(
     contenders: &[Contender],
     size: u32,
-    uri: &str,
+    configuration: &Path,
     rounds: usize,
 ) -> Result<Vec<Series>, PeersError> {
     let mut series: Vec<Series> = contenders.iter().map(|c| Series::named(c.name)).collect();
     for round in 0..rounds {
         for index in order(round, contenders.len()) {
-            let value = contenders[index].round(size, uri)?;
+            let value = contenders[index].round(size, configuration)?;
             series[index].values.push(value);
         }
     }
@@ -88,22 +100,19 @@ fn measure(
 
 impl Contender {
     /// Median round trip of one run, in microseconds.
-    fn round(&self, size: u32, uri: &str) -> Result<f64, PeersError> {
+    fn round(&self, size: u32, configuration: &Path) -> Result<f64, PeersError> {
         let domain = free_domain(u64::from(std::process::id()), 2)
             .map_err(|error| PeersError::missing(error.to_string(), "end other DDS programs"))?;
-        let pong = Running::start(
-            self.command(PONG_CPU, "pong", domain, size)
-                .env("CYCLONEDDS_URI", uri),
-        )?;
+        let pong =
+            Running::start(&mut self.command(PONG_CPU, "pong", domain, size, configuration))?;
         let ping = run(
-            self.command(PING_CPU, "ping", domain, size)
-                .env("CYCLONEDDS_URI", uri),
-            Duration::from_secs(u64::from(ROUND_SECONDS) + 20),
+            &mut self.command(PING_CPU, "ping", domain, size, configuration),
+            Duration::from_secs(u64::from(SECONDS) + 30),
         );
         let pong = pong.end()?;
         let output = ping?.output;
         match self.kind {
-            Kind::Ddsperf => ddsperf::round_trip_us(&output),
+            Kind::Ddsperf(_) => ddsperf::round_trip_us(&output),
             Kind::Ours => pingpong::round_trip_us(&output),
         }
         .map_err(|error| match error {
@@ -118,11 +127,26 @@ impl Contender {
         })
     }
 
-    fn command(&self, cpu: u32, side: &str, domain: u32, size: u32) -> Command {
+    fn command(
+        &self,
+        cpu: u32,
+        side: &str,
+        domain: u32,
+        size: u32,
+        configuration: &Path,
+    ) -> Command {
         let mut command = pinned(cpu, &self.program);
         match self.kind {
-            Kind::Ours => pingpong::arguments(&mut command, side, domain, size, ROUND_SECONDS),
-            Kind::Ddsperf => ddsperf::arguments(&mut command, side, domain, size, ROUND_SECONDS),
+            Kind::Ours => {
+                pingpong::arguments(&mut command, side, domain, configuration, size, SECONDS);
+            }
+            Kind::Ddsperf(wake) => {
+                command.env(
+                    "CYCLONEDDS_URI",
+                    format!("file://{}", configuration.display()),
+                );
+                ddsperf::arguments(&mut command, side, wake, domain, size, SECONDS);
+            }
         }
         command
     }

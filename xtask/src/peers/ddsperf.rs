@@ -30,19 +30,39 @@ pub fn round_trip_us(output: &str) -> Result<f64, PeersError> {
     Ok(median(&steady)?)
 }
 
-/// Arguments of one side: best effort, the sequence type (the one that both versions know), listeners (its default,
-/// and its fastest mode).
-pub fn arguments(command: &mut Command, side: &str, domain: u32, size: u32, seconds: u32) {
-    command
-        .arg("-i")
-        .arg(domain.to_string())
-        .args(["-u", "-T", "KS"]);
+/// How `ddsperf` learns that a message has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// A thread of the program waits, as in ROS 2.
+    Waitset,
+    /// The library's receiving thread calls back: no thread is woken.
+    Listener,
+}
+
+/// Time from the start of `ddsperf ping` that does not count: it waits a second before its first ping, and the
+/// first second of round trips is left out.
+const BEFORE: u32 = 2;
+
+/// Arguments of one side: best effort, and the sequence type, the one of any size that both versions know.
+pub fn arguments(
+    command: &mut Command,
+    side: &str,
+    wake: Wake,
+    domain: u32,
+    size: u32,
+    seconds: u32,
+) {
+    command.args(["-i", &domain.to_string(), "-u", "-T", "KS"]);
     if side == "ping" {
-        command.arg("-D").arg(seconds.to_string());
-        command.args(["ping", "size", &size.to_string()]);
+        command.args(["-D", &(BEFORE + seconds).to_string()]);
+        command.args([side, "size", &size.to_string()]);
     } else {
         command.arg(side);
     }
+    command.arg(match wake {
+        Wake::Waitset => "waitset",
+        Wake::Listener => "listener",
+    });
 }
 
 /// `[PID] TIME  HOST:PID size 1024 mean 36.2us min 11.2us 50% 35.5us 90% … 99% … max … cnt 13798`

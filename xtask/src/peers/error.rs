@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum PeersError {
     /// A file or a process could not be used.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}")]
     Io {
         /// What was tried.
         what: String,
@@ -77,6 +77,17 @@ impl PeersError {
         }
     }
 
+    /// The error with its causes and, where there is one, a hint.
+    pub fn report(&self) -> String {
+        let hint = match self {
+            Self::Engine(error) => error.hint.as_ref(),
+            Self::Host(error) => error.hint.as_ref(),
+            _ => None,
+        };
+        let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+        format!("{}{hint}", stowplan_host::chain(self))
+    }
+
     /// Something to install or build.
     pub fn missing(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Missing {
@@ -99,6 +110,15 @@ pub fn tail(output: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_has_cause_and_hint() {
+        let error = PeersError::io("read x")(io::ErrorKind::NotFound.into());
+        assert_eq!(error.report(), "cannot read x: entity not found");
+        let error =
+            PeersError::from(stowplan_engine::EngineError::new("no engine").hint("make one"));
+        assert_eq!(error.report(), "no engine\nhint: make one");
+    }
 
     #[test]
     fn the_tail_is_whole_lines() {
