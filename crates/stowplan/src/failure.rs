@@ -50,7 +50,7 @@ impl CommandError {
     pub fn from_error(code: ExitCode, error: &(dyn Error + 'static)) -> Self {
         Self {
             hint: hint_of(error),
-            ..Self::new(code, chain(error))
+            ..Self::new(code, in_words(error))
         }
     }
 
@@ -93,7 +93,7 @@ fn hint_of(error: &(dyn Error + 'static)) -> Option<String> {
 }
 
 /// An error and its causes, joined by `: `; a cause that its effect repeats is told once.
-fn chain(error: &dyn Error) -> String {
+pub fn in_words(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

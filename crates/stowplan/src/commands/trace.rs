@@ -11,7 +11,7 @@ use stowplan_trace::{Analysis, ChainInstance, ChainResult, ChainSpec, Endpoint, 
 use crate::cli::TraceCommand;
 use crate::documents::trace::{AnalyzedChain, Part, TraceAnalysis, TraceInfo};
 use crate::documents::{self};
-use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::failure::{CommandError, ExitCode, OrExit, in_words};
 use crate::output::tell;
 use crate::{inputs, table};
 
@@ -40,14 +40,24 @@ pub fn run(command: &TraceCommand) -> Result<(), CommandError> {
     }
 }
 
+/// Reads a trace; what of it cannot be read is said on standard error.
 fn open(dir: &Path) -> Result<Analysis, CommandError> {
-    Analysis::from_ctf(dir).or_exit(ExitCode::BadInput)
+    let analysis = Analysis::from_ctf(dir).or_exit(ExitCode::BadInput)?;
+    for text in damage(&analysis) {
+        eprintln!("warning: read in part: {text}");
+    }
+    Ok(analysis)
+}
+
+fn damage(analysis: &Analysis) -> Vec<String> {
+    analysis.damage.iter().map(|e| in_words(e)).collect()
 }
 
 fn info(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError> {
     let folder = TraceFolder::open(dir).or_exit(ExitCode::BadInput)?;
     let summary = folder.summary().or_exit(ExitCode::BadInput)?;
-    let graph = open(dir)?.graph;
+    let analysis = open(dir)?;
+    let graph = &analysis.graph;
     let topics: BTreeSet<&String> = graph.topics.iter().map(|(_, name)| name).collect();
     let versions: BTreeSet<String> = graph
         .processes
@@ -71,6 +81,7 @@ fn info(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError> {
             .is_none()
             .then(|| "no process recorded ros2:rcl_init".to_owned()),
         tracetools_version: version,
+        damage: damage(&analysis),
         by_event: with_events.then(|| summary.by_name.clone()),
     };
     if json {
