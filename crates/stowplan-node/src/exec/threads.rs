@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
@@ -27,6 +28,8 @@ pub struct Threads {
     executors: Mutex<Vec<Arc<Executor>>>,
     handles: Mutex<Vec<(String, JoinHandle<()>)>>,
     loaded: Mutex<HashSet<usize>>,
+    /// Nothing is loaded or started any more.
+    ending: AtomicBool,
     failure: Mutex<Option<NodeError>>,
     failed: OwnedFd,
 }
@@ -51,6 +54,7 @@ impl Threads {
             executors: Mutex::default(),
             handles: Mutex::default(),
             loaded: Mutex::default(),
+            ending: AtomicBool::new(false),
             failure: Mutex::default(),
             failed,
         });
@@ -114,6 +118,10 @@ impl Threads {
     fn new_executor(&self, plan: ExecutorPlan) -> Result<Arc<Executor>, NodeError> {
         let executor = Arc::new(Executor::new(&self.process.participant, plan)?);
         lock(&self.executors).push(Arc::clone(&executor));
+        // Either `finish` sees the executor or this sees that it has begun.
+        if self.ending.load(Ordering::SeqCst) {
+            executor.stop();
+        }
         Ok(executor)
     }
 
@@ -192,6 +200,9 @@ impl Threads {
         let Some(node_plan) = plan.nodes.get(node) else {
             return Ok(());
         };
+        if self.ending.load(Ordering::SeqCst) {
+            return Ok(());
+        }
         if plan.executor == ExecutorPlan::Isolated {
             let executor = self.new_executor(ExecutorPlan::Single)?;
             load_node(&self.process, node_plan, &executor)?;
@@ -216,11 +227,16 @@ impl Threads {
     /// # Errors
     /// When a thread has panicked or the agent is gone.
     pub fn finish(&self) -> Result<(), NodeError> {
+        self.ending.store(true, Ordering::SeqCst);
         for executor in &*lock(&self.executors) {
             executor.stop();
         }
-        let handles = std::mem::take(&mut *lock(&self.handles));
-        for (thread, handle) in handles {
+        // A thread can start others until it has ended.
+        loop {
+            let last = lock(&self.handles).pop();
+            let Some((thread, handle)) = last else {
+                break;
+            };
             handle.join().map_err(|_| NodeError::Thread { thread })?;
         }
         let counts = self.process.message_counts();

@@ -46,6 +46,8 @@ pub struct Callback {
     publishers: Vec<Arc<Publisher>>,
     calls: AtomicU64,
     armed: AtomicBool,
+    /// Whether another callback of the node uses its data.
+    used: bool,
     stored: Mutex<Option<Stored>>,
 }
 
@@ -57,6 +59,7 @@ impl Callback {
         plan: &CallbackPlan,
         seed: u64,
         record_cpu: bool,
+        used: bool,
         publishers: Vec<Arc<Publisher>>,
     ) -> Self {
         let callback = Self {
@@ -69,6 +72,7 @@ impl Callback {
             publishers,
             calls: AtomicU64::new(0),
             armed: AtomicBool::new(false),
+            used,
             stored: Mutex::new(None),
         };
         record::event(&RclcppCallbackRegister {
@@ -126,6 +130,9 @@ impl Callback {
                 cpu_ns: record::thread_cpu() - begin,
                 iterations,
             });
+        }
+        if !self.used {
+            return;
         }
         // After the end event: who reads this begins later than the callback ended.
         *self.stored.lock().unwrap_or_else(PoisonError::into_inner) = Some(Stored {

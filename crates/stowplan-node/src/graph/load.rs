@@ -118,11 +118,13 @@ fn make_callback(
         process.keep_publisher(&publisher);
         publishers.push(publisher);
     }
+    let used = plan.callbacks.iter().any(|c| c.uses.contains(&callback.id));
     Ok(Arc::new(Callback::new(
         &plan.name,
         callback,
         process.plan.seed,
         process.plan.record_callback_cpu,
+        used,
         publishers,
     )))
 }

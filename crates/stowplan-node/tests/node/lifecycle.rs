@@ -201,3 +201,18 @@ fn ping_and_pong_make_round_trips() {
     assert!(json["round_trips"].as_u64().unwrap() > 100, "{json}");
     assert!(json["round_trip_ns"]["min"].as_u64() <= json["round_trip_ns"]["q50"].as_u64());
 }
+
+#[test]
+fn sigterm_while_a_node_loads_is_obeyed() {
+    let mut plan = pair(124);
+    plan.processes[0].executor = stowplan_wire::service::ExecutorPlan::Isolated;
+    plan.processes[0].nodes[0].start_iterations = 20_000_000;
+    let mut service = Service::start(&plan);
+    service.until(
+        1,
+        |said| matches!(said, Announcement::NodeLoading { node, .. } if node == "talker"),
+    );
+    kill_process(Pid::from_child(&service.launcher), Signal::TERM).unwrap();
+    assert!(service.wait().success());
+    service.counters("talking");
+}
