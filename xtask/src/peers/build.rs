@@ -10,7 +10,7 @@ use super::error::PeersError;
 use super::process::run;
 
 /// Longest time for a build on a slow machine that does other work.
-const BUILD: Duration = Duration::from_secs(1800);
+const BUILD: Duration = Duration::from_secs(3600);
 
 /// Folders and programs of the workspace.
 pub struct Workspace {
@@ -110,6 +110,18 @@ impl Workspace {
         crate::node::build().map_err(|error| PeersError::output(error, ""))?;
         Ok(self.root.join("target/libexec/stowplan"))
     }
+}
+
+/// Builds the command line as it is released, and gives its path.
+pub fn build_command_line(workspace: &Workspace) -> Result<PathBuf, PeersError> {
+    println!("building the command line (`cargo build --release --package stowplan`)");
+    run(
+        Command::new(cargo())
+            .args(["build", "--release", "--package", "stowplan"])
+            .current_dir(&workspace.root),
+        BUILD,
+    )?;
+    Ok(workspace.target.join("release/stowplan"))
 }
 
 /// The cargo that runs this task.

@@ -16,7 +16,10 @@ mod oci;
 mod pingpong;
 mod plan;
 mod process;
+mod recording;
 mod runc;
+
+use std::path::PathBuf;
 
 use build::Workspace;
 pub use error::PeersError;
@@ -28,6 +31,8 @@ enum Row {
     Dds,
     /// Start of 26 services: oci against runc and bare.
     Oci,
+    /// Cost of an event, against a clock reading.
+    Recording,
     /// Time of a large plan, and size of the node program.
     Plan,
     /// Every row.
@@ -43,6 +48,9 @@ pub struct Args {
     /// Rounds of each interleaved comparison.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
+    /// Folder of traces for `recording`: prints what recording them took.
+    #[arg(long, value_name = "DIR")]
+    trace: Option<PathBuf>,
 }
 
 /// Measures and prints the rows asked for.
@@ -56,6 +64,9 @@ pub fn run(args: &Args) -> Result<(), PeersError> {
     }
     if wanted(Row::Oci) {
         oci::row(&workspace, rounds)?;
+    }
+    if wanted(Row::Recording) {
+        recording::row(&workspace, rounds, args.trace.as_deref())?;
     }
     if wanted(Row::Plan) {
         plan::row(&workspace, rounds)?;
