@@ -1,4 +1,4 @@
-use stowplan_model::{Launch, Name, Qos, ServiceAssignment, Work};
+use stowplan_model::{Launch, Name, Qos, Ready, RealService, ServiceAssignment, Work};
 
 use super::*;
 
@@ -195,5 +195,36 @@ fn start_up_files_name_the_launcher_once() {
     assert_eq!(
         start_up_files(&stack(true)),
         BTreeMap::from([(LAUNCH_FILES.to_owned(), 4096)])
+    );
+}
+
+#[test]
+fn endpoints_of_real_programs_are_waited_for() {
+    let mut stack = stack(true);
+    stack.services.push(RealService {
+        name: name("real"),
+        rootfs: None,
+        command: vec!["real".to_owned()],
+        env: Vec::new(),
+        publishes: vec!["/x".to_owned()],
+        subscribes: vec!["/x".to_owned()],
+        participants: 1,
+        ready: Ready::Started,
+        ready_timeout_ns: 1,
+    });
+    let alone = lower(&stack, &partition(&[("all", &["a"])]), &options());
+    let publisher = &alone[0].processes[0].nodes[0].callbacks[0].publishes[0];
+    assert_eq!(publisher.expected_subscriptions, 1, "that of the real one");
+    let both = lower(&stack, &partition(&[("all", &["a", "b"])]), &options());
+    let TriggerPlan::Subscription {
+        expected_publishers,
+        ..
+    } = both[0].processes[0].nodes[1].callbacks[0].trigger
+    else {
+        panic!("a subscription");
+    };
+    assert_eq!(
+        expected_publishers, 1,
+        "the modelled one is in the same process, the real one is not"
     );
 }

@@ -39,6 +39,7 @@ pub struct RealProgress {
 pub struct RealServices {
     services: Vec<RealService>,
     progress: BTreeMap<String, RealProgress>,
+    ended: BTreeSet<String>,
     /// Modelled processes, by service and name, that have endpoints on the topics that programs wait for.
     partners: BTreeMap<String, BTreeSet<(String, String)>>,
 }
@@ -61,6 +62,7 @@ impl RealServices {
         Self {
             services: services.to_vec(),
             progress,
+            ended: BTreeSet::new(),
             partners,
         }
     }
@@ -92,6 +94,7 @@ impl RealServices {
             EngineEventKind::Exited(status) => status,
             _ => return Ok(None),
         };
+        self.ended.insert(event.service.clone());
         if status != 0 {
             let ended = if status > 128 {
                 format!("was ended by signal {}", status - 128)
@@ -151,6 +154,12 @@ impl RealServices {
     #[must_use]
     pub fn are_ready(&self) -> bool {
         self.progress.values().all(|p| p.ready_ns.is_some())
+    }
+
+    /// Whether the program of this service has ended by itself.
+    #[must_use]
+    pub fn has_ended(&self, service: &str) -> bool {
+        self.ended.contains(service)
     }
 
     /// Whether one waits for something that only looking often can tell.

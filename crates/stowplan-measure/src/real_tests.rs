@@ -55,6 +55,7 @@ fn one_that_is_ready_when_it_exits_may_exit_and_no_other() {
     assert!(!exits.are_ready());
     assert_eq!(exits.engine_event(&exited(0)).unwrap(), None);
     assert_eq!(exits.progress()["pong"].ready_ns, Some(9));
+    assert!(exits.has_ended("pong"));
     let failed = started(Ready::Exit).engine_event(&exited(3)).unwrap_err();
     assert_eq!(failed.to_string(), "service 'pong' ended with status 3");
 

@@ -23,6 +23,20 @@ pub(super) fn check(index: &Index<'_>, findings: &mut Vec<Finding>) {
                 hint: Some("give the program and its arguments as a list".into()),
             });
         }
+        if let Some(rootfs) = service
+            .rootfs
+            .as_ref()
+            .filter(|path| !path.starts_with('/'))
+        {
+            findings.push(Finding {
+                subject: Subject::Service(service.name.to_string()),
+                message: format!(
+                    "the root file system '{rootfs}' of service '{}' is not an absolute path",
+                    service.name
+                ),
+                hint: Some("begin it with '/'".into()),
+            });
+        }
         topics(index, service, findings);
         ready(index, service, findings);
     }

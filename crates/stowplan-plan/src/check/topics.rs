@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use stowplan_model::Trigger;
+use stowplan_model::{Callback, Node, Trigger};
 
 use super::{Finding, Index, Subject, real};
 use crate::nearest::hint;
@@ -77,31 +77,15 @@ fn endpoints(index: &Index<'_>, findings: &mut Vec<Finding>) {
         .map(String::as_str)
         .collect();
     let mut used = published.clone();
-    let declared = |topic: &str| hint(topic, index.topics.keys().copied());
     for node in &index.stack.nodes {
         for callback in &node.callbacks {
-            let (node, name) = (node.name.to_string(), callback.name.to_string());
-            for topic in &callback.publishes {
-                if !index.topics.contains_key(topic.as_str()) {
-                    findings.push(Finding {
-                        subject: Subject::Publication(node.clone(), name.clone(), topic.clone()),
-                        message: format!("node '{node}' publishes on '{topic}', which is not declared under topics"),
-                        hint: declared(topic),
-                    });
-                } else if let Some(message) = real::foreign_messages(index, topic) {
-                    findings.push(Finding {
-                        subject: Subject::Publication(node.clone(), name.clone(), topic.clone()),
-                        message: format!("node '{node}' publishes on '{topic}', {message}"),
-                        hint: Some("a modelled node has no messages of a real type, but can count them: 'sends: sequence' in the topic's 'dds'".into()),
-                    });
-                }
-            }
+            publications(index, node, callback, findings);
             let Trigger::Subscription { topic } = &callback.trigger else {
                 continue;
             };
             used.insert(topic);
             let problem = if !index.topics.contains_key(topic.as_str()) {
-                Some(("which is not declared under topics", declared(topic)))
+                Some(("which is not declared under topics", declared(index, topic)))
             } else if !published.contains(topic.as_str()) {
                 Some((
                     "on which nothing is published",
@@ -111,6 +95,7 @@ fn endpoints(index: &Index<'_>, findings: &mut Vec<Finding>) {
                 None
             };
             if let Some((what, hint)) = problem {
+                let (node, name) = (node.name.to_string(), callback.name.to_string());
                 findings.push(Finding {
                     message: format!("node '{node}' subscribes to '{topic}', {what}"),
                     subject: Subject::Subscription(node, name),
@@ -140,6 +125,32 @@ fn endpoints(index: &Index<'_>, findings: &mut Vec<Finding>) {
                 topic.name
             ),
             hint: None,
+        });
+    }
+}
+
+fn declared(index: &Index<'_>, topic: &str) -> Option<String> {
+    hint(topic, index.topics.keys().copied())
+}
+
+fn publications(index: &Index<'_>, node: &Node, callback: &Callback, findings: &mut Vec<Finding>) {
+    for topic in &callback.publishes {
+        let (what, hint) = if !index.topics.contains_key(topic.as_str()) {
+            (
+                "which is not declared under topics".to_owned(),
+                declared(index, topic),
+            )
+        } else if let Some(what) = real::foreign_messages(index, topic) {
+            let hint = "a modelled node has no messages of a real type, but can count them: 'sends: sequence' in the topic's 'dds'";
+            (what, Some(hint.to_owned()))
+        } else {
+            continue;
+        };
+        let (node, name) = (node.name.to_string(), callback.name.to_string());
+        findings.push(Finding {
+            message: format!("node '{node}' publishes on '{topic}', {what}"),
+            subject: Subject::Publication(node, name, topic.clone()),
+            hint,
         });
     }
 }

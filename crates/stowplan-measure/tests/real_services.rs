@@ -1,0 +1,440 @@
+//! Real programs beside modelled nodes, really started: Debian's `ddsperf pong` answers a modelled ping, as a
+//! plain process and in a container with a Debian root; every kind of readiness; one that never is ready.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use stowplan_host::Host;
+use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
+use stowplan_measure::lower::{LowerOptions, lower};
+use stowplan_measure::rows::{RunKey, StartUpFacts, startup_rows, usage_rows};
+use stowplan_measure::{Measured, RunError, SessionPlan, measure};
+use stowplan_model::{Isolation, Stack};
+use stowplan_plan::{Choice, Preset};
+use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_results::{StartKind, SubjectKind};
+use stowplan_testkit::{agent_program, command_plan, node_program, private_state};
+use stowplan_trace::Analysis;
+use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart};
+
+/// `ddsperf` answers participants whose user data says that they are of its kind, in a partition of their own.
+const PING_PONG: &str = r#"
+name: ping_pong
+description: A modelled ping and Debian's ddsperf pong.
+profile: minimal
+qos: { reliability: reliable, depth: 1 }
+topics:
+  /ping:
+    bytes: 4
+    dds: { topic: DDSPerfRPingOU, type: OneULong, sends: sequence, user_data: "DDSPerf:0:1:stowplan" }
+  /pong:
+    bytes: 4
+    dds: { topic: DDSPerfRPongOU, type: OneULong, partition: "*" }
+modules:
+  perf:
+    nodes:
+      ping: { timer: 50Hz, subscribes: /pong, publishes: /ping }
+services:
+  pong:
+    command: [ddsperf, -T, OU, pong]
+    subscribes: [/ping]
+    publishes: [/pong]
+    ready: { topic_matched: /pong }
+"#;
+
+/// One node beside programs: their `services:` are added.
+const BESIDE: &str = r"
+name: beside
+description: One node beside real programs.
+profile: minimal
+topics:
+  /x: 4
+modules:
+  m:
+    nodes:
+      n: { timer: 10Hz, publishes: /x }
+services:
+";
+
+/// Runs take free DDS domains by looking, so one process looks for one run at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Run {
+    stack: Stack,
+    place: (&'static str, Option<&'static str>),
+    window: Option<Duration>,
+}
+
+/// A run that came to its end, with its trace.
+struct Done {
+    measured: Measured,
+    trace: tempfile::TempDir,
+}
+
+impl Run {
+    fn new(text: &str, place: (&'static str, Option<&'static str>)) -> Self {
+        Self {
+            stack: stowplan_spec::parse_stack(text, "test.yaml").unwrap_or_else(|e| panic!("{e}")),
+            place,
+            window: None,
+        }
+    }
+
+    fn name(&self) -> String {
+        format!(
+            "{}-{}-{}",
+            self.stack.name,
+            self.place.0,
+            std::process::id()
+        )
+    }
+
+    fn deployment(&self, image: &Path) -> DeploymentPlan {
+        let (_, variant) = self.place;
+        let mut plan = command_plan(&self.name(), "", variant, &[]);
+        plan.image_dir = image.display().to_string();
+        let start = |name: &str, program| ServiceStart {
+            name: name.to_owned(),
+            program,
+            limits: LimitsPlan::default(),
+            log: String::new(),
+        };
+        plan.services = self
+            .stack
+            .services
+            .iter()
+            .map(|real| {
+                let program = Program::Command {
+                    command: real.command.clone(),
+                    env: real.env.clone(),
+                    rootfs: real.rootfs.clone(),
+                };
+                start(real.name.as_str(), program)
+            })
+            .collect();
+        plan.services.push(start("all", Program::Node));
+        if self.place.0 == "oci" {
+            plan.isolation = isolation();
+        }
+        plan
+    }
+
+    fn run(&self) -> Result<Done, RunError> {
+        let _alone = alone();
+        let image = tempfile::tempdir_in(private_state()).unwrap();
+        fs::create_dir(image.path().join("files")).unwrap();
+        fs::copy(node_program(), image.path().join("stowplan-node")).unwrap();
+        let trace = tempfile::tempdir().unwrap();
+        let state = [("STOWPLAN_STATE", private_state().as_os_str())];
+        let host = AgentHost::spawn_with(agent_program(), &state).unwrap();
+        let domain = free_domain(u64::from(std::process::id()), 4).unwrap();
+        let partition =
+            stowplan_plan::partition(&self.stack, &Choice::Preset(Preset::Single)).unwrap();
+        let options = LowerOptions {
+            run: self.name(),
+            domain,
+            seed: 1,
+            block: 0,
+            blocks: 1,
+            natural_phase: false,
+            work_scale: 1.0,
+            record: true,
+            record_callback_cpu: false,
+        };
+        let engine = RemoteEngine::new(&host, self.place.0).unwrap();
+        let measured = self.measure(
+            &host,
+            &engine,
+            &SessionPlan {
+                services: &lower(&self.stack, &partition, &options),
+                deployment: self.deployment(image.path()),
+                real: &self.stack.services,
+                domain,
+                cyclonedds_xml: &cyclonedds_xml(DdsProfile {
+                    domain: Some(domain),
+                    ..DdsProfile::for_participants(4)
+                }),
+                ring_bytes: 4 << 20,
+                cold: None,
+                ready_timeout: Duration::from_secs(60),
+                warm_up: Duration::ZERO,
+                window: self.window,
+                sample_period: Duration::from_millis(200),
+                trace_dir: trace.path(),
+            },
+        )?;
+        Ok(Done { measured, trace })
+    }
+
+    /// Measures, and whatever comes of it, nothing of the run may be left.
+    fn measure(
+        &self,
+        host: &Rc<AgentHost>,
+        engine: &RemoteEngine,
+        plan: &SessionPlan<'_>,
+    ) -> Result<Measured, RunError> {
+        let measured = measure(host, engine, plan);
+        let run = self.name();
+        assert!(!Path::new(&format!("/dev/shm/stowplan-{run}")).exists());
+        assert_eq!(processes_with(&run), Vec::<String>::new());
+        host.clock().expect("the agent lives");
+        measured
+    }
+}
+
+/// Commands of processes that have the run's name in their environment, as real programs have.
+fn processes_with(run: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    processes
+        .filter(|entry| {
+            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environment).contains(run)
+        })
+        .map(|entry| fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default())
+        .collect()
+}
+
+fn isolation() -> IsolationPlan {
+    let Isolation {
+        mount,
+        pid,
+        ipc,
+        uts,
+        net,
+        user,
+        cgroup,
+        read_only_root,
+        overlay,
+        seccomp,
+        capabilities,
+    } = Isolation::default();
+    IsolationPlan {
+        mount,
+        pid,
+        ipc,
+        uts,
+        net,
+        user,
+        cgroup,
+        read_only_root,
+        overlay,
+        seccomp,
+        capabilities,
+    }
+}
+
+impl Done {
+    /// Begin and end of the start-up row of every service, ns from t0.
+    fn service_rows(&self) -> BTreeMap<String, (Option<i64>, Option<i64>)> {
+        let measured = &self.measured;
+        let facts = StartUpFacts {
+            start: StartKind::Warm,
+            t0_ns: measured.t0_ns,
+            created_ns: Some(measured.created_ns),
+            progress: &measured.progress,
+            real: &measured.real,
+            modules: &BTreeMap::new(),
+            first_outputs: &[],
+        };
+        startup_rows(&key(), &facts)
+            .into_iter()
+            .filter(|row| row.subject_kind == SubjectKind::Service)
+            .map(|row| (row.subject.to_string(), (row.begin_ns, row.end_ns)))
+            .collect()
+    }
+
+    /// From the publication of each answered ping to the arrival of its answer, ns. `ddsperf` gives an answer the
+    /// source timestamp of its ping with the last bit set.
+    fn round_trips(&self) -> Vec<i64> {
+        let analysis = Analysis::from_ctf(self.trace.path()).unwrap_or_else(|e| panic!("{e}"));
+        let graph = &analysis.graph;
+        let (ping, pong) = (graph.topic("/ping").unwrap(), graph.topic("/pong").unwrap());
+        let pings: BTreeMap<i64, i64> = analysis
+            .records
+            .publications
+            .iter()
+            .filter(|(_, p)| graph.publishers[p.publisher].topic == Some(ping))
+            .map(|(_, p)| (p.stamp.unwrap() | 1, p.rmw_ns.unwrap()))
+            .collect();
+        let answers = analysis.records.takes.iter();
+        answers
+            .filter(|(_, take)| graph.subscriptions[take.subscription].topic == pong)
+            .map(|(_, take)| {
+                let sent = pings.get(&take.stamp.unwrap());
+                take.arrival_ns.unwrap() - sent.expect("each answer is one to a ping")
+            })
+            .collect()
+    }
+}
+
+fn key() -> RunKey {
+    RunKey {
+        run: 1,
+        block: 1,
+        deployment: "test".into(),
+    }
+}
+
+/// Why something cannot be tried here: an error where everything must be there, else a line in the output.
+fn skip(test: &str, reason: &str) {
+    assert!(
+        std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+        "{test}: {reason}"
+    );
+    eprintln!("skipped {test}: {reason}");
+}
+
+fn ping_pong(place: (&'static str, Option<&'static str>), rootfs: Option<&Path>) {
+    let mut run = Run::new(PING_PONG, place);
+    run.window = Some(Duration::from_secs(1));
+    run.stack.services[0].rootfs = rootfs.map(|path| path.display().to_string());
+    let done = run.run().unwrap_or_else(|e| panic!("{e}"));
+
+    let mut trips = done.round_trips();
+    trips.sort_unstable();
+    assert!(!trips.is_empty(), "no ping was answered");
+    assert!(trips[0] > 0, "an answer came before its ping: {}", trips[0]);
+    println!(
+        "{} round trips on {}, median {} ns",
+        trips.len(),
+        place.0,
+        trips[trips.len() / 2]
+    );
+
+    let rows = done.service_rows();
+    let (begin, end) = rows["pong"];
+    assert!(Some(0) < begin && begin < end, "{rows:?}");
+    let matched = done.measured.progress.services()["all"].matched_ns;
+    assert_eq!(done.measured.real["pong"].ready_ns, matched);
+    let usage = usage_rows(&key(), &done.measured.samples, done.measured.t0_ns);
+    assert!(usage.iter().any(|row| &*row.subject == "pong"), "no usage");
+    assert_eq!(done.measured.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn pong_answers_a_modelled_ping_on_bare_metal() {
+    let name = "pong_answers_a_modelled_ping_on_bare_metal";
+    match Command::new("ddsperf").arg("help").output() {
+        Ok(_) => ping_pong(("bare", Some("flat")), None),
+        Err(e) => skip(name, &format!("ddsperf (package cyclonedds-tools): {e}")),
+    }
+}
+
+#[test]
+fn pong_answers_a_modelled_ping_from_a_container_with_a_debian_root() {
+    let name = "pong_answers_a_modelled_ping_from_a_container_with_a_debian_root";
+    match debian_root() {
+        Ok(root) => ping_pong(("oci", None), Some(&root)),
+        Err(reason) => skip(name, &reason),
+    }
+}
+
+/// A Debian 12 root with `ddsperf`, made once: about 180 MB below the target folder.
+fn debian_root() -> Result<PathBuf, String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("only root can make a Debian root whose files are root's".to_owned());
+    }
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debian-bookworm-cyclonedds");
+    if root.exists() {
+        return Ok(root);
+    }
+    // Renamed when it is complete, so that an interrupted one is never used.
+    let partial = root.with_extension(format!("partial-{}", std::process::id()));
+    let made = Command::new("mmdebstrap")
+        .args(["--quiet", "--variant=apt", "--include=cyclonedds-tools"])
+        .arg("bookworm")
+        .arg(&partial)
+        .output()
+        .map_err(|e| format!("mmdebstrap: {e}"))?;
+    if !made.status.success() {
+        // What is left of it is of no use; that there may be nothing is no error.
+        let _ = fs::remove_dir_all(&partial);
+        let said = String::from_utf8_lossy(&made.stderr);
+        return Err(format!("mmdebstrap: {}", said.trim_end()));
+    }
+    fs::rename(&partial, &root).map_err(|e| format!("{}: {e}", root.display()))?;
+    Ok(root)
+}
+
+#[test]
+fn each_kind_of_readiness_is_seen_and_the_end_of_a_program_told() {
+    let file = private_state().join("ready");
+    let services = format!(
+        r#"
+  started: {{ command: [sleep, "600"] }}
+  line:
+    command: [sh, -c, "echo is up now; exec sleep 600"]
+    ready: {{ log_line: up now }}
+  file:
+    command: [sh, -c, "touch {}; exec sleep 600"]
+    ready: {{ file: {} }}
+  setup: {{ command: ["true"], ready: exit }}
+  short: {{ command: [sh, -c, "echo begins; exec sleep 1"], ready: {{ log_line: begins }} }}
+"#,
+        file.display(),
+        file.display()
+    );
+    let mut run = Run::new(&format!("{BESIDE}{services}"), ("bare", Some("flat")));
+    run.window = Some(Duration::from_secs(2));
+    let done = run.run().unwrap_or_else(|e| panic!("{e}"));
+    let rows = done.service_rows();
+    assert_eq!(rows.len(), 6, "{rows:?}");
+    for name in ["started", "line", "file", "setup", "short"] {
+        let (begin, end) = rows[name];
+        assert!(begin.is_some() && begin <= end, "{name}: {rows:?}");
+    }
+    assert_eq!(
+        done.measured.warnings,
+        ["service 'short' ended before the run did"]
+    );
+}
+
+#[test]
+fn one_that_is_not_ready_in_time_or_fails_is_named_with_its_log() {
+    let failed = |service: &str| {
+        let text = format!("{BESIDE}{service}");
+        let result = Run::new(&text, ("bare", Some("flat"))).run();
+        match result {
+            Ok(_) => panic!("it was ready"),
+            Err(error) => error,
+        }
+    };
+    let late = failed(
+        r#"
+  late:
+    command: [sh, -c, "echo I wait for $ROS_DOMAIN_ID; exec sleep 600"]
+    ready: { port: 1 }
+    ready_timeout: 1s
+"#,
+    );
+    assert_eq!(late.service.as_deref(), Some("late"));
+    let text = late.to_string();
+    assert!(
+        text.starts_with("service 'late' listens on no port 1 within 1 s"),
+        "{text}"
+    );
+    let domain = text.split("I wait for ").nth(1).expect("its log");
+    assert!(domain.trim().parse::<u32>().is_ok(), "{text}");
+
+    let broken = failed(
+        r#"
+  broken:
+    command: [sh, -c, "echo cannot open my camera; exit 3"]
+    ready: { log_line: frames }
+"#,
+    );
+    let text = broken.to_string();
+    assert!(
+        text.starts_with("service 'broken' ended with status 3"),
+        "{text}"
+    );
+    assert!(text.contains("cannot open my camera"), "{text}");
+}

@@ -1,0 +1,127 @@
+//! Real programs in a stack file: what is understood, and each mistake.
+
+use serde_json::Value;
+use stowplan_model::{DdsContent, DdsTopic, Ready};
+use stowplan_spec::{parse_stack, stack_schema};
+
+const PING_PONG: &str = r#"name: ping_pong
+description: A modelled ping and a real pong.
+profile: minimal
+topics:
+  /ping:
+    bytes: 4
+    dds: { topic: PingOU, type: OneULong, sends: sequence, user_data: "perf:1" }
+  /pong:
+    bytes: 4
+    dds: { type: OneULong, partition: "*" }
+modules:
+  perf:
+    nodes:
+      ping: { timer: 50Hz, subscribes: /pong, publishes: /ping }
+services:
+  pong:
+    rootfs: /roots/debian
+    command: [ddsperf, -T, OU, pong]
+    env: { LC_ALL: C }
+    subscribes: [/ping]
+    publishes: [/pong]
+    participants: 2
+    ready: { topic_matched: /pong }
+    ready_timeout: 5s
+"#;
+
+#[test]
+fn a_real_service_and_its_topics_are_understood() {
+    let stack = parse_stack(PING_PONG, "ping.yaml").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        stack.topic("/ping").unwrap().dds,
+        Some(DdsTopic {
+            name: "PingOU".to_owned(),
+            type_name: "OneULong".to_owned(),
+            partition: None,
+            user_data: Some("perf:1".to_owned()),
+            sends: Some(DdsContent::Sequence),
+        })
+    );
+    let pong = stack.topic("/pong").unwrap().dds.as_ref().unwrap();
+    assert_eq!(pong.name, "rt/pong", "ROS 2's name where none is given");
+    assert_eq!(pong.partition.as_deref(), Some("*"));
+    let service = &stack.services[0];
+    assert_eq!(service.publishes, ["/pong"]);
+    assert_eq!(service.subscribes, ["/ping"]);
+    assert_eq!(service.participants, 2);
+    assert_eq!(service.ready, Ready::TopicMatched("/pong".to_owned()));
+    assert_eq!(service.ready_timeout_ns, 5_000_000_000);
+    let value: Value = serde_saphyr::from_str(PING_PONG).unwrap();
+    assert!(jsonschema::is_valid(&stack_schema(), &value));
+}
+
+#[test]
+fn each_mistake_is_told_with_its_line() {
+    let cases = [
+        (
+            ", sends: sequence",
+            "",
+            "14:",
+            "node 'ping' publishes on '/ping', which has messages of the real type 'OneULong'",
+        ),
+        (
+            "publishes: [/pong]",
+            "publishes: [/pung]",
+            "16:",
+            "service 'pong' publishes on '/pung', which is not declared under topics",
+        ),
+        (
+            "    dds: { type: OneULong, partition: \"*\" }\n",
+            "",
+            "15:",
+            "service 'pong' publishes on '/pong', which does not say its real type",
+        ),
+        (
+            "subscribes: [/ping]",
+            "subscribes: [/ping, /ping]",
+            "16:",
+            "service 'pong' subscribes to '/ping' twice",
+        ),
+        (
+            "rootfs: /roots",
+            "rootfs: roots",
+            "16:",
+            "the root file system 'roots/debian' of service 'pong' is not an absolute path",
+        ),
+        (
+            "publishes: [/pong]\n    participants: 2\n    ready: { topic_matched: /pong }",
+            "publishes: [/pong]\n    participants: 2\n    ready: { topic_matched: /pang }",
+            "23:",
+            "service 'pong' is ready when '/pang' is matched, but no such topic is declared",
+        ),
+        (
+            "subscribes: /pong, publishes: /ping",
+            "publishes: /ping",
+            "23:",
+            "service 'pong' is ready when '/pong' is matched, but no modelled node is its partner there",
+        ),
+        (
+            "partition: \"*\" }",
+            "partition: \"*\", user_data: \"perf:2\" }",
+            "5:",
+            "process 'ping' has endpoints on '/pong' and '/ping', which want different user data of its one participant",
+        ),
+        (
+            "    bytes: 4\n    dds: { type",
+            "    bytes: 4\n    intra_process: true\n    dds: { type",
+            "8:",
+            "topic '/pong' is known to real programs and hands messages over by pointer",
+        ),
+    ];
+    for (from, to, line, message) in cases {
+        assert!(PING_PONG.contains(from), "no '{from}'");
+        let text = PING_PONG.replacen(from, to, 1);
+        let Err(error) = parse_stack(&text, "ping.yaml") else {
+            panic!("accepted: {message}");
+        };
+        let said = error.to_string();
+        assert!(said.contains(message), "{said}");
+        assert!(said.contains(&format!("ping.yaml:{line}")), "{line} {said}");
+    }
+}
