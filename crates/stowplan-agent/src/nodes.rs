@@ -119,7 +119,8 @@ impl Nodes {
                 Ok((0, _)) => return false,
                 Ok((length, _)) => length.min(self.packet.len()),
                 Err(rustix::io::Errno::AGAIN) => return true,
-                Err(rustix::io::Errno::INTR) => continue,
+                // A process that ends with our last word unread gives this once, before its own last packets.
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => continue,
                 Err(_) => return false,
             };
             let announcement = match serde_json::from_slice(&self.packet[..length]) {

@@ -113,17 +113,21 @@ pub fn prepare(
             prepared.refused.push(record);
         }
     }
-    if prepared.deployments.is_empty() {
-        let reasons = prepared
-            .refused
-            .iter()
-            .map(|r| format!("{}: {}", r.label, r.refused.as_deref().unwrap_or("")));
-        return Err(ExperimentError::NothingToRun {
-            reasons: reasons.collect::<Vec<_>>().join("; "),
-        });
-    }
+    nothing_left(&prepared)?;
     prepared.stack = stowplan_plan::scale_work(prepared.spec.stack(), prepared.work_scale);
     Ok(prepared)
+}
+
+/// An experiment without a deployment that can run is an error that says why each cannot.
+fn nothing_left(prepared: &Prepared) -> Result<(), ExperimentError> {
+    if !prepared.deployments.is_empty() {
+        return Ok(());
+    }
+    let why = |r: &DeploymentRecord| format!("{}: {}", r.label, r.refused.as_deref().unwrap_or(""));
+    let reasons: Vec<String> = prepared.refused.iter().map(why).collect();
+    Err(ExperimentError::NothingToRun {
+        reasons: reasons.join("; "),
+    })
 }
 
 /// Time before readiness in which nodes record, at most, for the size of buffers.
