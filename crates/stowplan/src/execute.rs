@@ -13,6 +13,7 @@ pub use stowplan_run::Executed;
 use stowplan_run::{ExperimentError, Observer, Programs, Request, Session, Step};
 
 use crate::failure::{CommandError, ExitCode};
+use crate::output::note;
 use crate::programs;
 
 /// Runs a new experiment with a result folder below `out`.
@@ -95,7 +96,13 @@ fn failed(error: &ExperimentError) -> CommandError {
         ExperimentError::NothingToRun { .. } => ExitCode::EngineUnavailable,
         _ => ExitCode::RunFailed,
     };
-    CommandError::from_error(code, error)
+    match error {
+        // Told as itself, so it is not among the causes, where hints are looked for.
+        ExperimentError::Results(results) => CommandError::from_error(code, results),
+        ExperimentError::Engine(engine) => CommandError::from_error(code, engine),
+        ExperimentError::Host(host) => CommandError::from_error(code, host),
+        _ => CommandError::from_error(code, error),
+    }
 }
 
 /// SIGINT and SIGTERM end the current run at once: the agent is ended, which removes everything of the run,
@@ -139,7 +146,7 @@ struct Printed;
 impl Observer for Printed {
     fn step(&mut self, step: &Step<'_>) {
         let kept = if step.kept { "" } else { ", not kept" };
-        eprintln!(
+        note!(
             "block {}/{} · run {}/{} · {} · {:?} start{kept} · {} so far",
             step.block,
             step.blocks,
@@ -152,6 +159,6 @@ impl Observer for Printed {
     }
 
     fn warning(&mut self, text: &str) {
-        eprintln!("warning: {text}");
+        note!("warning: {text}");
     }
 }

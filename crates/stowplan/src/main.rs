@@ -17,16 +17,14 @@ use std::process;
 use clap::Parser;
 
 use crate::cli::Cli;
+use crate::output::note;
 
 fn main() {
-    // A reader that has enough (`| head`) ends us quietly, as it does every other command.
-    // SAFETY: nothing else of this process runs yet, and the default action needs no handler.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let cli = Cli::parse();
     match commands::run(cli.command) {
         Ok(()) => {}
         Err(error) => {
-            eprintln!("{error}");
+            note!("{error}");
             process::exit(i32::from(error.code as u8));
         }
     }

@@ -1,4 +1,6 @@
-//! Standard output: where it cannot be written the command says so, and a reader that has seen enough is none.
+//! Standard output and standard error. A reader that has seen enough (`| head`) is no fault, and output that
+//! cannot be written is told. SIGPIPE stays ignored: its default would end an experiment whose agent is gone
+//! before it could say which run failed.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write as _};
@@ -27,4 +29,14 @@ macro_rules! tell_on {
     ($($text:tt)*) => { $crate::output::write(format_args!($($text)*)) };
 }
 
-pub(crate) use {tell, tell_on};
+/// `eprintln!` that does not panic: what nobody can read is not told.
+macro_rules! note {
+    ($($text:tt)*) => { $crate::output::write_note(format_args!($($text)*)) };
+}
+
+pub(crate) use {note, tell, tell_on};
+
+/// Writes a line to standard error, if it can be written.
+pub fn write_note(text: Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

@@ -1,17 +1,19 @@
 //! Completions and man pages, from the same source as the options.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use clap::CommandFactory;
 
 use crate::cli::Cli;
 use crate::failure::{CommandError, ExitCode};
+use crate::output::tell_on;
 
 /// Prints completions for `shell` on standard output.
-pub fn completions(shell: clap_complete::Shell) {
-    clap_complete::generate(shell, &mut Cli::command(), "stowplan", &mut io::stdout());
+pub fn completions(shell: clap_complete::Shell) -> Result<(), CommandError> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "stowplan", &mut script);
+    tell_on!("{}", String::from_utf8_lossy(&script))
 }
 
 /// Writes `stowplan.1` and one page per command into `dir`.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use stowplan_model::{Isolation, Place};
-use stowplan_results::{Comparisons, Results};
+use stowplan_results::{Comparison, Comparisons, Results};
 use stowplan_run::schedule::{End, Outcome};
 use stowplan_run::{Ask, Question, Request, Starts};
 
@@ -225,8 +225,12 @@ fn stack_text(name: &str, base: &Path) -> Result<(String, String), CommandError>
     let path = base.join(name);
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok((path.display().to_string(), text)),
-        // The specification's own error knows the shipped names.
-        Err(_) => inputs::stack(name).map(|_| (name.to_owned(), String::new())),
+        Err(cause) => {
+            // The specification's own error knows the shipped names.
+            stowplan_spec::find_spec(name, base).or_exit(ExitCode::BadInput)?;
+            let message = format!("cannot read {}: {cause}", path.display());
+            Err(CommandError::new(ExitCode::BadInput, message))
+        }
     }
 }
 
@@ -248,6 +252,30 @@ fn nanos(duration: Duration) -> u64 {
 
 /// Tables, report, and how the command ends.
 fn finish(executed: &execute::Executed, measure: &MeasureArgs) -> Result<(), CommandError> {
+    let shown = show(executed, measure);
+    // Why runs failed says more than what could not be shown of them.
+    ended(&executed.outcome, &executed.dir)?;
+    let comparisons = shown?;
+    let decided = comparisons
+        .iter()
+        .any(|c| c.primary && c.verdict != stowplan_stats::Verdict::Inconclusive);
+    if measure.require_verdict && !decided {
+        let message = "no primary comparison has a verdict";
+        return Err(
+            CommandError::new(ExitCode::Inconclusive, message).hint(format!(
+                "measure more blocks: the comparison table says how many; go on with --resume {}",
+                executed.dir.display()
+            )),
+        );
+    }
+    Ok(())
+}
+
+/// Writes verdicts and report, and prints the tables or the verdicts.
+fn show(
+    executed: &execute::Executed,
+    measure: &MeasureArgs,
+) -> Result<Vec<Comparison>, CommandError> {
     let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
     let comparisons = stowplan_report::comparisons(&results, None).or_exit(ExitCode::RunFailed)?;
     save(&Comparisons::new(comparisons.clone()), &executed.dir)?;
@@ -262,20 +290,7 @@ fn finish(executed: &execute::Executed, measure: &MeasureArgs) -> Result<(), Com
         )?;
         tell!("\nreport: {}", report.display())?;
     }
-    ended(&executed.outcome, &executed.dir)?;
-    let decided = comparisons
-        .iter()
-        .any(|c| c.primary && c.verdict != stowplan_stats::Verdict::Inconclusive);
-    if measure.require_verdict && !decided {
-        let message = "no primary comparison has a verdict";
-        return Err(
-            CommandError::new(ExitCode::Inconclusive, message).hint(format!(
-                "measure more blocks: the comparison table says how many; go on with --resume {}",
-                executed.dir.display()
-            )),
-        );
-    }
-    Ok(())
+    Ok(comparisons)
 }
 
 /// Keeps the verdicts beside the tables they are computed from.

@@ -26,10 +26,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Clean(args) => clean::run(&args),
-        Command::Completions { shell } => {
-            manual::completions(shell);
-            Ok(())
-        }
+        Command::Completions { shell } => manual::completions(shell),
         Command::Man { dir } => manual::pages(&dir),
     }
 }

@@ -12,7 +12,7 @@ use crate::cli::TraceCommand;
 use crate::documents::trace::{AnalyzedChain, Part, TraceAnalysis, TraceInfo};
 use crate::documents::{self};
 use crate::failure::{CommandError, ExitCode, OrExit, in_words};
-use crate::output::tell;
+use crate::output::{note, tell};
 use crate::{inputs, table};
 
 /// Most chains that are shown between two places.
@@ -43,14 +43,10 @@ pub fn run(command: &TraceCommand) -> Result<(), CommandError> {
 /// Reads a trace; what of it cannot be read is said on standard error.
 fn open(dir: &Path) -> Result<Analysis, CommandError> {
     let analysis = Analysis::from_ctf(dir).or_exit(ExitCode::BadInput)?;
-    for text in damage(&analysis) {
-        eprintln!("warning: read in part: {text}");
+    for error in &analysis.damage {
+        note!("warning: read in part: {}", in_words(error));
     }
     Ok(analysis)
-}
-
-fn damage(analysis: &Analysis) -> Vec<String> {
-    analysis.damage.iter().map(|e| in_words(e)).collect()
 }
 
 fn info(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError> {
@@ -81,7 +77,6 @@ fn info(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError> {
             .is_none()
             .then(|| "no process recorded ros2:rcl_init".to_owned()),
         tracetools_version: version,
-        damage: damage(&analysis),
         by_event: with_events.then(|| summary.by_name.clone()),
     };
     if json {
@@ -118,7 +113,7 @@ fn between(analysis: &Analysis, from: &str, to: &str) -> Result<Vec<ChainResult>
             .hint("give a topic or a node; `trace info` counts what is there"));
     }
     if found.more {
-        eprintln!("warning: there are more than {CHAINS} chains; the shortest are shown");
+        note!("warning: there are more than {CHAINS} chains; the shortest are shown");
     }
     let window = window(analysis);
     Ok(found

@@ -26,8 +26,6 @@ pub struct TraceInfo {
     pub tracetools_version: Option<String>,
     /// Why `tracetools_version` is null.
     pub tracetools_version_reason: Option<String>,
-    /// Streams that could not be read to their end, and why; the counts are of what could be read.
-    pub damage: Vec<String>,
     /// Counts by event name, with `--events`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_event: Option<BTreeMap<String, u64>>,

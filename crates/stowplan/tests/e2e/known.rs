@@ -1,0 +1,119 @@
+//! Known answers: a stack whose work and idle are known gives these values back.
+
+use std::collections::BTreeMap;
+
+use stowplan_measure::phases::phase_share;
+use stowplan_results::{LatencyRow, Results};
+
+use crate::measured::{BLOCKS, shared};
+
+/// Both timers of `tiny`.
+const PERIOD_NS: f64 = 50e6;
+
+/// Callbacks in the order of the stack: scanner, planner/on_scan, planner/timer, brake.
+const SCANNER: u32 = 0;
+const PLANNER_TIMER: u32 = 2;
+
+/// Iterations of the scanner and of the planner's timer together.
+const ITERATIONS: f64 = 4e6;
+
+/// What of a loaded machine a median may show; a twentieth of the period.
+const NOISE_NS: f64 = 2.5e6;
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn by_run(results: &Results) -> BTreeMap<u32, Vec<LatencyRow>> {
+    let mut runs: BTreeMap<u32, Vec<LatencyRow>> = BTreeMap::new();
+    for row in results.latency().unwrap() {
+        if row.valid && row.e2e_paper_ns.is_some() {
+            runs.entry(row.run).or_default().push(row);
+        }
+    }
+    runs
+}
+
+/// From the sensor's release to the release of the planner's timer, which is the difference of their phases.
+#[test]
+fn idle_is_the_difference_of_the_phases_that_the_seed_gives() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    let rows = by_run(&results);
+    let seed = results.experiment.seed;
+    for run in &results.runs {
+        let blocks = u32::try_from(BLOCKS).unwrap();
+        let phase = |callback| PERIOD_NS * phase_share(seed, callback, run.block - 1, blocks);
+        let between = phase(PLANNER_TIMER) - phase(SCANNER);
+        // The sensor's data is ready after its work and its way: nearer than that the next timer takes it.
+        let rows = &rows[&run.run];
+        let ready = median(
+            rows.iter()
+                .map(|r| (r.computation_ns.unwrap() / 2 + r.communication_ns.unwrap()) as f64)
+                .collect(),
+        );
+        let mut expected = between.rem_euclid(PERIOD_NS);
+        if expected < ready {
+            expected += PERIOD_NS;
+        }
+        let until_timer = rows.iter().map(|r| {
+            let to_timer = r.e2e_full_ns.unwrap() - r.computation_ns.unwrap() / 2;
+            to_timer as f64
+        });
+        let measured = median(until_timer.collect());
+        assert!(
+            (measured - expected).abs() < NOISE_NS,
+            "run {} ({}): {measured} ns from release to timer, {expected} by the phases",
+            run.run,
+            run.deployment
+        );
+        for row in rows {
+            let release = (row.origin_ns as f64 - phase(SCANNER)).rem_euclid(PERIOD_NS);
+            let off = release.min(PERIOD_NS - release);
+            assert!(
+                off < 1_000.0,
+                "run {}: released {off} ns off its phase",
+                run.run
+            );
+        }
+    }
+}
+
+/// The calibration of the block and the stack's iterations say how long the work takes where nobody disturbs it.
+#[test]
+fn computation_is_the_counted_work() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    for (run, rows) in by_run(&results) {
+        let run = results.runs.iter().find(|r| r.run == run).unwrap();
+        let expected = ITERATIONS * run.calibration_ns.unwrap();
+        let least = rows.iter().map(|r| r.computation_ns.unwrap()).min();
+        let ratio = least.unwrap() as f64 / expected;
+        assert!(
+            (0.6..1.6).contains(&ratio),
+            "run {}: {ratio} of the counted work",
+            run.run
+        );
+    }
+}
+
+#[test]
+fn messages_have_the_size_and_the_rate_of_the_stack() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    for deployment in &results.experiment.deployments {
+        let edges = &deployment.edges_by_class["loopback"];
+        assert_eq!(
+            (edges.edges, edges.bytes_per_s),
+            (2, 20.0 * (4096.0 + 64.0))
+        );
+    }
+    for loss in results.losses().unwrap() {
+        let published = loss.published.unwrap_or_default();
+        if &*loss.topic == "/scan" || &*loss.topic == "/command" {
+            // One second at 20 Hz; a release at either edge of the window may be in or out.
+            assert!((19..=21).contains(&published), "{loss:?}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! A small experiment, really measured, and everything that can be done with its result.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use stowplan_results::{Results, RunStatus, UsageRow};
+
+use crate::one_at_a_time::turn;
+use crate::support::{Bench, assert_valid, engines_missing, fixture, root};
+
+/// The places of the reference question.
+pub const PLACES: [&str; 3] = ["bare:flat", "bare:grouped", "oci"];
+
+/// Blocks of the shared experiment: fewer than a verdict needs.
+pub const BLOCKS: usize = 2;
+
+/// A result that several tests look at.
+pub struct Shared {
+    pub bench: Bench,
+    pub dir: PathBuf,
+}
+
+/// The stack `tiny` on three places, measured once for all tests. `None` where engines are missing.
+pub fn shared() -> Option<&'static Shared> {
+    static SHARED: OnceLock<Option<Shared>> = OnceLock::new();
+    SHARED.get_or_init(measure).as_ref()
+}
+
+fn measure() -> Option<Shared> {
+    if engines_missing(&["bare", "oci"]) {
+        return None;
+    }
+    let bench = Bench::new();
+    let _turn = turn();
+    let stack = fixture("tiny.yaml");
+    let ended = bench.run([
+        "latency",
+        stack.to_str().unwrap(),
+        "--place",
+        &PLACES.join(","),
+        "--partition",
+        "modules",
+        "--blocks",
+        &BLOCKS.to_string(),
+        "--window",
+        "1s",
+        "--settle",
+        "0s",
+        "--keep-traces",
+    ]);
+    let ended = ended.expect(0);
+    assert!(ended.out.contains("scan_to_brake"), "{}", ended.out);
+    // One line before each run.
+    let steps = ended.err.lines().filter(|line| line.contains(" · run "));
+    assert_eq!(steps.count(), PLACES.len() * BLOCKS, "{}", ended.err);
+    let dir = only_result(&bench);
+    Some(Shared { bench, dir })
+}
+
+/// The one result of a bench.
+pub fn only_result(bench: &Bench) -> PathBuf {
+    let results = std::fs::read_dir(bench.path().join("results")).unwrap();
+    let mut dirs: Vec<PathBuf> = results.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(dirs.len(), 1, "{dirs:?}");
+    dirs.remove(0)
+}
+
+fn name(dir: &Path) -> &str {
+    dir.to_str().unwrap()
+}
+
+#[test]
+fn a_result_has_the_files_of_its_page() {
+    let Some(shared) = shared() else { return };
+    let page = std::fs::read_to_string(root().join("docs/results.md")).unwrap();
+    for file in [
+        "experiment.json",
+        "request.json",
+        "runs.parquet",
+        "startup.parquet",
+        "latency.parquet",
+        "usage.parquet",
+        "losses.parquet",
+        "comparisons.json",
+        "report.html",
+    ] {
+        assert!(
+            page.contains(&format!("| `{file}` |")),
+            "{file} is not documented"
+        );
+        assert!(shared.dir.join(file).is_file(), "{file}");
+    }
+    assert!(!shared.dir.join("parts").exists());
+    let experiment = std::fs::read_to_string(shared.dir.join("experiment.json")).unwrap();
+    assert_valid(
+        &root().join("crates/stowplan-results/schema/experiment.json"),
+        &serde_json::from_str(&experiment).unwrap(),
+    );
+}
+
+#[test]
+fn every_run_is_finished_and_ran_one_and_the_same_program() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    assert_eq!(results.runs.len(), PLACES.len() * BLOCKS);
+    for run in &results.runs {
+        assert_eq!(run.status, RunStatus::Finished, "{run:?}");
+        assert_eq!(run.discarded, Some(0));
+        assert!(run.events.unwrap() > 100);
+        assert_eq!(run.program_sha256, results.runs[0].program_sha256);
+        assert_eq!(run.window_ns, Some(1_000_000_000));
+    }
+    let blocks: Vec<u32> = results.runs.iter().map(|run| run.block).collect();
+    assert_eq!(blocks, [1, 1, 1, 2, 2, 2]);
+}
+
+#[test]
+fn the_parts_of_every_instance_sum_to_the_whole() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    let mut whole = 0;
+    for row in results.latency().unwrap().iter().filter(|row| row.valid) {
+        let Some(e2e) = row.e2e_paper_ns else {
+            assert!(row.reason.is_some(), "{row:?}");
+            continue;
+        };
+        let communication = row.communication_ns.unwrap();
+        let parts = row.computation_ns.unwrap() + communication + row.idle_ns.unwrap();
+        assert!((parts - e2e).abs() <= 1_000, "{row:?}");
+        let apart = row.send_ns.unwrap() + row.transport_ns.unwrap() + row.wait_ns.unwrap();
+        assert!((apart - communication).abs() <= 1_000, "{row:?}");
+        assert!(row.e2e_full_ns.unwrap() >= e2e, "{row:?}");
+        whole += 1;
+    }
+    // Twenty inputs each second, of which the last may have no output any more.
+    assert!(whole >= 10 * results.runs.len(), "{whole}");
+}
+
+#[test]
+fn start_up_is_told_for_every_service_module_and_node() {
+    let Some(shared) = shared() else { return };
+    let rows = Results::open(&shared.dir).unwrap().startup().unwrap();
+    for run in 1..=6 {
+        let of_run: Vec<_> = rows.iter().filter(|row| row.run == run).collect();
+        let subjects: Vec<&str> = of_run.iter().map(|row| &*row.subject).collect();
+        for subject in [
+            "total",
+            "sensing",
+            "control",
+            "scanner",
+            "planner",
+            "scan_to_brake",
+        ] {
+            assert!(subjects.contains(&subject), "{subjects:?}");
+        }
+        let total = of_run.iter().find(|row| &*row.subject == "total").unwrap();
+        let loaded = total.last_node_loaded_ns.unwrap();
+        assert!(total.first_instruction_ns.unwrap() < loaded);
+        assert!(loaded <= total.matched_ns.unwrap());
+        assert!(total.first_output_ns.unwrap() > 0);
+    }
+}
+
+#[test]
+fn cpu_and_memory_are_told_for_every_service() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    for run in &results.runs {
+        let rows = results.usage().unwrap();
+        for service in ["sensing", "control", "actuation"] {
+            let of_window = |row: &&UsageRow| {
+                let inside = (0..=run.window_ns.unwrap()).contains(&row.t_ns);
+                inside && row.run == run.run && &*row.subject == service
+            };
+            let samples: Vec<_> = rows.iter().filter(of_window).collect();
+            let (first, last) = (samples[0], samples[samples.len() - 1]);
+            assert!(last.cpu_ns > first.cpu_ns, "{first:?} {last:?}");
+            assert!(last.memory_bytes.unwrap() > 1 << 20, "{last:?}");
+        }
+    }
+}
+
+#[test]
+fn deployments_are_compared_and_nothing_is_claimed_below_six_blocks() {
+    let Some(shared) = shared() else { return };
+    let (bench, dir) = (&shared.bench, name(&shared.dir));
+    let (a, b) = (
+        format!("{dir}:bare-flat.modules"),
+        format!("{dir}:oci.modules"),
+    );
+    let one = bench.run(["compare", &a, &b, "--json"]).expect(0);
+    let one = one.document("compare");
+    let comparisons = one["comparisons"].as_array().unwrap();
+    assert!(comparisons.iter().any(|c| c["metric"] == "e2e_paper_mean"));
+    for comparison in comparisons {
+        assert_eq!(comparison["verdict"], "inconclusive", "{comparison:#}");
+        assert_eq!(comparison["blocks"], BLOCKS);
+    }
+    let saved = std::fs::read_to_string(shared.dir.join("comparisons.json")).unwrap();
+    let saved: serde_json::Value = serde_json::from_str(&saved).unwrap();
+    assert!(saved["comparisons"].as_array().unwrap().len() > comparisons.len());
+    let across = bench.run(["compare", dir, dir, "--json"]).expect(0);
+    for comparison in across.document("compare")["comparisons"]
+        .as_array()
+        .unwrap()
+    {
+        let difference = comparison["difference"].as_f64().unwrap();
+        assert!(
+            difference.abs() < 1e-9,
+            "a result differs from itself: {comparison:#}"
+        );
+    }
+    assert!(
+        bench
+            .run(["compare", &a, &b])
+            .expect(0)
+            .out
+            .contains("inconclusive")
+    );
+    let unknown = bench
+        .run(["compare", &a, &format!("{dir}:nothing")])
+        .expect(3);
+    assert!(unknown.err.contains("bare-flat.modules"), "{}", unknown.err);
+    bench.run(["compare", &a, dir]).expect(2);
+}
+
+#[test]
+fn a_report_is_made_from_saved_results_in_every_form() {
+    let Some(shared) = shared() else { return };
+    let (bench, dir) = (&shared.bench, name(&shared.dir));
+    let markdown = bench
+        .run(["report", dir, "--form", "markdown"])
+        .expect(0)
+        .out;
+    assert!(markdown.contains("| Deployment"), "{markdown}");
+    let text = bench.run(["report", dir, "--form", "text"]).expect(0).out;
+    for words in ["scan_to_brake", "bare:grouped · modules", "oci · modules"] {
+        assert!(markdown.contains(words) && text.contains(words), "{words}");
+    }
+    let page = bench.path().join("again.html");
+    let told = bench
+        .run(["report", dir, "--output", name(&page)])
+        .expect(0);
+    assert_eq!(told.out.trim(), name(&page));
+    let page = std::fs::read_to_string(page).unwrap();
+    let own = std::fs::read_to_string(shared.dir.join("report.html")).unwrap();
+    assert!(page == own, "the page depends on more than the result");
+    assert!(page.contains("<svg") || page.contains("<script"));
+    assert!(!page.contains("src=\"http"), "the page needs the network");
+}
+
+#[test]
+fn a_finished_experiment_is_not_run_again_and_no_verdict_can_be_made_an_error() {
+    let Some(shared) = shared() else { return };
+    let dir = name(&shared.dir);
+    let before = Results::open(&shared.dir).unwrap().runs;
+    let _turn = turn();
+    let resume = ["latency", "--resume", dir, "--require-verdict", "--json"];
+    let again = shared.bench.run(resume).expect(7);
+    assert!(
+        again.err.contains("hint: measure more blocks"),
+        "{}",
+        again.err
+    );
+    again.document("compare");
+    assert_eq!(Results::open(&shared.dir).unwrap().runs, before);
+}
+
+#[test]
+fn the_recorded_trace_says_what_the_run_says() {
+    let Some(shared) = shared() else { return };
+    let (bench, stack) = (&shared.bench, fixture("tiny.yaml"));
+    for run in &Results::open(&shared.dir).unwrap().runs {
+        let trace = shared.dir.join(format!("traces/run-{:04}", run.run));
+        let info = bench
+            .run(["trace", "info", name(&trace), "--json"])
+            .expect(0);
+        let info = info.document("trace-info");
+        assert_eq!(info["events"].as_u64(), run.events);
+        assert_eq!(info["discarded_events"], 0);
+        assert_eq!(info["nodes"], 3, "{info:#}");
+        assert!(info["duration_ns"].as_u64().unwrap() > 1_000_000_000);
+        assert!(info["tracetools_version"].is_string());
+        let analyze = [
+            "trace",
+            "analyze",
+            name(&trace),
+            "--stack",
+            name(&stack),
+            "--json",
+        ];
+        let chains = bench.run(analyze).expect(0).document("trace-analyze");
+        let chain = &chains["chains"][0];
+        assert_eq!(chain["name"], "scan_to_brake");
+        assert!(chain["instances"].as_u64().unwrap() >= 10, "{chain:#}");
+        let mean = |part: &str| chain[part]["mean"].as_f64().unwrap();
+        let parts: f64 = [
+            "computation_ns",
+            "send_ns",
+            "transport_ns",
+            "wait_ns",
+            "idle_ns",
+        ]
+        .into_iter()
+        .map(mean)
+        .sum();
+        assert!((parts - mean("e2e_ns")).abs() < 1_000.0, "{chain:#}");
+    }
+}

@@ -1,0 +1,125 @@
+//! `plan`, which starts nothing.
+
+use serde_json::Value;
+
+use crate::support::{Bench, assert_valid, fixture, root};
+
+const STACKS: [(&str, u64); 4] = [
+    ("autoware-galactic", 242),
+    ("autoware-humble", 191),
+    ("autoware-reference-system", 24),
+    ("hello", 12),
+];
+
+/// Presets with the number of services that their sources give, on the stacks that they are tables of.
+const TABLES: [(&str, &str, usize); 5] = [
+    ("autoware-galactic", "wen-5", 5),
+    ("autoware-galactic", "wen-10", 10),
+    ("autoware-galactic", "wen-17", 17),
+    ("autoware-galactic", "wen-26", 26),
+    ("autoware-humble", "betz-8", 8),
+];
+
+fn plan(arguments: &[&str]) -> Value {
+    let ended = Bench::new().run(["plan", "--json"].iter().chain(arguments));
+    ended.expect(0).document("plan")
+}
+
+fn services(plan: &Value) -> usize {
+    plan["services"].as_array().unwrap().len()
+}
+
+/// Every node is in exactly one service.
+fn assert_covers(plan: &Value, nodes: u64) {
+    assert_eq!(plan["nodes"].as_u64(), Some(nodes), "{}", plan["stack"]);
+    let mut names: Vec<&str> = plan["services"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|service| service["nodes"].as_array().unwrap())
+        .map(|name| name.as_str().unwrap())
+        .collect();
+    assert_eq!(names.len() as u64, nodes);
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len() as u64, nodes);
+}
+
+#[test]
+fn every_shipped_stack_has_the_published_number_of_nodes_in_every_preset() {
+    for (stack, nodes) in STACKS {
+        let mut counts = Vec::new();
+        for preset in ["single", "modules", "functions", "nodes"] {
+            let plan = plan(&[stack, "--partition", preset]);
+            assert_covers(&plan, nodes);
+            assert_eq!(plan["partition"], preset);
+            counts.push(services(&plan));
+        }
+        assert_eq!(counts[0], 1, "{stack}");
+        assert!(counts.is_sorted(), "{stack}: {counts:?}");
+    }
+}
+
+#[test]
+fn published_partitions_have_the_published_number_of_services() {
+    for (stack, preset, count) in TABLES {
+        let plan = plan(&[stack, "--partition", preset]);
+        let nodes = STACKS.iter().find(|(name, _)| *name == stack).unwrap().1;
+        assert_covers(&plan, nodes);
+        assert_eq!(services(&plan), count, "{stack} {preset}");
+        assert!(!plan["notes"].as_array().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn rates_and_bytes_are_those_of_the_file() {
+    let tiny = fixture("tiny.yaml");
+    let plan = plan(&[tiny.to_str().unwrap(), "--partition", "modules"]);
+    let edges = &plan["edges_by_class"];
+    // Two edges of 20 messages each second: 4096 bytes and 64 bytes, all between services.
+    assert_eq!(edges.as_object().unwrap().len(), 1, "{edges}");
+    assert_eq!(edges["loopback"]["edges"], 2);
+    assert_eq!(edges["loopback"]["messages_per_s"], 40.0);
+    assert_eq!(edges["loopback"]["bytes_per_s"], 20.0 * (4096.0 + 64.0));
+    assert_eq!(plan["processes"], 3);
+    // Every service has a launcher with a participant of its own.
+    assert_eq!(plan["participants"], 6);
+    assert!(plan["expected_duration_s"].as_f64().unwrap() > 10.0);
+}
+
+#[test]
+fn work_is_scaled_to_a_utilisation_and_the_plan_says_what_is_not() {
+    let whole = plan(&["autoware-humble"]);
+    assert_eq!(whole["work_scale"], 1.0);
+    assert_eq!(whole["not_scaled"].as_array().unwrap().len(), 0);
+    let scaled = plan(&["autoware-humble", "--utilisation", "0.25"]);
+    let share = scaled["utilisation"].as_f64().unwrap();
+    assert!((share - 0.25).abs() < 0.001, "{share}");
+    assert!(scaled["work_scale"].as_f64().unwrap() > 0.0);
+    assert!(!scaled["not_scaled"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn text_and_graph_are_as_committed() {
+    let bench = Bench::new();
+    let text = bench.run(["plan", "hello", "--partition", "modules"]);
+    insta::assert_snapshot!("plan_hello", stowplan_testkit::redact(&text.expect(0).out));
+    let dot = bench.run(["plan", "hello", "--partition", "modules", "--dot"]);
+    insta::assert_snapshot!("plan_hello_dot", dot.expect(0).out);
+}
+
+#[test]
+fn the_schema_of_stack_files_is_printed_and_holds_for_the_shipped_stack() {
+    let schema = Bench::new().run(["plan", "hello", "--schema"]).expect(0);
+    let schema: Value = serde_json::from_str(&schema.out).unwrap();
+    let text = std::fs::read_to_string(root().join("stacks/hello.yaml")).unwrap();
+    let stack: Value = serde_json::from_value(yaml(&text)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("schema.json");
+    std::fs::write(&path, schema.to_string()).unwrap();
+    assert_valid(&path, &stack);
+}
+
+fn yaml(text: &str) -> Value {
+    serde_saphyr::from_str(text).unwrap()
+}

@@ -1,0 +1,162 @@
+//! The built program in a folder of the test's own: its state, its results, its images.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+/// Root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate is two folders below the root")
+}
+
+/// A file beside these tests.
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+}
+
+/// A folder to work in, with the program set up for it.
+pub struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the test can be made");
+        Self { folder }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file and gives its path.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, text).expect("a file of the test can be written");
+        path
+    }
+
+    /// `stowplan` with these arguments, run in this folder. Its ledgers are the tests' own, so that nothing
+    /// of another user's runs is looked at; images are shared between tests.
+    pub fn command<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Command {
+        let images = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stowplan"));
+        command
+            .current_dir(self.path())
+            .env("STOWPLAN_NODE", stowplan_testkit::node_program())
+            .env("STOWPLAN_AGENT", stowplan_testkit::agent_program())
+            .env("STOWPLAN_STATE", stowplan_testkit::private_state())
+            .env("XDG_CACHE_HOME", images)
+            .env("COLUMNS", "100")
+            .env_remove("RUST_BACKTRACE")
+            .args(arguments);
+        command
+    }
+
+    /// Runs it to its end.
+    pub fn run<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Ended {
+        let output = self.command(arguments).output();
+        Ended::new(output.expect("the program can be started"))
+    }
+}
+
+/// How the program ended.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ended {
+    pub fn new(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
+        Self {
+            code: output.status.code(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+
+    /// Fails the test with everything that was said, if the exit code is another.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "\n--- standard output\n{}\n--- standard error\n{}",
+            self.out,
+            self.err
+        );
+        self
+    }
+
+    /// Standard output as a document that is valid by its committed schema and begins with its name.
+    #[track_caller]
+    pub fn document(&self, schema: &str) -> Value {
+        let document: Value = serde_json::from_str(&self.out)
+            .unwrap_or_else(|error| panic!("no JSON: {error}\n{}", self.out));
+        let path = match schema {
+            "compare" => root().join("crates/stowplan-results/schema/compare.json"),
+            _ => root().join(format!("schemas/{schema}.json")),
+        };
+        assert_valid(&path, &document);
+        let begins = format!("{{\n  \"schema\": \"stowplan.{schema}/1\"");
+        assert!(self.out.starts_with(&begins), "{}", self.out);
+        document
+    }
+}
+
+/// Fails the test if `document` is not what the JSON Schema in `schema` describes.
+#[track_caller]
+pub fn assert_valid(schema: &Path, document: &Value) {
+    let text = std::fs::read_to_string(schema)
+        .unwrap_or_else(|error| panic!("{}: {error}", schema.display()));
+    let schema = serde_json::from_str(&text).expect("a committed schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a committed schema is a schema");
+    let errors: Vec<String> = validator
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{}\n{document:#}", errors.join("\n"));
+}
+
+/// Why a test that starts something cannot: an engine that it needs is not there. An engine in
+/// `$STOWPLAN_REQUIRE_ENGINES` has to be there.
+#[track_caller]
+pub fn engines_missing(needed: &[&str]) -> bool {
+    static STATUSES: OnceLock<Vec<(String, String)>> = OnceLock::new();
+    let statuses = STATUSES.get_or_init(|| {
+        let doctor = Bench::new().run(["doctor", "--json"]).expect(0);
+        let document = doctor.document("doctor");
+        let engines = document["engines"].as_array().expect("a list").iter();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        engines
+            .map(|engine| (text(&engine["name"]), text(&engine["status"])))
+            .collect()
+    });
+    let required = std::env::var("STOWPLAN_REQUIRE_ENGINES").unwrap_or_default();
+    for name in required.split(',').filter(|name| !name.is_empty()) {
+        let status = statuses.iter().find(|(engine, _)| engine == name);
+        assert!(
+            status.is_some_and(|(_, status)| status == "available"),
+            "engine '{name}' is required and not available: {status:?}"
+        );
+    }
+    let absent = needed.iter().find(|name| {
+        !statuses
+            .iter()
+            .any(|(engine, status)| engine == *name && status == "available")
+    });
+    if let Some(name) = absent {
+        eprintln!("skipped: engine '{name}' is not available here; `stowplan doctor` says why");
+    }
+    absent.is_some()
+}
