@@ -21,7 +21,7 @@ use crate::observe::Observer;
 use crate::prepare::{Prepared, prepare};
 use crate::record::{NS_PER_ITERATION, experiment};
 use crate::request::Request;
-use crate::schedule::{Outcome, drive, jobs};
+use crate::schedule::{End, Outcome, drive, jobs};
 
 /// Where the static programs and the images are.
 #[derive(Debug, Clone)]
@@ -293,9 +293,14 @@ fn run(
         &mut live,
     );
     let record = live.experiment.into_inner();
-    writer.write_experiment(&record)?;
     let dir = writer.dir().to_owned();
-    writer.finish()?;
+    let saved = writer
+        .write_experiment(&record)
+        .and_then(|()| writer.finish().map(drop));
+    // Where a run failed already, as on a full disk, that says more than what failed after it.
+    if !matches!(outcome.end, End::Failed(_)) {
+        saved?;
+    }
     // Traces that are not kept leave an empty folder, which alone this removes.
     let _ = std::fs::remove_dir(dir.join("traces"));
     Ok(Executed { dir, outcome })

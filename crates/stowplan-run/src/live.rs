@@ -143,7 +143,9 @@ impl Live<'_> {
             block: number,
             ns_per_iteration: ns,
         });
-        self.writer.write_experiment(&experiment).map_err(fatal)
+        self.writer
+            .write_experiment(&experiment)
+            .map_err(|e| fatal("calibration", &e))
     }
 
     fn one_start(&self, job: Job, start: Start, number: Option<u32>) -> Result<(), RunFailed> {
@@ -283,14 +285,14 @@ impl Live<'_> {
                 let modules = modules(self.prepared);
                 let data = run_row::finished(facts, &measured, &analysed, &modules);
                 self.note(&measured, facts);
-                self.writer.write_run(&data).map_err(fatal)
+                self.writer.write_run(&data).map_err(|e| fatal(label, &e))
             }
             Err(error) => {
                 let failed = self.failed(label, error);
                 if number.is_some() {
                     self.writer
                         .write_run(&RunData::of(run_row::failed(facts, &failed.message)))
-                        .map_err(fatal)?;
+                        .map_err(|e| fatal(label, &e))?;
                 }
                 Err(failed)
             }
@@ -337,10 +339,10 @@ fn modules(prepared: &Prepared) -> BTreeMap<String, String> {
 }
 
 /// A result that cannot be written ends the experiment.
-fn fatal(error: stowplan_results::ResultsError) -> RunFailed {
+fn fatal(what: &str, error: &stowplan_results::ResultsError) -> RunFailed {
     RunFailed {
-        message: stowplan_host::chain(&error),
-        hint: Some("make room on the disk of the result folder".to_owned()),
+        message: format!("{what}: {}", stowplan_host::chain(error)),
+        hint: error.hint(),
         fatal: true,
     }
 }

@@ -252,6 +252,15 @@ impl Request {
                 ))
             })
             .collect::<Result<Vec<_>, ExperimentError>>()?;
+        let is_service = |name: &Name| {
+            let mut of_partitions = partitions.iter().flat_map(|p| &p.services);
+            of_partitions.any(|s| s.service == *name)
+                || stack.services.iter().any(|s| s.name == *name)
+        };
+        if let Some((name, _)) = limits.iter().find(|(name, _)| !is_service(name)) {
+            let what = format!("limits are for '{name}', which is a service of no partition here");
+            return Err(bad(what));
+        }
         let isolation = isolation_of_names(&self.isolation);
         let mut deployments = Vec::new();
         for partition in &partitions {
