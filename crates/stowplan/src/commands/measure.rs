@@ -78,7 +78,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
         place: Vec::new(),
         partition: vec!["modules".to_owned()],
         blocks: Some(BLOCKS),
-        window: Some("3s".to_owned()),
+        window: Some("2s".to_owned()),
         utilisation: None,
         seed: None,
         measure: MeasureArgs {
