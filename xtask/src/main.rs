@@ -1,6 +1,7 @@
 //! Repository tasks: `cargo run -p xtask -- node`.
 
 mod node;
+#[cfg(feature = "peers")]
 mod peers;
 mod report;
 mod schema;
@@ -27,6 +28,7 @@ enum Task {
     /// Write the committed JSON Schemas from the code
     Schema,
     /// Print speed and size as ratios to peers measured in the same run
+    #[cfg(feature = "peers")]
     Peers(peers::Args),
 }
 
@@ -35,6 +37,7 @@ fn main() -> std::process::ExitCode {
         Task::Node => node::build(),
         Task::Report { check } => report::bundle(check),
         Task::Schema => schema::write(),
+        #[cfg(feature = "peers")]
         Task::Peers(args) => peers::run(&args).map_err(|error| error.report()),
     };
     match done {

@@ -38,7 +38,10 @@ pub(crate) fn build() -> Result<(), String> {
 fn install(built: &Path, folder: &Path, name: &str) -> Result<PathBuf, String> {
     let failed =
         |e: std::io::Error| format!("cannot install {name} into {}: {e}", folder.display());
-    let (new, installed) = (folder.join(format!("{name}.new")), folder.join(name));
+    let (new, installed) = (
+        folder.join(format!("{name}.{}", std::process::id())),
+        folder.join(name),
+    );
     std::fs::create_dir_all(folder).map_err(failed)?;
     std::fs::copy(built, &new).map_err(failed)?;
     std::fs::rename(&new, &installed).map_err(failed)?;

@@ -39,7 +39,7 @@ enum Row {
     All,
 }
 
-/// Arguments of `cargo xtask peers`.
+/// Arguments of `cargo peers`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Row to measure.
