@@ -1,5 +1,7 @@
 //! The built program from end to end, as its users and their scripts call it.
 
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod commands;
 mod errors;
 mod faults;
