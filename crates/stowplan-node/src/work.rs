@@ -66,8 +66,9 @@ impl WorkingSet {
 /// # Errors
 /// When the CPU cannot be had.
 pub fn calibrate(bytes: u64, cpu: u32) -> Result<serde_json::Value, NodeError> {
-    const REPEATS: usize = 15;
-    const TARGET_NS: u64 = 20_000_000;
+    const REPEATS: usize = 101;
+    // Shorter than a time slice: on a busy machine some windows are then not interrupted.
+    const TARGET_NS: u64 = 2_000_000;
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu as usize);
     rustix::thread::sched_setaffinity(None, &set).map_err(|error| NodeError::Pin {
