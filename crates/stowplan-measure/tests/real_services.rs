@@ -1,5 +1,9 @@
 //! Real programs beside modelled nodes, really started: Debian's `ddsperf pong` answers a modelled ping, as a
 //! plain process and in a container with a Debian root; every kind of readiness; one that never is ready.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a test cannot go on without ends it"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;
