@@ -196,7 +196,11 @@ impl Child {
         if self.reaped {
             return;
         }
-        if group && let Some(pid) = Pid::from_raw(self.pid.cast_signed()) {
+        // The group of process 1 would be every process of the machine (kill(2)).
+        if group
+            && self.pid > 1
+            && let Some(pid) = Pid::from_raw(self.pid.cast_signed())
+        {
             // The group may be empty already.
             let _ = rustix::process::kill_process_group(pid, signal);
         }

@@ -9,6 +9,7 @@ mod causes;
 mod container;
 mod error;
 mod executor;
+mod hierarchies;
 mod oom;
 mod place;
 mod probe;

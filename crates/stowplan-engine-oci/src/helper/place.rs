@@ -14,7 +14,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 use stowplan_wire::deployment::Program;
 
 use super::error::{Context as _, HelperError};
-use super::rootless;
+use super::{hierarchies, rootless};
 use crate::protocol::HelperPlan;
 
 /// Where the helper sees its scratch space instead of the cgroup hierarchies; see [`Place::enter`].
@@ -61,6 +61,7 @@ impl Place {
             MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
         )
         .context("cannot make mounts private")?;
+        hierarchies::hide(rootless)?;
         match unmount(CGROUPS, UnmountFlags::DETACH) {
             // Not a mount point, or without root not ours to unmount.
             Ok(()) | Err(rustix::io::Errno::INVAL) => {}

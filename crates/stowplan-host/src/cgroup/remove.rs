@@ -39,10 +39,13 @@ fn children(folder: &Path) -> Vec<std::path::PathBuf> {
 
 /// Kills every process of the group and of the groups below it, and waits until none is left.
 ///
+/// A group that holds the caller itself is never one of ours: nothing in it is killed then.
+///
 /// # Errors
-/// When one is still there after twenty seconds.
+/// When one is still there after twenty seconds, or the caller is in the group.
 pub fn kill_all(folder: &Path) -> Result<(), HostError> {
     let deadline = Instant::now() + PATIENCE;
+    refuse_own(folder, &processes(folder))?;
     // On v2 this ends even what forks faster than it is killed. Elsewhere the file does not exist.
     let _ = fs::OpenOptions::new()
         .write(true)
@@ -53,6 +56,7 @@ pub fn kill_all(folder: &Path) -> Result<(), HostError> {
         if pids.is_empty() {
             return Ok(());
         }
+        refuse_own(folder, &pids)?;
         for pid in &pids {
             if let Some(pid) = i32::try_from(*pid)
                 .ok()
@@ -73,6 +77,16 @@ pub fn kill_all(folder: &Path) -> Result<(), HostError> {
             )));
         }
     }
+}
+
+fn refuse_own(folder: &Path, pids: &[u32]) -> Result<(), HostError> {
+    if pids.contains(&std::process::id()) {
+        return Err(HostError::new(format!(
+            "the cgroup {} holds Stowplan itself, so nothing in it is killed",
+            folder.display()
+        )));
+    }
+    Ok(())
 }
 
 /// A frozen process ends only when it is thawed.
