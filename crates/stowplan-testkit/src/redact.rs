@@ -8,9 +8,11 @@ pub fn redact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut word = String::new();
     let end = |word: &mut String, out: &mut String| {
-        let hex = word.len() >= 16 && word.chars().all(|c| c.is_ascii_hexdigit());
-        if hex {
+        // A full stop after a word ends the sentence.
+        let whole = word.trim_end_matches('.');
+        if whole.len() >= 16 && whole.chars().all(|c| c.is_ascii_hexdigit()) {
             out.push_str("<hex>");
+            out.push_str(&word[whole.len()..]);
         } else {
             out.push_str(&numbers(word));
         }
