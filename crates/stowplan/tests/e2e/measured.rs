@@ -194,7 +194,12 @@ fn deployments_are_compared_and_nothing_is_claimed_below_six_blocks() {
     assert!(comparisons.iter().any(|c| c["metric"] == "e2e_paper_mean"));
     for comparison in comparisons {
         assert_eq!(comparison["verdict"], "inconclusive", "{comparison:#}");
-        assert_eq!(comparison["blocks"], BLOCKS);
+        // A metric that one run cannot give (too few instances of a short window) has fewer blocks.
+        let blocks = comparison["blocks"].as_u64().unwrap();
+        assert!((1..=BLOCKS as u64).contains(&blocks), "{comparison:#}");
+        if comparison["metric"] == "e2e_paper_mean" {
+            assert_eq!(comparison["blocks"], BLOCKS, "{comparison:#}");
+        }
     }
     let saved = std::fs::read_to_string(shared.dir.join("comparisons.json")).unwrap();
     let saved: serde_json::Value = serde_json::from_str(&saved).unwrap();
