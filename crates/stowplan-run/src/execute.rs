@@ -16,7 +16,7 @@ use stowplan_remote::AgentHost;
 use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
 
 use crate::error::ExperimentError;
-use crate::live::{Live, run_numbers};
+use crate::live::{CALIBRATION_BYTES, Live, run_numbers};
 use crate::observe::Observer;
 use crate::prepare::{Prepared, prepare};
 use crate::record::{NS_PER_ITERATION, experiment};
@@ -160,7 +160,7 @@ fn station(
 
 fn calibrate(station: &Station) -> Result<f64, ExperimentError> {
     let program = station.image.program().display().to_string();
-    Ok(station.host.calibrate(&program, 0, 16 * 1024)?)
+    Ok(station.host.calibrate(&program, 0, CALIBRATION_BYTES)?)
 }
 
 fn prepared(

@@ -32,7 +32,7 @@ const READY_BASE: Duration = Duration::from_secs(60);
 const READY_PER_PROCESS: Duration = Duration::from_secs(1);
 
 /// Working set of the calibration in bytes: within every core's first-level cache.
-const CALIBRATION_BYTES: u64 = 16 * 1024;
+pub(crate) const CALIBRATION_BYTES: u64 = 16 * 1024;
 
 /// Everything that runs of one session of an experiment share.
 pub(crate) struct Live<'a> {
