@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 /// CLOCK_MONOTONIC in ns.
 #[must_use]
@@ -72,8 +72,47 @@ pub fn kill_and_wait(pid: u32, wait: Duration) -> bool {
     }
 }
 
+/// Kills the process with everything below it and waits until it has ended, at most `wait`. Whether it is gone.
+///
+/// It is stopped first: a helper that dies while it makes a container would leave a first process behind that is
+/// in no control group yet.
+pub fn kill_tree_and_wait(pid: u32, wait: Duration) -> bool {
+    let Some(top) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return true;
+    };
+    let _ = kill_process(top, Signal::STOP);
+    let mut known = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = known.get(next).copied() {
+        next += 1;
+        for child in children_of(parent) {
+            if let Some(child) = i32::try_from(child).ok().and_then(Pid::from_raw) {
+                let _ = kill_process(child, Signal::STOP);
+            }
+            known.push(child);
+        }
+    }
+    let left = known.iter().rev().filter(|pid| !kill_and_wait(**pid, wait));
+    left.count() == 0
+}
+
+/// Children of all threads of a process, /proc/PID/task/TID/children (proc(5)).
+fn children_of(pid: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    threads
+        .filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok())
+        .flat_map(|text| {
+            let pids = text.split_ascii_whitespace();
+            pids.filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
 
     use super::*;
@@ -92,5 +131,23 @@ mod tests {
         assert!(!is_alive(child.id(), ticks));
         child.wait().unwrap();
         assert_eq!(start_ticks(child.id()), None);
+    }
+
+    #[test]
+    fn a_tree_is_killed_with_what_its_children_started() {
+        let script = "sh -c 'sleep 1000 & echo $!; wait' & wait";
+        let mut top = Command::new("sh")
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(top.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        let deep: u32 = line.trim().parse().unwrap();
+        let ticks = start_ticks(deep).unwrap();
+        assert!(kill_tree_and_wait(top.id(), Duration::from_secs(10)));
+        assert!(!is_alive(deep, ticks));
+        top.wait().unwrap();
     }
 }

@@ -103,6 +103,15 @@ impl Own {
         found
     }
 
+    /// How many of its processes have become a sleep.
+    fn sleeps(&self) -> usize {
+        let wanted = format!("sleep\0{}\0", self.sleep).into_bytes();
+        let commands = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        commands
+            .filter(|entry| fs::read(entry.path().join("cmdline")).is_ok_and(|c| c == wanted))
+            .count()
+    }
+
     fn clean(&self) -> ledger::Cleaned {
         ledger::clean(&self.state, &mut |engine, id| {
             Err(format!("{engine} has no container {id}"))
@@ -161,15 +170,8 @@ fn survives_a_kill_at_every_entry(engine: &'static str) -> u32 {
         .unwrap();
     let locators = other_deployment.locators().unwrap();
     assert_eq!(locators.len(), 2);
-    // Both sleeps of both services: the shells need a moment.
-    let sleeps = || {
-        let traces = own.traces();
-        traces
-            .iter()
-            .filter(|trace| trace.starts_with("process"))
-            .count()
-    };
-    while sleeps() < 4 {
+    // Both sleeps of both services. A shell that becomes one has no arguments for a moment.
+    while own.sleeps() < 4 {
         std::thread::yield_now();
     }
     let before = own.traces();

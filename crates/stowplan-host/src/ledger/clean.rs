@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Object, Owner};
 use crate::cgroup;
-use crate::process::{is_alive, kill_and_wait};
+use crate::process::{is_alive, kill_tree_and_wait};
 use crate::{HostError, chain};
 
 /// What [`clean`] did.
@@ -105,7 +105,7 @@ pub fn remove_object(object: &Object) -> Result<bool, HostError> {
             if !is_alive(*pid, *start_ticks) {
                 return Ok(false);
             }
-            if kill_and_wait(*pid, Duration::from_secs(10)) {
+            if kill_tree_and_wait(*pid, Duration::from_secs(10)) {
                 Ok(true)
             } else {
                 Err(HostError::new(format!(
