@@ -49,6 +49,21 @@ impl RunError {
         self
     }
 
+    /// Nothing was heard from a start that is not ready.
+    #[must_use]
+    pub fn stalled(missing: Option<Fault>, silence: Duration) -> Self {
+        let seconds = silence.as_secs();
+        let mut error = Self::not_ready(missing, silence);
+        error.message = match &error.service {
+            Some(_) => format!(
+                "{}; no node program told anything for so long",
+                error.message
+            ),
+            None => format!("the services are not ready and told nothing for {seconds} s"),
+        };
+        error
+    }
+
     /// Services were not ready in time.
     #[must_use]
     pub fn not_ready(missing: Option<Fault>, timeout: Duration) -> Self {

@@ -37,8 +37,9 @@ pub struct SessionPlan<'a> {
     pub ring_bytes: u64,
     /// Files that must not be resident before the start; `None` leaves the page cache as it is.
     pub cold: Option<Vec<String>>,
-    /// How long services may take to be ready.
-    pub ready_timeout: Duration,
+    /// How long the start may go on without any news from a node program: how long it takes in all depends on the
+    /// stack and the machine, but one that stands still for so long hangs.
+    pub stall_timeout: Duration,
     /// Time between readiness and arming.
     pub warm_up: Duration,
     /// Length of the measured window; `None` measures the start alone.
@@ -194,12 +195,17 @@ impl<'a> Session<'a> {
     }
 
     fn wait_ready(&mut self) -> Result<(), RunError> {
-        let begin = Instant::now();
+        let mut last_news = Instant::now();
+        let mut heard = self.announcements.len();
         while !(self.progress.is_ready() && self.real.are_ready()) {
-            let left = self.plan.ready_timeout.saturating_sub(begin.elapsed());
+            if self.announcements.len() > heard {
+                heard = self.announcements.len();
+                last_news = Instant::now();
+            }
+            let left = self.plan.stall_timeout.saturating_sub(last_news.elapsed());
             if left.is_zero() {
                 let missing = self.progress.missing().or_else(|| self.real.missing());
-                return Err(RunError::not_ready(missing, self.plan.ready_timeout));
+                return Err(RunError::stalled(missing, self.plan.stall_timeout));
             }
             let period = if self.real.must_be_looked_at() {
                 LOOK_PERIOD

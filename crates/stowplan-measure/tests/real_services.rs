@@ -168,7 +168,7 @@ impl Run {
                 }),
                 ring_bytes: 4 << 20,
                 cold: None,
-                ready_timeout: Duration::from_secs(60),
+                stall_timeout: Duration::from_secs(60),
                 warm_up: Duration::ZERO,
                 window: self.window,
                 sample_period: Duration::from_millis(200),

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use crate::error::NodeError;
 use crate::exec::ExecArgs;
-use crate::pingpong::{PingPongArgs, Role};
+use crate::pingpong::{PingPongArgs, Role, Wake};
 
 /// How to call the program.
 pub const USAGE: &str = "stowplan-node launch PLAN --files DIR | exec PLAN PROCESS --files DIR [--load-fd N] | \
      calibrate --working-set BYTES --cpu N | \
-     pingpong ping|pong --domain N --config XML --bytes N [--seconds N] [--reliability best-effort|reliable] | version";
+     pingpong ping|pong --domain N --config XML --bytes N [--seconds N] [--reliability best-effort|reliable] [--wake waitset|listener] | version";
 
 /// What the program is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +102,7 @@ impl Options {
 
     fn pingpong(&mut self, role: Role) -> Result<PingPongArgs, NodeError> {
         let reliability = self.take("--reliability");
+        let wake = self.take("--wake");
         Ok(PingPongArgs {
             role,
             domain: number("--domain", &self.required("--domain")?)?,
@@ -117,6 +118,15 @@ impl Options {
                 Some(other) => {
                     return Err(usage(format!(
                         "--reliability {other}: neither best-effort nor reliable"
+                    )));
+                }
+            },
+            wake: match wake.as_deref() {
+                None | Some("waitset") => Wake::WaitSet,
+                Some("listener") => Wake::Listener,
+                Some(other) => {
+                    return Err(usage(format!(
+                        "--wake {other}: neither waitset nor listener"
                     )));
                 }
             },
@@ -164,7 +174,7 @@ mod tests {
         );
         assert_eq!(parsed("--version").unwrap(), Command::Version);
         assert_eq!(
-            parsed("pingpong pong --domain 3 --config c --bytes 1024 --reliability reliable")
+            parsed("pingpong pong --domain 3 --config c --bytes 1024 --reliability reliable --wake listener")
                 .unwrap(),
             Command::PingPong(PingPongArgs {
                 role: Role::Pong,
@@ -172,7 +182,8 @@ mod tests {
                 config: "c".into(),
                 bytes: 1024,
                 seconds: 10,
-                reliable: true
+                reliable: true,
+                wake: Wake::Listener
             })
         );
     }

@@ -27,9 +27,9 @@ use crate::wire::deployment_plan;
 /// How often usage is sampled (MEASURING §4).
 const SAMPLE_PERIOD: Duration = Duration::from_millis(200);
 
-/// Time for the first services to come up, and for each process more.
-const READY_BASE: Duration = Duration::from_secs(60);
-const READY_PER_PROCESS: Duration = Duration::from_secs(1);
+/// Longest silence of a start, and for each process more: all of them share the machine's CPUs.
+const STALL_BASE: Duration = Duration::from_secs(60);
+const STALL_PER_PROCESS: Duration = Duration::from_secs(1);
 
 /// Working set of the calibration in bytes: within every core's first-level cache.
 pub(crate) const CALIBRATION_BYTES: u64 = 16 * 1024;
@@ -260,8 +260,8 @@ impl Live<'_> {
                 }),
                 ring_bytes: self.prepared.ring_bytes,
                 cold: (start.kind == StartKind::Cold).then(|| vec![image_dir.clone()]),
-                ready_timeout: READY_BASE
-                    + READY_PER_PROCESS * u32::try_from(planned.plan.processes).unwrap_or(u32::MAX),
+                stall_timeout: STALL_BASE
+                    + STALL_PER_PROCESS * u32::try_from(planned.plan.processes).unwrap_or(u32::MAX),
                 warm_up: Duration::from_nanos(self.request.warm_up_ns),
                 window: (self.request.window_ns > 0)
                     .then(|| Duration::from_nanos(self.request.window_ns)),

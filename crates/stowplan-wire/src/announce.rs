@@ -80,6 +80,8 @@ pub enum Announcement {
         taken: BTreeMap<u32, u64>,
         /// Samples that DDS reported lost, by callback id.
         lost: BTreeMap<u32, u64>,
+        /// How old the data was when its callback ended, by callback id; of data that was released after arming.
+        ages: BTreeMap<u32, Age>,
     },
     /// The process cannot go on.
     Failed {
@@ -88,6 +90,17 @@ pub enum Announcement {
         /// What and why.
         message: String,
     },
+}
+
+/// Ages of data, added up: from the origin time in the payload to the end of the callback that used it. It needs no
+/// trace, so a run without recording has it too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Age {
+    /// Executions.
+    pub count: u64,
+    /// Sum of their ages in nanoseconds.
+    pub sum_ns: u64,
 }
 
 /// From the agent to a node program.
@@ -118,6 +131,13 @@ mod tests {
             published: BTreeMap::from([(7, 2)]),
             taken: BTreeMap::from([(1, 4)]),
             lost: BTreeMap::new(),
+            ages: BTreeMap::from([(
+                1,
+                Age {
+                    count: 4,
+                    sum_ns: 40,
+                },
+            )]),
         };
         let text = serde_json::to_string(&counters).unwrap();
         assert_eq!(

@@ -14,7 +14,7 @@ pub mod ring;
 pub mod service;
 
 /// Version of everything in this crate. Programs of another version are refused.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Identity of a build: the crate version and the protocol. All three programs must carry the same.
 #[must_use]

@@ -25,7 +25,7 @@ const PONG_CPU: u32 = 1;
 /// One round trip program and how it is called.
 #[derive(Clone, Copy)]
 enum Kind {
-    Ours,
+    Ours(Wake),
     Ddsperf(Wake),
 }
 
@@ -35,8 +35,8 @@ struct Contender {
     kind: Kind,
 }
 
-/// The contender that the others are compared with: the same library, woken in the same way.
-const REFERENCE: usize = 1;
+/// The contenders of each table; the second is the reference: the same library, woken in the same way.
+const TABLES: [&[usize]; 2] = [&[0, 1, 4], &[2, 3]];
 
 /// Measures and prints both sizes.
 pub fn row(workspace: &Workspace, rounds: usize) -> Result<(), PeersError> {
@@ -51,34 +51,33 @@ pub fn row(workspace: &Workspace, rounds: usize) -> Result<(), PeersError> {
         let title = format!(
             "DDS round trip of {size} bytes, best effort, ping on CPU {PING_CPU}, pong on CPU {PONG_CPU}"
         );
-        figures::print(&title, "µs", &series, REFERENCE)?;
+        for table in TABLES {
+            let rows: Vec<Series> = table.iter().map(|index| series[*index].clone()).collect();
+            figures::print(&title, "µs", &rows, 1)?;
+        }
     }
     Ok(())
 }
 
-fn contenders(workspace: &Workspace) -> Result<[Contender; 4], PeersError> {
+fn contenders(workspace: &Workspace) -> Result<[Contender; 5], PeersError> {
+    let ours = workspace.static_programs()?.join("stowplan-node");
     let ddsperf = workspace.ddsperf()?;
+    let contender = |name, program: &PathBuf, kind| Contender {
+        name,
+        program: program.clone(),
+        kind,
+    };
+    let of_debian = installed("ddsperf", "cyclonedds-tools")?;
     Ok([
-        Contender {
-            name: "stowplan-node pingpong",
-            program: workspace.static_programs()?.join("stowplan-node"),
-            kind: Kind::Ours,
-        },
-        Contender {
-            name: "ddsperf, waitset",
-            program: ddsperf.clone(),
-            kind: Kind::Ddsperf(Wake::Waitset),
-        },
-        Contender {
-            name: "ddsperf, listener",
-            program: ddsperf,
-            kind: Kind::Ddsperf(Wake::Listener),
-        },
-        Contender {
-            name: "ddsperf of Debian, waitset",
-            program: installed("ddsperf", "cyclonedds-tools")?,
-            kind: Kind::Ddsperf(Wake::Waitset),
-        },
+        contender("stowplan-node, waitset", &ours, Kind::Ours(Wake::Waitset)),
+        contender("ddsperf, waitset", &ddsperf, Kind::Ddsperf(Wake::Waitset)),
+        contender("stowplan-node, listener", &ours, Kind::Ours(Wake::Listener)),
+        contender("ddsperf, listener", &ddsperf, Kind::Ddsperf(Wake::Listener)),
+        contender(
+            "ddsperf of Debian, waitset",
+            &of_debian,
+            Kind::Ddsperf(Wake::Waitset),
+        ),
     ])
 }
 
@@ -113,7 +112,7 @@ impl Contender {
         let output = ping?.output;
         match self.kind {
             Kind::Ddsperf(_) => ddsperf::round_trip_us(&output),
-            Kind::Ours => pingpong::round_trip_us(&output),
+            Kind::Ours(_) => pingpong::round_trip_us(&output),
         }
         .map_err(|error| match error {
             PeersError::Output { what, output } => PeersError::Output {
@@ -137,8 +136,16 @@ impl Contender {
     ) -> Command {
         let mut command = pinned(cpu, &self.program);
         match self.kind {
-            Kind::Ours => {
-                pingpong::arguments(&mut command, side, domain, configuration, size, SECONDS);
+            Kind::Ours(wake) => {
+                pingpong::arguments(
+                    &mut command,
+                    side,
+                    domain,
+                    configuration,
+                    size,
+                    SECONDS,
+                    wake,
+                );
             }
             Kind::Ddsperf(wake) => {
                 command.env(

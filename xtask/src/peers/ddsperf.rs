@@ -39,6 +39,16 @@ pub enum Wake {
     Listener,
 }
 
+impl Wake {
+    /// As both programs call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Waitset => "waitset",
+            Self::Listener => "listener",
+        }
+    }
+}
+
 /// Time from the start of `ddsperf ping` that does not count: it waits a second before its first ping, and the
 /// first second of round trips is left out.
 const BEFORE: u32 = 2;
@@ -59,10 +69,7 @@ pub fn arguments(
     } else {
         command.arg(side);
     }
-    command.arg(match wake {
-        Wake::Waitset => "waitset",
-        Wake::Listener => "listener",
-    });
+    command.arg(wake.name());
 }
 
 /// `[PID] TIME  HOST:PID size 1024 mean 36.2us min 11.2us 50% 35.5us 90% … 99% … max … cnt 13798`

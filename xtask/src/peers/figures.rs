@@ -3,6 +3,7 @@
 use stowplan_stats::{PairedComparison, Rule, Sorted, StatsError, compare, t_interval};
 
 /// One contender: a value per round.
+#[derive(Clone)]
 pub struct Series {
     /// What was measured.
     pub name: String,

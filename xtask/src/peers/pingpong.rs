@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use super::ddsperf::Wake;
 use super::error::PeersError;
 
 /// Bytes before the fields of a serialised message: `ddsperf` does not count them in its size, we do.
@@ -18,11 +19,13 @@ pub fn arguments(
     configuration: &Path,
     size: u32,
     seconds: u32,
+    wake: Wake,
 ) {
     command.args(["pingpong", side, "--domain", &domain.to_string()]);
     command.arg("--config").arg(configuration);
     command.args(["--bytes", &(size + ENCAPSULATION).to_string()]);
     command.args(["--seconds", &seconds.to_string()]);
+    command.args(["--wake", wake.name()]);
 }
 
 /// Median round trip in microseconds.

@@ -4,7 +4,7 @@ use cyclors::*;
 
 use super::cache::ArrivalCache;
 use super::qos::RawQos;
-use super::status::Hooks;
+use super::status::{DataAction, Hooks, Listener};
 use super::waitset::Condition;
 use super::{DdsError, Participant, Qos, Topic, check, gid};
 
@@ -131,6 +131,20 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Calls `action` on the library's receiving thread whenever a message has come. The action stays for the life of
+    /// the process, because the library calls it until the reader is gone.
+    ///
+    /// # Errors
+    /// When CycloneDDS refuses.
+    pub fn on_data(&self, action: impl Fn() + Send + Sync + 'static) -> Result<(), DdsError> {
+        let action: DataAction = Box::new(action);
+        let listener = Listener::calling(Box::leak(Box::new(action)));
+        // SAFETY: the listener is valid for the call, which copies it over what the reader has; what it does not set,
+        // the reader loses, and nobody asks for that any more once it is matched.
+        let done = unsafe { dds_set_listener(self.entity, listener.as_ptr()) };
+        check(done, || "set a data listener".into()).map(|_| ())
     }
 
     /// Samples that DDS reported lost since the reader exists.

@@ -172,6 +172,15 @@ unsafe extern "C" fn sample_lost(
     });
 }
 
+/// What is called when a reader has data; boxed twice, because the library's argument is a thin pointer.
+pub(super) type DataAction = Box<dyn Fn() + Send + Sync>;
+
+unsafe extern "C" fn data(_: dds_entity_t, action: *mut c_void) {
+    // SAFETY: the argument is a `&'static DataAction`, set in `calling`.
+    let action = unsafe { &*action.cast::<DataAction>() };
+    action();
+}
+
 /// A `dds_listener_t` that is freed when dropped; entities copy it.
 pub(super) struct Listener(*mut dds_listener_t);
 
@@ -179,6 +188,15 @@ impl Listener {
     fn new() -> Self {
         // SAFETY: the library allocates; freed once, in `drop`.
         Self(unsafe { dds_create_listener(std::ptr::null_mut()) })
+    }
+
+    /// One that calls `action` when a reader has data.
+    pub(super) fn calling(action: &'static DataAction) -> Self {
+        let listener = Self::new();
+        let argument = std::ptr::from_ref(action).cast_mut().cast();
+        // SAFETY: the listener is valid; function and static argument fit each other.
+        unsafe { dds_lset_data_available_arg(listener.0, Some(data), argument, true) };
+        listener
     }
 
     pub(super) fn as_ptr(&self) -> *const dds_listener_t {

@@ -253,6 +253,7 @@ impl Threads {
             published: counts.published,
             taken: counts.taken,
             lost: counts.lost,
+            ages: counts.ages,
         })?;
         agent.drain();
         Ok(())

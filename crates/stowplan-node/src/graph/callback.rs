@@ -9,6 +9,7 @@ use stowplan_ctf::events::ros2::{
 };
 use stowplan_ctf::events::stowplan::{CallbackCpu, SourceRelease, TimerRelease};
 use stowplan_ctf::schema::Handle;
+use stowplan_wire::announce::Age;
 use stowplan_wire::service::{CallbackPlan, DistributionPlan};
 
 use super::{Publisher, new_handle};
@@ -46,6 +47,8 @@ pub struct Callback {
     publishers: Vec<Arc<Publisher>>,
     calls: AtomicU64,
     armed: AtomicBool,
+    age_count: AtomicU64,
+    age_sum_ns: AtomicU64,
     /// Whether another callback of the node uses its data.
     used: bool,
     stored: Mutex<Option<Stored>>,
@@ -72,6 +75,8 @@ impl Callback {
             publishers,
             calls: AtomicU64::new(0),
             armed: AtomicBool::new(false),
+            age_count: AtomicU64::new(0),
+            age_sum_ns: AtomicU64::new(0),
             used,
             stored: Mutex::new(None),
         };
@@ -121,9 +126,14 @@ impl Callback {
         for publisher in &self.publishers {
             publisher.publish(origin, call);
         }
-        record::event(&CallbackEnd {
-            callback: Handle(self.handle),
-        });
+        let end_ns = record::now();
+        record::event_at(
+            end_ns,
+            &CallbackEnd {
+                callback: Handle(self.handle),
+            },
+        );
+        self.add_age(origin, end_ns);
         if let Some(begin) = cpu {
             record::event(&CallbackCpu {
                 callback: Handle(self.handle),
@@ -139,6 +149,23 @@ impl Callback {
             at_ns: record::now(),
             origin,
         });
+    }
+
+    fn add_age(&self, origin: Origin, end_ns: u64) {
+        if origin.ns >= ARMED_AT.load(Ordering::Acquire) {
+            self.age_count.fetch_add(1, Ordering::Relaxed);
+            let age_ns = end_ns.saturating_sub(origin.ns);
+            self.age_sum_ns.fetch_add(age_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// Ages of the data that it has used since arming.
+    #[must_use]
+    pub fn age(&self) -> Age {
+        Age {
+            count: self.age_count.load(Ordering::Acquire),
+            sum_ns: self.age_sum_ns.load(Ordering::Acquire),
+        }
     }
 
     fn stored(&self) -> Option<Stored> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stowplan_ctf::events::ros2::RclInit;
 use stowplan_ctf::schema::Handle;
+use stowplan_wire::announce::Age;
 use stowplan_wire::service::{
     DistributionPlan, ProcessPlan, ProfilePlan, ServicePlan, TopicPlan, TriggerPlan,
 };
@@ -62,6 +63,8 @@ pub struct MessageCounts {
     pub lost: BTreeMap<u32, u64>,
     /// Refused by DDS when published, all publishers.
     pub refused: u64,
+    /// Ages of data, by callback that a message starts.
+    pub ages: BTreeMap<u32, Age>,
 }
 
 impl Process {
@@ -154,6 +157,10 @@ impl Process {
             taken: subscriptions.iter().map(|s| (s.id(), s.taken())).collect(),
             lost: subscriptions.iter().map(|s| (s.id(), s.lost())).collect(),
             refused: made.publishers.iter().map(|p| p.refused()).sum(),
+            ages: subscriptions
+                .iter()
+                .map(|s| (s.id(), s.callback().age()))
+                .collect(),
         }
     }
 }

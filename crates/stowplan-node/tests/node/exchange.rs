@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::common::*;
 use stowplan_measure::collect::{RingFile, collect};
-use stowplan_wire::announce::Announcement;
+use stowplan_wire::announce::{Age, Announcement};
 use stowplan_wire::service::{ExecutorPlan, ProfilePlan, ServicePlan};
 
 /// sensor -> /points -> filter -> /filtered -> control, whose timer uses it and publishes /command.
@@ -131,6 +131,32 @@ fn check_messages(events: &Events) {
     }
 }
 
+/// The ages that processes have counted without their trace are those that the trace tells.
+fn check_ages(service: &Service, events: &Events) {
+    let armed = events["stowplan:armed"][0]["t_arm_ns"];
+    let mut told = Age::default();
+    for message in &events["stowplan:message"] {
+        if message["origin_ns"] < armed {
+            continue;
+        }
+        let ends = events["ros2:callback_end"]
+            .iter()
+            .filter(|end| end["vtid"] == message["vtid"] && end["t"] >= message["t"]);
+        let end = ends.map(|end| end["t"]).min().unwrap();
+        told.count += 1;
+        told.sum_ns += (end - message["origin_ns"]).unsigned_abs();
+    }
+    let mut counted = Age::default();
+    for said in &service.said {
+        if let Announcement::Counters { ages, .. } = said {
+            counted.count += ages.values().map(|age| age.count).sum::<u64>();
+            counted.sum_ns += ages.values().map(|age| age.sum_ns).sum::<u64>();
+        }
+    }
+    assert!(told.count > 40);
+    assert_eq!(counted, told);
+}
+
 #[test]
 fn messages_and_trace_agree() {
     let plan = hello(111);
@@ -146,6 +172,7 @@ fn messages_and_trace_agree() {
         return;
     };
     check_messages(&events);
+    check_ages(&service, &events);
     let starts = &events["ros2:callback_start"];
     assert_eq!(starts.len(), events["ros2:callback_end"].len());
     assert_eq!(starts.len(), events["stowplan:callback_cpu"].len());
