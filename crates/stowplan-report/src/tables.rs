@@ -343,9 +343,11 @@ fn differences(report: &Report) -> TextTable {
     let reference = report.experiment.reference_id().unwrap_or_default();
     let mut table = TextTable::new(
         format!("Differences from {}", report.label(reference)),
-        "Paired by block, with the 95 % interval; * primary metric, Holm-corrected, all else is exploratory.",
+        format!(
+            "Paired by block, with the 95 % interval; * primary metric, Holm-corrected, all else is exploratory. {MORE}"
+        ),
         &["Metric", "Candidate"],
-        &["Difference", "95 % interval", "Blocks", "Verdict"],
+        &["Difference", "95 % interval", "n", "Verdict"],
     );
     let against = report.comparisons.iter();
     for c in against.filter(|c| c.reference == reference && printed(c)) {
@@ -372,29 +374,27 @@ const APART: [&str; 5] = [
 fn effects(report: &Report) -> TextTable {
     let mut table = TextTable::new(
         "Effects, told apart",
-        "Splitting: another partition at the same place. Group scheduling: bare:flat to bare:grouped. Isolation: bare:grouped to an engine. All else equal, exploratory.",
-        &["Metric", "Effect"],
-        &[
-            "From",
-            "To",
-            "Difference",
-            "95 % interval",
-            "Blocks",
-            "Verdict",
-        ],
+        format!(
+            "Splitting: another partition at the same place. Group scheduling: bare:flat to bare:grouped. Isolation: bare:grouped to an engine. All else equal, exploratory. {MORE}"
+        ),
+        &["Effect", "What changes"],
+        &["Difference", "95 % interval", "n", "Verdict"],
     );
     let apart = report.comparisons.iter();
     let apart = apart.filter(|c| c.effect != Effect::Total && APART.contains(&&*c.metric));
     for c in apart {
         let mut row = vec![
-            name(c),
-            c.effect.word().to_owned(),
-            report.label(&c.reference).to_owned(),
-            report.label(&c.candidate).to_owned(),
+            format!("{}: {}", name(c), c.effect.word()),
+            change(report.label(&c.reference), report.label(&c.candidate)),
         ];
         row.extend(outcome(c));
         table.rows.push(row);
     }
+    // One effect on one metric stands together, in the order of first mention.
+    let mentioned: Vec<String> = table.rows.iter().map(|row| row[0].clone()).collect();
+    table
+        .rows
+        .sort_by_key(|row| mentioned.iter().position(|effect| *effect == row[0]));
     table
 }
 
@@ -402,6 +402,22 @@ fn name(c: &Comparison) -> String {
     let subject = c.subject.as_deref();
     subject.map_or_else(|| c.label.clone(), |s| format!("{}, {s}", c.label))
 }
+
+/// What differs between two labels `PLACE · PARTITION`, and once what does not.
+fn change(from: &str, to: &str) -> String {
+    match (from.split_once(" · "), to.split_once(" · ")) {
+        (Some((place, from)), Some((other, to))) if place == other => {
+            format!("{from} → {to}, {place}")
+        }
+        (Some((from, partition)), Some((to, other))) if partition == other => {
+            format!("{from} → {to}, {partition}")
+        }
+        _ => format!("{from} → {to}"),
+    }
+}
+
+/// What a number behind a verdict says.
+const MORE: &str = "n: blocks. Inconclusive, +N: about N more blocks should bring a verdict; without a number, none would.";
 
 /// Difference, interval, blocks and verdict.
 fn outcome(c: &Comparison) -> [String; 4] {
@@ -411,9 +427,7 @@ fn outcome(c: &Comparison) -> [String; 4] {
         _ => dash(),
     };
     let verdict = match (c.verdict, c.blocks_needed) {
-        (Verdict::Inconclusive, Some(1)) => "inconclusive, 1 more block".to_owned(),
-        (Verdict::Inconclusive, Some(more)) => format!("inconclusive, ~{more} more blocks"),
-        (Verdict::Inconclusive, None) => format!("inconclusive: {}", c.verdict_reason),
+        (Verdict::Inconclusive, Some(more)) => format!("inconclusive, +{more}"),
         (verdict, _) => verdict.to_string(),
     };
     let estimate = c.difference.map_or_else(dash, shown);

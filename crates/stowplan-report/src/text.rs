@@ -29,9 +29,13 @@ pub(crate) fn terminal(report: &Report, tables: &[TextTable], width: usize) -> S
     out.push('\n');
     for table in tables {
         push_wrapped(&mut out, &table.title, width, "");
-        for columns in chunks(table, width) {
-            out.push_str(&draw(table, &columns, width));
-            out.push('\n');
+        if let Some(text) = grouped(table, width) {
+            out.push_str(&text);
+        } else {
+            for columns in chunks(table, width) {
+                out.push_str(&draw(table, &columns, width));
+                out.push('\n');
+            }
         }
         push_wrapped(&mut out, &table.note, width, "");
         out.push('\n');
@@ -157,6 +161,39 @@ fn chunks(table: &TextTable, width: usize) -> Vec<Vec<usize>> {
     }
     chunks.push(chunk);
     chunks
+}
+
+/// A table that is too wide, with its first key on lines of its own above the rows that have it, if it fits that way.
+fn grouped(table: &TextTable, width: usize) -> Option<String> {
+    const INDENT: &str = "  ";
+    let columns: Vec<usize> = (1..table.headers.len()).collect();
+    if table.keys < 2 || chunks(table, width).len() < 2 {
+        return None;
+    }
+    let text = drawn(table, &columns, width, Give::Nothing);
+    let widest = text.lines().map(|line| line.chars().count()).max()?;
+    if widest + INDENT.len() > width {
+        return None;
+    }
+    let mut lines = text.lines();
+    let mut out = String::new();
+    for line in lines.by_ref().take(2) {
+        let indent = if line.starts_with('─') {
+            "──"
+        } else {
+            INDENT
+        };
+        let _ = writeln!(out, "{indent}{line}");
+    }
+    let mut group = None;
+    for (row, line) in table.rows.iter().zip(lines) {
+        if group != Some(&row[0]) {
+            group = Some(&row[0]);
+            let _ = writeln!(out, "{}", row[0]);
+        }
+        let _ = writeln!(out, "{INDENT}{line}");
+    }
+    Some(out)
 }
 
 fn draw(table: &TextTable, columns: &[usize], width: usize) -> String {
