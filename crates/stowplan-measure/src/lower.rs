@@ -8,7 +8,8 @@ use stowplan_model::{
 };
 use stowplan_wire::service::{
     CallbackPlan, DdsTopicPlan, DistributionPlan, ExecutorPlan, FileUse, LaunchPlan, NodePlan,
-    ProcessPlan, ProfilePlan, PublisherPlan, ServicePlan, TopicPlan, TriggerPlan,
+    ProcessPlan, ProfilePlan, PublisherPlan, SerialisationPlan, ServicePlan, TopicPlan,
+    TriggerPlan,
 };
 
 use crate::phases::phase_share;
@@ -190,6 +191,7 @@ impl<'a> Lowering<'a> {
                 Profile::Humble => ProfilePlan::Humble,
                 Profile::Jazzy => ProfilePlan::Jazzy,
             },
+            use_sim_time: self.stack.use_sim_time,
             component_container: process.component_container,
             nodes: nodes
                 .iter()
@@ -368,6 +370,10 @@ fn topic(topic: &Topic) -> TopicPlan {
         transient_local: topic.qos.transient_local,
         depth: topic.qos.depth,
         intra_process: topic.intra_process,
+        serialisation: topic.serialisation.map(|cost| SerialisationPlan {
+            message_iterations: cost.message_iterations,
+            kib_iterations: cost.kib_iterations,
+        }),
         dds: topic.dds.as_ref().map(|dds| DdsTopicPlan {
             name: dds.name.clone(),
             type_name: dds.type_name.clone(),

@@ -1,4 +1,6 @@
-use stowplan_model::{Launch, Name, Qos, Ready, RealService, ServiceAssignment, Work};
+use stowplan_model::{
+    Launch, Name, Qos, Ready, RealService, Serialisation, ServiceAssignment, Work,
+};
 
 use super::*;
 
@@ -53,6 +55,7 @@ fn stack(intra_process: bool) -> Stack {
     Stack {
         name: name("s"),
         description: String::new(),
+        use_sim_time: true,
         launch: Launch {
             start_iterations: 1,
             entity_iterations: 2,
@@ -68,6 +71,7 @@ fn stack(intra_process: bool) -> Stack {
                 transient_local: false,
             },
             intra_process,
+            serialisation: None,
             dds: None,
         }],
         processes: vec![process("p"), process("q")],
@@ -188,6 +192,24 @@ fn numbers_and_phases_do_not_depend_on_the_partition() {
         DistributionPlan::Constant(50.0),
         "work is scaled"
     );
+}
+
+#[test]
+fn serialising_costs_the_same_in_every_deployment_and_is_not_scaled() {
+    let mut stack = stack(true);
+    stack.topics[0].serialisation = Some(Serialisation {
+        message_iterations: 500,
+        kib_iterations: 300,
+    });
+    let whole = partition(&[("one", &["a", "b", "c"])]);
+    let split = partition(&[("one", &["a"]), ("two", &["b", "c"])]);
+    for partition in [whole, split] {
+        for service in lower(&stack, &partition, &options()) {
+            let cost = service.topics[0].serialisation.unwrap();
+            assert_eq!((cost.message_iterations, cost.kib_iterations), (500, 300));
+            assert!(service.processes.iter().all(|p| p.use_sim_time));
+        }
+    }
 }
 
 #[test]

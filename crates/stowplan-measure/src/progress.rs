@@ -208,6 +208,7 @@ mod tests {
                 executor: ExecutorPlan::Single,
                 profile: ProfilePlan::Minimal,
                 component_container: false,
+                use_sim_time: false,
                 nodes: vec![],
             }],
         }

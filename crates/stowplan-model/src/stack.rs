@@ -10,6 +10,8 @@ pub struct Stack {
     pub name: Name,
     /// What is published fact and what is assumption.
     pub description: String,
+    /// Whether nodes have the parameter `use_sim_time` set, and so subscribe to `/clock`.
+    pub use_sim_time: bool,
     /// Cost of `ros2 launch`, once per service.
     pub launch: Launch,
     /// Topics by name.
@@ -48,8 +50,29 @@ pub struct Topic {
     pub qos: Qos,
     /// Whether endpoints in one process hand messages over by pointer.
     pub intra_process: bool,
+    /// Work of serialising a message for DDS; `None` is none.
+    pub serialisation: Option<Serialisation>,
     /// How real programs know it; `None` is ROS 2's name and the payload of modelled messages.
     pub dds: Option<DdsTopic>,
+}
+
+/// Counted work of serialising a message (MEASURING §1): on the publishing thread, once for each message that
+/// leaves its process by DDS, whatever the number of its subscriptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Serialisation {
+    /// Kernel iterations for each message.
+    pub message_iterations: u64,
+    /// Kernel iterations for each KiB (1024 bytes) of the payload's filler.
+    pub kib_iterations: u64,
+}
+
+impl Serialisation {
+    /// Kernel iterations for a message of so many bytes; exact for means too, as it is linear.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "iterations are far below 2^53")]
+    pub fn iterations(&self, bytes: f64) -> f64 {
+        self.message_iterations as f64 + self.kib_iterations as f64 * bytes / 1024.0
+    }
 }
 
 /// A topic as real programs know it.

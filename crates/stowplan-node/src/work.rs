@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use serde_json::json;
+use stowplan_wire::service::SerialisationPlan;
 
 use crate::error::NodeError;
 use crate::record;
@@ -58,6 +59,32 @@ impl WorkingSet {
             at = self.next[at as usize];
         }
         black_box(at);
+    }
+}
+
+/// Working set of serialising: what a serialiser keeps at hand beside the message itself.
+const SERIALISER_BYTES: u64 = 4096;
+
+/// The counted work of turning messages of a topic into bytes.
+#[derive(Debug)]
+pub struct Serialiser {
+    plan: SerialisationPlan,
+    work: WorkingSet,
+}
+
+impl Serialiser {
+    /// For messages of a topic with this cost.
+    #[must_use]
+    pub fn new(plan: SerialisationPlan) -> Self {
+        Self {
+            plan,
+            work: WorkingSet::new(SERIALISER_BYTES),
+        }
+    }
+
+    /// Does the work for a message with `bytes` of filler.
+    pub fn run(&self, bytes: usize) {
+        self.work.run(self.plan.iterations(bytes as u64));
     }
 }
 

@@ -161,6 +161,54 @@ pub(crate) fn edges(
     }
 }
 
+/// Kernel iterations a second that each service spends on serialising: once for each message that somebody
+/// outside its process gets, and for each on a topic without hand-over by pointer.
+pub(crate) fn serialisation_per_s(
+    stack: &Stack,
+    rates: &Rates,
+    seats: &Seats,
+    services: usize,
+) -> Vec<f64> {
+    let mut sending = vec![0.0; services];
+    if stack.topics.iter().all(|t| t.serialisation.is_none()) {
+        return sending;
+    }
+    let topics = topic_positions(stack);
+    let mut parts: Vec<Vec<usize>> = vec![Vec::new(); stack.topics.len()];
+    for (position, node) in stack.nodes.iter().enumerate() {
+        for callback in &node.callbacks {
+            if let Trigger::Subscription { topic } = &callback.trigger
+                && let Some(topic) = topics.get(topic.as_str())
+            {
+                parts[*topic].push(seats.part[position]);
+            }
+        }
+    }
+    let real = |topic: &str| {
+        let mut services = stack.services.iter();
+        services.any(|s| s.subscribes.iter().any(|t| t == topic))
+    };
+    for (position, node) in stack.nodes.iter().enumerate() {
+        for (callback, rate) in node.callbacks.iter().zip(&rates.callbacks[position]) {
+            for index in callback
+                .publishes
+                .iter()
+                .filter_map(|t| topics.get(t.as_str()))
+            {
+                let topic = &stack.topics[*index];
+                let leaves = !topic.intra_process
+                    || parts[*index].iter().any(|p| *p != seats.part[position])
+                    || real(&topic.name);
+                if let Some(cost) = topic.serialisation.filter(|_| leaves) {
+                    let iterations = cost.iterations(topic.bytes.mean());
+                    sending[seats.service[position]] += rate.per_s * iterations;
+                }
+            }
+        }
+    }
+    sending
+}
+
 fn crossings(
     stack: &Stack,
     services: &[&str],

@@ -38,6 +38,14 @@ pub(crate) fn refusals(
             "a utilisation of {asked}: it must be above 0 and at most 1"
         ));
     }
+    if let Some((asked, sending)) = options.utilisation.zip(plan.serialisation_utilisation)
+        && sending > 0.0
+        && sending >= asked
+    {
+        refusals.push(format!(
+            "serialising messages alone needs a utilisation of {sending:.2}, and only callback work is scaled: ask for more than that, or for a partition with fewer messages over DDS"
+        ));
+    }
     for real in &stack.services {
         if plan.services.iter().any(|s| s.name == real.name.as_str()) {
             refusals.push(format!(
@@ -61,7 +69,7 @@ pub(crate) fn warnings(
     let mut warnings = Vec::new();
     if let Some(utilisation) = plan.utilisation.filter(|u| *u > 1.0) {
         warnings.push(format!(
-            "callback work needs {utilisation:.2} times what {} CPUs can do: messages will be lost; scale it with a utilisation below 1",
+            "callback work and serialising need {utilisation:.2} times what {} CPUs can do: messages will be lost; scale it with a utilisation below 1",
             machine.cpus
         ));
     }

@@ -3,7 +3,7 @@
 use stowplan_model::{Partition, Stack};
 
 use crate::duration::{Duration, Schedule};
-use crate::edges::{Crossing, EdgeClass, Flow, edges};
+use crate::edges::{Crossing, EdgeClass, Flow, edges, serialisation_per_s};
 use crate::error::PlanError;
 use crate::limits::{refusals, warnings};
 use crate::rates::{Rates, rates};
@@ -40,7 +40,7 @@ pub struct ServicePlan {
     pub name: String,
     /// Its processes with their nodes.
     pub processes: Vec<ProcessPart>,
-    /// CPUs that its callback work keeps busy, after scaling; `None` without calibration.
+    /// CPUs that its callback work, after scaling, and its serialising keep busy; `None` without calibration.
     pub cpus: Option<f64>,
     /// Private memory in bytes that its nodes and its launcher keep, as the stack says.
     pub memory_bytes: u64,
@@ -116,9 +116,11 @@ pub struct Plan {
     pub crossing: Flow,
     /// Rates of all topics.
     pub topics: Vec<TopicRate>,
-    /// Share of the machine's CPUs that callback work needs as the stack says; above 1 it cannot
-    /// keep up. `None` without calibration.
+    /// Share of the machine's CPUs that callback work and serialising need as the stack says; above 1
+    /// it cannot keep up. `None` without calibration.
     pub face_utilisation: Option<f64>,
+    /// The part of it that serialising needs, which is not scaled.
+    pub serialisation_utilisation: Option<f64>,
     /// The same after scaling.
     pub utilisation: Option<f64>,
     /// How work is scaled, where asked for.
@@ -153,16 +155,17 @@ pub fn plan(
     let names: Vec<&str> = splits.iter().map(|s| s.service.as_str()).collect();
     let edges = edges(stack, &seats, &rates, &names, options.own_network);
     let busy = iterations_per_s(stack, &rates, &seats.service, splits.len());
-    let all: f64 = busy.iter().sum();
+    let sending = serialisation_per_s(stack, &rates, &seats, splits.len());
+    let (all, sent): (f64, f64) = (busy.iter().sum(), sending.iter().sum());
     let cpus = f64::from(machine.cpus.max(1));
     let share = |iterations: f64| {
         machine
             .ns_per_iteration
             .map(|ns| iterations * ns / 1e9 / cpus)
     };
-    let face = share(all);
-    let factor = match (options.utilisation, face) {
-        (Some(asked), Some(face)) if face > 0.0 => Some(asked / face),
+    // Serialising is not scaled: callback work gets what it leaves.
+    let factor = match (options.utilisation, share(all), share(sent)) {
+        (Some(asked), Some(work), Some(sent)) if work > 0.0 => Some((asked - sent).max(0.0) / work),
         _ => None,
     };
     let scale = factor.unwrap_or(1.0);
@@ -173,7 +176,7 @@ pub fn plan(
         .map(|(i, split)| ServicePlan {
             name: split.service.to_string(),
             processes: split.processes,
-            cpus: share(busy[i] * scale).map(|s| s * cpus),
+            cpus: share(busy[i] * scale + sending[i]).map(|s| s * cpus),
             memory_bytes: memory[i],
         })
         .collect();
@@ -189,8 +192,9 @@ pub fn plan(
         crossings: edges.crossings,
         crossing: edges.crossing,
         topics: topic_rates(stack, &rates),
-        face_utilisation: face,
-        utilisation: share(all * scale),
+        face_utilisation: share(all + sent),
+        serialisation_utilisation: share(sent),
+        utilisation: share(all * scale + sent),
         scaling: factor.map(|factor| Scaling {
             factor,
             caveat: SCALED_CAVEAT,

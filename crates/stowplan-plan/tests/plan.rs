@@ -3,7 +3,7 @@
 mod common;
 
 use common::{name, node, on, process, stack, timer, topic};
-use stowplan_model::{Partition, Ready, RealService, Stack};
+use stowplan_model::{Partition, Ready, RealService, Serialisation, Stack};
 use stowplan_plan::{
     Choice, EdgeClass, Flow, MachineFacts, Plan, PlanError, PlanOptions, Preset, Schedule, Table,
     TableService, dot, partition, plan, scale_work, split,
@@ -222,6 +222,85 @@ fn scaling_reaches_what_was_asked_for_and_says_what_it_leaves() {
     let scaled = scale_work(&stack, scaling.factor);
     let again = planned(&scaled, &single, &PlanOptions::default());
     assert!((again.utilisation.unwrap() - 0.7).abs() < 1e-12);
+}
+
+/// a → /x (by pointer where it can) → b in a's process, c in another; each message of 100 bytes, 10 a second.
+fn serialising(costs: bool) -> Stack {
+    let mut x = topic("/x", true);
+    x.serialisation = costs.then_some(Serialisation {
+        message_iterations: 1_000,
+        kib_iterations: 10_240,
+    });
+    stack(
+        vec![x],
+        vec![process("p"), process("q")],
+        vec![
+            node("a", "one", "p", vec![timer(100, &["/x"])]),
+            node("b", "two", "p", vec![on("/x", &[])]),
+            node("c", "two", "q", vec![on("/x", &[])]),
+        ],
+    )
+}
+
+#[test]
+fn serialising_counts_once_for_each_message_that_leaves_its_process() {
+    // 10 a second × (1,000 + 100 bytes × 10 iterations a byte) = 20,000 iterations a second.
+    let sent = 20_000.0 * MACHINE.ns_per_iteration.unwrap() / 1e9;
+    let single = |stack: &Stack| {
+        let partition = preset(stack, Preset::Single);
+        planned(stack, &partition, &PlanOptions::default())
+    };
+    let (with, without) = (single(&serialising(true)), single(&serialising(false)));
+    let cpus = f64::from(MACHINE.cpus);
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    assert!(close(with.serialisation_utilisation.unwrap(), sent / cpus));
+    assert_eq!(without.serialisation_utilisation, Some(0.0));
+    let more = with.utilisation.unwrap() - without.utilisation.unwrap();
+    assert!(close(more, sent / cpus));
+    // Only the publisher's service pays.
+    let stack = serialising(true);
+    let modules = preset(&stack, Preset::Modules);
+    let plan = planned(&stack, &modules, &PlanOptions::default());
+    let cpus = |stack: &Stack| {
+        let plan = planned(stack, &modules, &PlanOptions::default());
+        plan.services
+            .iter()
+            .map(|s| s.cpus.unwrap())
+            .collect::<Vec<_>>()
+    };
+    let (with, without) = (cpus(&stack), cpus(&serialising(false)));
+    assert!(close(with[0] - without[0], sent) && close(with[1], without[1]));
+    assert_eq!(plan.refusals, [""; 0]);
+    // Without c nobody outside the process listens: nothing is serialised.
+    let mut inside = serialising(true);
+    inside.nodes.pop();
+    assert_eq!(single(&inside).serialisation_utilisation, Some(0.0));
+}
+
+#[test]
+fn serialising_is_not_scaled() {
+    let mut stack = serialising(true);
+    let single = preset(&stack, Preset::Single);
+    let asked = |share: f64| PlanOptions {
+        utilisation: Some(share),
+        ..PlanOptions::default()
+    };
+    let plan = planned(&stack, &single, &asked(0.5));
+    assert!((plan.utilisation.unwrap() - 0.5).abs() < 1e-12);
+    let scaled = scale_work(&stack, plan.scaling.unwrap().factor);
+    let again = planned(&scaled, &single, &PlanOptions::default());
+    assert!((again.utilisation.unwrap() - 0.5).abs() < 1e-12);
+    stack.topics[0].serialisation = Some(Serialisation {
+        message_iterations: 1_000_000_000,
+        kib_iterations: 0,
+    });
+    let plan = planned(&stack, &single, &asked(0.5));
+    assert_eq!(plan.scaling.unwrap().factor, 0.0);
+    assert!(
+        plan.refusals.iter().any(|r| r.contains("serialising")),
+        "{:?}",
+        plan.refusals
+    );
 }
 
 #[test]

@@ -141,6 +141,7 @@ fn service_plan(run: &str) -> ServicePlan {
             executor: ExecutorPlan::Single,
             profile: ProfilePlan::Minimal,
             component_container: false,
+            use_sim_time: false,
             nodes: vec![],
         }],
     }

@@ -71,6 +71,7 @@ fn service(run: &str) -> ServicePlan {
             executor: ExecutorPlan::Single,
             profile: ProfilePlan::Minimal,
             component_container: false,
+            use_sim_time: false,
             nodes: vec![node],
         }],
     }

@@ -151,6 +151,7 @@ fn no_room_for_trace_buffers_leaves_nothing() {
             executor: ExecutorPlan::Single,
             profile: ProfilePlan::Minimal,
             component_container: false,
+            use_sim_time: false,
             nodes: vec![],
         }],
     };

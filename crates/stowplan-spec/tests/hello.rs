@@ -79,6 +79,15 @@ fn kinds_and_defaults_reach_the_node() {
 }
 
 #[test]
+fn nodes_follow_the_simulators_clock_where_the_stack_says_so() {
+    let text = shipped("hello").unwrap();
+    assert!(!hello().stack().use_sim_time);
+    let simulated = text.replacen("profile: humble", "profile: humble\nuse_sim_time: true", 1);
+    let spec = parse_spec(&simulated, "hello.yaml").unwrap();
+    assert!(spec.stack().use_sim_time);
+}
+
+#[test]
 fn assumptions_keep_their_range_and_place() {
     let spec = hello();
     let cloud = spec

@@ -56,8 +56,9 @@ struct Agreed {
 impl Analysis {
     /// Compares every link with the payload's publisher, sequence and stamp.
     ///
-    /// The node program reads the clock once for a message's stamp and the events
-    /// of its publication: stamp and linked publication agree to the nanosecond.
+    /// The node program reads the clock once for a message's stamp and the event
+    /// that begins its publication: stamp and linked publication agree to the
+    /// nanosecond.
     #[must_use]
     pub fn check_payload(&self) -> PayloadCheck {
         let agreed = self.agreed();

@@ -68,8 +68,30 @@ pub struct TopicPlan {
     pub depth: u32,
     /// Whether endpoints of one process hand over by pointer.
     pub intra_process: bool,
+    /// Work of serialising a message for DDS; `None` is none.
+    pub serialisation: Option<SerialisationPlan>,
     /// How real programs know it; `None` is ROS 2's name and our payload.
     pub dds: Option<DdsTopicPlan>,
+}
+
+/// Counted work of serialising a message, on the publishing thread before DDS gets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SerialisationPlan {
+    /// Kernel iterations for each message.
+    pub message_iterations: u64,
+    /// Kernel iterations for each KiB (1024 bytes) of filler.
+    pub kib_iterations: u64,
+}
+
+impl SerialisationPlan {
+    /// Kernel iterations for a message with so many bytes of filler, rounded down.
+    #[must_use]
+    pub fn iterations(&self, bytes: u64) -> u64 {
+        let of_bytes = u128::from(self.kib_iterations) * u128::from(bytes) / 1024;
+        self.message_iterations
+            .saturating_add(u64::try_from(of_bytes).unwrap_or(u64::MAX))
+    }
 }
 
 /// A topic as real programs know it. A message that is published on it is its number as one `unsigned long`.
@@ -151,6 +173,8 @@ pub struct ProcessPlan {
     pub executor: ExecutorPlan,
     /// Implicit endpoints.
     pub profile: ProfilePlan,
+    /// Whether its nodes have the parameter `use_sim_time` set.
+    pub use_sim_time: bool,
     /// Whether the launcher loads its nodes one after another.
     pub component_container: bool,
     /// Nodes in loading order.
@@ -236,4 +260,25 @@ pub struct PublisherPlan {
     pub topic: u32,
     /// Subscriptions that must be matched over DDS.
     pub expected_subscriptions: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serialising_costs_by_message_and_by_byte() {
+        let plan = SerialisationPlan {
+            message_iterations: 500,
+            kib_iterations: 300,
+        };
+        assert_eq!(plan.iterations(0), 500);
+        assert_eq!(plan.iterations(1024), 800);
+        assert_eq!(plan.iterations(1 << 20), 500 + 300 * 1024);
+        assert_eq!(plan.iterations(100), 500 + 29, "rounded down");
+        assert_eq!(
+            plan.iterations(u64::MAX),
+            500 + (300_u128 * u128::from(u64::MAX) / 1024).min(u128::from(u64::MAX - 500)) as u64
+        );
+    }
 }

@@ -53,12 +53,12 @@ pub fn time() -> i64 {
     unsafe { cyclors::dds_time() }
 }
 
-/// Global identifier of an endpoint as ROS 2 Jazzy records it: 16 bytes, filled up with zeros.
+/// Global identifier of a participant or an endpoint as ROS 2 Jazzy records it: 16 bytes, filled up with zeros.
 fn gid(entity: cyclors::dds_entity_t) -> Result<[u8; 24], DdsError> {
     let mut guid = cyclors::dds_guid_t { v: [0; 16] };
     // SAFETY: `guid` is a valid place for the result.
     let code = unsafe { cyclors::dds_get_guid(entity, &raw mut guid) };
-    check(code, || "read the identifier of an endpoint".into())?;
+    check(code, || "read the identifier of an entity".into())?;
     let mut gid = [0; 24];
     gid[..16].copy_from_slice(&guid.v);
     Ok(gid)

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cyclors::*;
 
-use super::{DdsError, check};
+use super::{DdsError, check, gid};
 
 /// One DDS participant in a domain configured by the run's own XML.
 #[derive(Debug)]
@@ -89,6 +89,14 @@ impl Participant {
         let topic = Topic { entity };
         topics.insert(key, topic);
         Ok(topic)
+    }
+
+    /// Its global identifier.
+    ///
+    /// # Errors
+    /// When it is closed.
+    pub fn gid(&self) -> Result<[u8; 24], DdsError> {
+        gid(self.entity)
     }
 
     /// Leaves the domain: deletes every entity and ends the library's threads, so that afterwards

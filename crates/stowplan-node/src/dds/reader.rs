@@ -89,6 +89,28 @@ impl Reader {
     /// # Errors
     /// When CycloneDDS refuses.
     pub fn take(&self, buffer: &mut [u8]) -> Result<Option<Taken>, DdsError> {
+        self.take_with(buffer.len(), |bytes| {
+            buffer[..bytes.len()].copy_from_slice(bytes);
+        })
+    }
+
+    /// Takes the next message whole; `buffer` holds it then, and nothing else.
+    ///
+    /// # Errors
+    /// When CycloneDDS refuses.
+    pub fn take_whole(&self, buffer: &mut Vec<u8>) -> Result<Option<Taken>, DdsError> {
+        self.take_with(usize::MAX, |bytes| {
+            buffer.clear();
+            buffer.extend_from_slice(bytes);
+        })
+    }
+
+    /// Takes the next message and shows at most `limit` bytes of it.
+    fn take_with(
+        &self,
+        limit: usize,
+        mut show: impl FnMut(&[u8]),
+    ) -> Result<Option<Taken>, DdsError> {
         loop {
             let mut data = std::ptr::null_mut();
             let mut info = std::mem::MaybeUninit::<dds_sample_info_t>::uninit();
@@ -111,14 +133,16 @@ impl Reader {
                 let info = info.assume_init();
                 let taken = info.valid_data.then(|| {
                     let size = ddsi_serdata_size(data);
-                    let copied = (size as usize).min(buffer.len());
+                    let copied = (size as usize).min(limit);
                     let mut bytes = ddsrt_iovec_t {
                         iov_base: std::ptr::null_mut(),
                         iov_len: 0,
                     };
                     let held = ddsi_serdata_to_ser_ref(data, 0, copied, &raw mut bytes);
-                    let from = std::slice::from_raw_parts(bytes.iov_base.cast::<u8>(), copied);
-                    buffer[..copied].copy_from_slice(from);
+                    show(std::slice::from_raw_parts(
+                        bytes.iov_base.cast::<u8>(),
+                        copied,
+                    ));
                     ddsi_serdata_to_ser_unref(held, &raw const bytes);
                     Taken {
                         source_timestamp: info.source_timestamp,

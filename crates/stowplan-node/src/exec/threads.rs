@@ -13,7 +13,7 @@ use stowplan_wire::service::{ExecutorPlan, ProfilePlan};
 use crate::error::NodeError;
 use crate::executor::Executor;
 use crate::executor::schedule::Class;
-use crate::graph::{Loader, Process, Runnable, container_service, load_node, record_node};
+use crate::graph::{Loader, Process, Runnable, container_node, load_node, record_node};
 use crate::link::{Link, UP};
 use crate::record;
 
@@ -157,14 +157,7 @@ impl Threads {
         executor.add(Class::Service, group, runnable, Some(condition), None)?;
         *lock(&self.loader) = Some(loader);
         if plan.profile != ProfilePlan::Minimal {
-            let name = format!("{}/{}", self.process.plan.service, plan.name);
-            container_service(
-                &self.process,
-                &executor,
-                group,
-                record_node(&plan.name),
-                &name,
-            )?;
+            container_node(&self.process, &executor, group, record_node(&plan.name))?;
         }
         self.spawn_spinning("executor", &executor, thread_count(plan.executor))?;
         self.say(UP)?;
@@ -240,7 +233,7 @@ impl Threads {
             handle.join().map_err(|_| NodeError::Thread { thread })?;
         }
         let counts = self.process.message_counts();
-        self.process.participant.close();
+        self.process.leave();
         let (recorded, discarded) = record::close();
         if counts.refused > 0 {
             eprintln!("{} messages could not be sent", counts.refused);

@@ -3,9 +3,8 @@
 //! They exist in DDS with the names, types and QoS of ROS 2 and take part in discovery and in waiting;
 //! no data goes over them. Sources: rclcpp `node_interfaces` (constructor order of `Node`),
 //! `time_source.cpp` (its subscription to /parameter_events exists with and without use_sim_time),
-//! `parameter_service.cpp`; rmw `qos_profiles.h`; rmw_dds_common for `ros_discovery_info`.
-//! Differences: the content of `ros_discovery_info` is not written, and the thread that rmw_cyclonedds
-//! keeps to read it is left out.
+//! `parameter_service.cpp`; rmw `qos_profiles.h`. `ros_discovery_info` is in `discovery`.
+//! Difference: the thread of its own on which rclcpp executes each node's subscription to /clock is left out.
 
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use stowplan_ctf::events::ros2::{
 use stowplan_ctf::schema::Handle;
 use stowplan_wire::service::ProfilePlan;
 
+use super::discovery::{Discovery, NodeEntities};
 use super::publisher::record_publisher;
 use super::subscription::SubscriptionHandles;
 use super::{Process, Runnable, ThreadContext, new_handle};
@@ -45,23 +45,17 @@ const PARAMETERS: Qos = Qos {
     partition: None,
 };
 
-/// `rmw_qos_profile_services_default`.
-const SERVICES: Qos = Qos {
-    history: History::KeepLast(10),
-    ..PARAMETERS
-};
-
-/// Writer of `ros_discovery_info`, as rmw_cyclonedds_cpp's `init_rmw_context_impl` makes it.
-const DISCOVERY_WRITER: Qos = Qos {
-    durability: Durability::TransientLocal,
+/// `rclcpp::ClockQoS`.
+const CLOCK: Qos = Qos {
+    reliability: Reliability::BestEffort,
     history: History::KeepLast(1),
     ..PARAMETERS
 };
 
-/// Its reader keeps all.
-const DISCOVERY_READER: Qos = Qos {
-    history: History::KeepAll,
-    ..DISCOVERY_WRITER
+/// `rmw_qos_profile_services_default`.
+const SERVICES: Qos = Qos {
+    history: History::KeepLast(10),
+    ..PARAMETERS
 };
 
 const PARAMETER_EVENT: &str = "rcl_interfaces::msg::dds_::ParameterEvent_";
@@ -100,6 +94,33 @@ const LOAD_NODE: (&str, &str) = (
     "composition_interfaces::srv::dds_::LoadNode",
 );
 
+/// A subscription that rclcpp's time source makes.
+struct ImplicitSubscription {
+    name: &'static str,
+    kind: &'static str,
+    qos: &'static Qos,
+    depth: u32,
+    symbol: &'static str,
+}
+
+/// Of every node.
+const PARAMETER_SUBSCRIPTION: ImplicitSubscription = ImplicitSubscription {
+    name: "/parameter_events",
+    kind: PARAMETER_EVENT,
+    qos: &PARAMETERS,
+    depth: 1000,
+    symbol: "rclcpp::TimeSource::on_parameter_event",
+};
+
+/// Of a node with `use_sim_time`, made before the other.
+const CLOCK_SUBSCRIPTION: ImplicitSubscription = ImplicitSubscription {
+    name: "/clock",
+    kind: "rosgraph_msgs::msg::dds_::Clock_",
+    qos: &CLOCK,
+    depth: 1,
+    symbol: "rclcpp::TimeSource::clock_cb",
+};
+
 /// An endpoint that waits for data which does not come.
 #[derive(Debug)]
 pub struct IdleEndpoint {
@@ -121,79 +142,110 @@ impl IdleEndpoint {
     }
 }
 
-/// Creates `ros_discovery_info`'s endpoints of a participant.
-///
-/// # Errors
-/// When CycloneDDS refuses one.
-pub fn discovery_endpoints(participant: &Participant) -> Result<(), DdsError> {
-    let topic = participant.topic(
-        "ros_discovery_info",
-        "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_",
-    )?;
-    Writer::new(participant, topic, &DISCOVERY_WRITER, None)?;
-    Reader::new(participant, topic, &DISCOVERY_READER, None, None)?;
-    Ok(())
+/// A node of which rclcpp makes the endpoints.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Host<'a> {
+    pub process: &'a Process,
+    pub executor: &'a Executor,
+    /// Its default callback group.
+    pub group: usize,
+    /// Its handle.
+    pub node: u64,
+    /// Its name with its namespace, without the first slash.
+    pub name: &'a str,
 }
 
-/// Creates what a node has before its own endpoints.
-///
-/// # Errors
-/// When CycloneDDS refuses one.
-pub(super) fn node_endpoints(
-    process: &Process,
-    executor: &Executor,
-    group: usize,
-    node: u64,
-    name: &str,
-) -> Result<(), DdsError> {
-    let profile = process.profile();
-    if profile == ProfilePlan::Minimal {
-        return Ok(());
+impl Host<'_> {
+    /// Creates what a node has before its own endpoints.
+    ///
+    /// # Errors
+    /// When CycloneDDS refuses one.
+    pub(super) fn endpoints(self, entities: &mut NodeEntities) -> Result<(), DdsError> {
+        let profile = self.process.profile();
+        if profile == ProfilePlan::Minimal {
+            return Ok(());
+        }
+        let participant = &self.process.participant;
+        publishers(participant, self.node, entities)?;
+        for service in &PARAMETER_SERVICES {
+            self.service(service, &PARAMETERS, entities)?;
+        }
+        if profile == ProfilePlan::Jazzy {
+            self.service(&TYPE_DESCRIPTION, &SERVICES, entities)?;
+        }
+        if self.process.own().use_sim_time {
+            self.subscription(&CLOCK_SUBSCRIPTION, entities)?;
+        }
+        self.subscription(&PARAMETER_SUBSCRIPTION, entities)
     }
-    let participant = &process.participant;
-    publisher(
-        participant,
-        node,
-        "/rosout",
-        "rcl_interfaces::msg::dds_::Log_",
-        &ROSOUT,
-    )?;
-    publisher(
-        participant,
-        node,
-        "/parameter_events",
-        PARAMETER_EVENT,
-        &PARAMETERS,
-    )?;
-    for service in &PARAMETER_SERVICES {
-        add_service(process, executor, group, node, name, service, &PARAMETERS)?;
+
+    fn service(
+        self,
+        service: &(&str, &str),
+        qos: &Qos,
+        entities: &mut NodeEntities,
+    ) -> Result<(), DdsError> {
+        let participant = &self.process.participant;
+        let (handle, reader) =
+            service_endpoints(participant, self.node, self.name, service, qos, entities)?;
+        self.idle(Class::Service, handle, reader)
     }
-    if profile == ProfilePlan::Jazzy {
-        add_service(
-            process,
-            executor,
-            group,
-            node,
+
+    fn subscription(
+        self,
+        subscription: &ImplicitSubscription,
+        entities: &mut NodeEntities,
+    ) -> Result<(), DdsError> {
+        let ImplicitSubscription {
             name,
-            &TYPE_DESCRIPTION,
-            &SERVICES,
-        )?;
+            kind,
+            qos,
+            depth,
+            symbol,
+        } = *subscription;
+        let participant = &self.process.participant;
+        let topic = participant.topic(&format!("rt{name}"), kind)?;
+        let reader = Reader::new(participant, topic, qos, None, None)?;
+        entities.reader(reader.gid());
+        let handles = SubscriptionHandles::new();
+        let callback = new_handle();
+        handles.record(self.node, name, depth, reader.gid(), callback);
+        record::event(&RclcppCallbackRegister {
+            callback: Handle(callback),
+            symbol,
+        });
+        self.idle(Class::Subscription, handles.rcl, reader)
     }
-    parameter_subscription(process, executor, group, node)
+
+    fn idle(self, class: Class, handle: u64, reader: Reader) -> Result<(), DdsError> {
+        let condition = reader.condition();
+        let idle = Runnable::Idle(Arc::new(IdleEndpoint { handle, reader }));
+        self.executor
+            .add(class, self.group, idle, Some(condition), None)
+    }
 }
 
-/// Creates the service of a component container that loads nodes, which its launcher looks for.
+/// Creates a component container's own node: of it, the service that loads nodes, which its launcher looks for.
 ///
 /// # Errors
 /// When CycloneDDS refuses.
-pub fn container_service(
+pub fn container_node(
     process: &Process,
     executor: &Executor,
     group: usize,
     node: u64,
-    name: &str,
 ) -> Result<(), DdsError> {
-    add_service(process, executor, group, node, name, &LOAD_NODE, &SERVICES)
+    let (namespace, name) = (&process.plan.service, &process.own().name);
+    let host = Host {
+        process,
+        executor,
+        group,
+        node,
+        name: &format!("{namespace}/{name}"),
+    };
+    let mut entities = NodeEntities::new(&format!("/{namespace}"), name);
+    host.service(&LOAD_NODE, &SERVICES, &mut entities)?;
+    process.tell_node(entities)
 }
 
 /// Creates the endpoints of the node that `ros2 launch` itself has: an rclpy node, so without a
@@ -205,32 +257,27 @@ pub fn launch_endpoints(
     participant: &Participant,
     profile: ProfilePlan,
     name: &str,
-) -> Result<(), DdsError> {
-    if profile == ProfilePlan::Minimal {
-        return Ok(());
-    }
-    discovery_endpoints(participant)?;
-    publisher(
-        participant,
-        0,
-        "/rosout",
-        "rcl_interfaces::msg::dds_::Log_",
-        &ROSOUT,
-    )?;
-    publisher(
-        participant,
-        0,
-        "/parameter_events",
-        PARAMETER_EVENT,
-        &PARAMETERS,
-    )?;
+) -> Result<Option<Discovery>, DdsError> {
+    let Some(discovery) = Discovery::start(participant, profile)? else {
+        return Ok(None);
+    };
+    let mut entities = NodeEntities::new("/", name);
+    publishers(participant, 0, &mut entities)?;
     for service in &PARAMETER_SERVICES {
-        service_endpoints(participant, 0, name, service, &PARAMETERS)?;
+        service_endpoints(participant, 0, name, service, &PARAMETERS, &mut entities)?;
     }
     if profile == ProfilePlan::Jazzy {
-        service_endpoints(participant, 0, name, &TYPE_DESCRIPTION, &SERVICES)?;
+        service_endpoints(
+            participant,
+            0,
+            name,
+            &TYPE_DESCRIPTION,
+            &SERVICES,
+            &mut entities,
+        )?;
     }
-    Ok(())
+    discovery.add(entities)?;
+    Ok(Some(discovery))
 }
 
 /// The launcher's client of a container's service: matched once the service is discovered.
@@ -239,6 +286,7 @@ pub fn launch_endpoints(
 /// When CycloneDDS refuses.
 pub fn load_client(
     participant: &Participant,
+    discovery: Option<&Discovery>,
     container: &str,
 ) -> Result<&'static Matching, DdsError> {
     let matching = Matching::leak().map_err(|error| DdsError {
@@ -248,9 +296,15 @@ pub fn load_client(
     let (requests, replies) = service_topics(container, &LOAD_NODE);
     let hooks = || Hooks::leak(matching, 0, 1);
     let topic = participant.topic(&requests.0, &requests.1)?;
-    Writer::new(participant, topic, &SERVICES, Some(hooks()))?;
+    let writer = Writer::new(participant, topic, &SERVICES, Some(hooks()))?;
     let topic = participant.topic(&replies.0, &replies.1)?;
-    Reader::new(participant, topic, &SERVICES, Some(hooks()), None)?;
+    let reader = Reader::new(participant, topic, &SERVICES, Some(hooks()), None)?;
+    if let Some(discovery) = discovery {
+        discovery.extend_first(|launch| {
+            launch.writer(writer.gid());
+            launch.reader(reader.gid());
+        })?;
+    }
     record::event(&RclClientInit {
         client_handle: Handle(new_handle()),
         node_handle: Handle(0),
@@ -276,30 +330,22 @@ fn service_topics(node: &str, service: &(&str, &str)) -> ((String, String), (Str
     )
 }
 
-fn publisher(
+/// Creates and records what every node publishes on.
+fn publishers(
     participant: &Participant,
     node: u64,
-    name: &str,
-    kind: &str,
-    qos: &Qos,
+    entities: &mut NodeEntities,
 ) -> Result<(), DdsError> {
-    let topic = participant.topic(&format!("rt{name}"), kind)?;
-    let writer = Writer::new(participant, topic, qos, None)?;
-    record_publisher(node, name, 1000, writer.gid());
+    for (name, kind, qos) in [
+        ("/rosout", "rcl_interfaces::msg::dds_::Log_", &ROSOUT),
+        ("/parameter_events", PARAMETER_EVENT, &PARAMETERS),
+    ] {
+        let topic = participant.topic(&format!("rt{name}"), kind)?;
+        let writer = Writer::new(participant, topic, qos, None)?;
+        entities.writer(writer.gid());
+        record_publisher(node, name, 1000, writer.gid());
+    }
     Ok(())
-}
-
-fn add_service(
-    process: &Process,
-    executor: &Executor,
-    group: usize,
-    node: u64,
-    name: &str,
-    service: &(&str, &str),
-    qos: &Qos,
-) -> Result<(), DdsError> {
-    let (handle, reader) = service_endpoints(&process.participant, node, name, service, qos)?;
-    add_idle(executor, Class::Service, group, handle, reader)
 }
 
 /// Creates and records a service server; its handle and its reader of requests.
@@ -309,12 +355,15 @@ fn service_endpoints(
     name: &str,
     service: &(&str, &str),
     qos: &Qos,
+    entities: &mut NodeEntities,
 ) -> Result<(u64, Reader), DdsError> {
     let (requests, replies) = service_topics(name, service);
     let topic = participant.topic(&requests.0, &requests.1)?;
     let reader = Reader::new(participant, topic, qos, None, None)?;
     let topic = participant.topic(&replies.0, &replies.1)?;
-    Writer::new(participant, topic, qos, None)?;
+    let writer = Writer::new(participant, topic, qos, None)?;
+    entities.reader(reader.gid());
+    entities.writer(writer.gid());
     let handle = new_handle();
     record::event(&RclServiceInit {
         service_handle: Handle(handle),
@@ -327,41 +376,4 @@ fn service_endpoints(
         callback: Handle(new_handle()),
     });
     Ok((handle, reader))
-}
-
-fn parameter_subscription(
-    process: &Process,
-    executor: &Executor,
-    group: usize,
-    node: u64,
-) -> Result<(), DdsError> {
-    let participant = &process.participant;
-    let topic = participant.topic("rt/parameter_events", PARAMETER_EVENT)?;
-    let reader = Reader::new(participant, topic, &PARAMETERS, None, None)?;
-    let handles = SubscriptionHandles::new();
-    let callback = new_handle();
-    handles.record(node, "/parameter_events", 1000, reader.gid(), callback);
-    record::event(&RclcppCallbackRegister {
-        callback: Handle(callback),
-        symbol: "rclcpp::TimeSource::on_parameter_event",
-    });
-    add_idle(executor, Class::Subscription, group, handles.rcl, reader)
-}
-
-fn add_idle(
-    executor: &Executor,
-    class: Class,
-    group: usize,
-    handle: u64,
-    reader: Reader,
-) -> Result<(), DdsError> {
-    let condition = reader.condition();
-    let idle = IdleEndpoint { handle, reader };
-    executor.add(
-        class,
-        group,
-        Runnable::Idle(Arc::new(idle)),
-        Some(condition),
-        None,
-    )
 }

@@ -10,7 +10,8 @@ use stowplan_wire::announce::Announcement;
 use stowplan_wire::service::{CallbackPlan, NodePlan, TopicPlan, TriggerPlan};
 
 use super::callback::TimerEntity;
-use super::implicit::node_endpoints;
+use super::discovery::NodeEntities;
+use super::implicit::Host;
 use super::intra::IntraSubscription;
 use super::{Callback, Process, Publisher, Runnable, Subscription, new_handle};
 use crate::dds::{Condition, Guard};
@@ -40,11 +41,19 @@ pub fn load_node(process: &Process, plan: &NodePlan, executor: &Executor) -> Res
     let node = record_node(&plan.name);
     let mut groups = Groups::new(executor, &plan.reentrant_groups);
     let default = groups.number(None);
-    node_endpoints(process, executor, default, node, &plan.name)?;
+    let mut entities = NodeEntities::new("/", &plan.name);
+    let host = Host {
+        process,
+        executor,
+        group: default,
+        node,
+        name: &plan.name,
+    };
+    host.endpoints(&mut entities)?;
     let mut callbacks: HashMap<u32, Arc<Callback>> = HashMap::new();
     // A timer can use callbacks that are registered after it.
     for callback in &plan.callbacks {
-        let made = make_callback(process, node, plan, callback)?;
+        let made = make_callback(process, node, plan, callback, &mut entities)?;
         callbacks.insert(callback.id, made);
     }
     for callback in &plan.callbacks {
@@ -56,8 +65,9 @@ pub fn load_node(process: &Process, plan: &NodePlan, executor: &Executor) -> Res
             plan,
             group,
         };
-        place.register(callback, &callbacks)?;
+        place.register(callback, &callbacks, &mut entities)?;
     }
+    process.tell_node(entities)?;
     record::event(&NodeLoaded {
         node: &plan.name,
         module: &plan.module,
@@ -110,11 +120,13 @@ fn make_callback(
     node: u64,
     plan: &NodePlan,
     callback: &CallbackPlan,
+    entities: &mut NodeEntities,
 ) -> Result<Arc<Callback>, NodeError> {
     let mut publishers = Vec::with_capacity(callback.publishes.len());
     for publisher in &callback.publishes {
         let topic = topic(process, plan, publisher.topic)?;
         let publisher = Arc::new(Publisher::new(process, node, publisher, topic)?);
+        entities.writer(publisher.gid());
         process.keep_publisher(&publisher);
         publishers.push(publisher);
     }
@@ -157,6 +169,7 @@ impl Place<'_> {
         &self,
         plan: &CallbackPlan,
         callbacks: &HashMap<u32, Arc<Callback>>,
+        entities: &mut NodeEntities,
     ) -> Result<(), NodeError> {
         let callback = Arc::clone(&callbacks[&plan.id]);
         match plan.trigger {
@@ -165,7 +178,7 @@ impl Place<'_> {
                 expected_publishers,
             } => {
                 let topic = topic(self.process, self.plan, index)?;
-                self.subscription(index, topic, expected_publishers, callback)
+                self.subscription(index, topic, expected_publishers, callback, entities)
             }
             TriggerPlan::Timer {
                 period_ns,
@@ -213,6 +226,7 @@ impl Place<'_> {
         topic: &TopicPlan,
         expected_publishers: u32,
         callback: Arc<Callback>,
+        entities: &mut NodeEntities,
     ) -> Result<(), NodeError> {
         let subscription = Arc::new(Subscription::new(
             self.process,
@@ -221,6 +235,7 @@ impl Place<'_> {
             expected_publishers,
             callback,
         )?);
+        entities.reader(subscription.gid());
         self.process.keep_subscription(&subscription);
         if topic.intra_process {
             let participant = &self.process.participant;

@@ -1,6 +1,7 @@
 //! What runs in a process: nodes, their callbacks, and the endpoints between them.
 
 mod callback;
+mod discovery;
 mod implicit;
 mod intra;
 mod load;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use callback::{Callback, restart_draws_at};
-pub use implicit::{container_service, discovery_endpoints, launch_endpoints, load_client};
+pub use discovery::Discovery;
+pub use implicit::{container_node, launch_endpoints, load_client};
 pub use load::{Loader, START_WORKING_SET, load_node, record_node};
 pub use process::Process;
 pub use publisher::Publisher;

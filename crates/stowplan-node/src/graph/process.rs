@@ -11,8 +11,9 @@ use stowplan_wire::service::{
     DistributionPlan, ProcessPlan, ProfilePlan, ServicePlan, TopicPlan, TriggerPlan,
 };
 
+use super::discovery::NodeEntities;
 use super::intra::IntraTopic;
-use super::{Publisher, Subscription, ThreadContext, discovery_endpoints, new_handle};
+use super::{Discovery, Publisher, Subscription, ThreadContext, new_handle};
 use crate::announce::Agent;
 use crate::dds::{
     DdsError, Durability, History, Matching, Participant, Qos, Reliability, Topic, text,
@@ -39,6 +40,8 @@ pub struct Process {
     pub participant: Participant,
     /// Endpoints that miss a peer.
     pub matching: &'static Matching,
+    /// What it says of its nodes; `None` for a profile without implicit endpoints.
+    discovery: Option<Discovery>,
     /// Content of messages: as long as the longest, in whole words.
     pub(super) filler: Arc<[u8]>,
     made: Mutex<Made>,
@@ -84,8 +87,10 @@ impl Process {
             context_handle: Handle(new_handle()),
             version: TRACER_VERSION,
         });
-        let process = Self {
-            filler: vec![0xa5; longest(&plan, &plan.processes[index])].into(),
+        let own = &plan.processes[index];
+        Ok(Self {
+            filler: vec![0xa5; longest(&plan, own)].into(),
+            discovery: Discovery::start(&participant, own.profile)?,
             plan,
             index,
             files,
@@ -93,11 +98,20 @@ impl Process {
             participant,
             matching,
             made: Mutex::default(),
-        };
-        if process.profile() != ProfilePlan::Minimal {
-            discovery_endpoints(&process.participant)?;
+        })
+    }
+
+    /// Tells other participants about a node.
+    pub(super) fn tell_node(&self, node: NodeEntities) -> Result<(), DdsError> {
+        self.discovery.as_ref().map_or(Ok(()), |own| own.add(node))
+    }
+
+    /// Leaves the domain: afterwards no thread of DDS records an event.
+    pub fn leave(&self) {
+        if let Some(discovery) = &self.discovery {
+            discovery.stop();
         }
-        Ok(process)
+        self.participant.close();
     }
 
     /// Its part of the plan.

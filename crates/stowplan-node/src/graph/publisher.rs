@@ -15,6 +15,7 @@ use crate::dds::{self, DdsError, Hooks, Writer};
 use crate::draw::{Purpose, draw, whole};
 use crate::payload::{HEAD_BYTES, Head, Origin, sequence_message};
 use crate::record;
+use crate::work::Serialiser;
 
 /// A publisher of a callback.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Publisher {
     seed: u64,
     size: stowplan_wire::service::DistributionPlan,
     filler: Arc<[u8]>,
+    /// `None` where the stack gives serialising no cost.
+    serialiser: Option<Serialiser>,
     writer: Writer,
     /// Messages are their numbers, for a real program.
     counts: bool,
@@ -73,6 +76,7 @@ impl Publisher {
             seed: process.plan.seed,
             size: topic.bytes,
             filler: Arc::clone(&process.filler),
+            serialiser: topic.serialisation.map(Serialiser::new),
             writer,
             counts: topic.dds.is_some(),
             intra: topic.intra_process.then(|| process.intra_topic(plan.topic)),
@@ -85,6 +89,11 @@ impl Publisher {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
+    }
+
+    /// The global identifier of its writer.
+    pub(super) fn gid(&self) -> [u8; 24] {
+        self.writer.gid()
     }
 
     /// Messages published so far.
@@ -101,8 +110,9 @@ impl Publisher {
 
     /// Publishes a message of this origin from call number `call` of its callback.
     ///
-    /// One reading of the clock stamps the message and all events of its publication, so that what the
-    /// message says of itself can be compared with the trace exactly.
+    /// One reading of the clock stamps the message and the event that begins its publication, so that what
+    /// the message says of itself can be compared with the trace exactly. A second one is taken when the
+    /// message is ready for DDS: between the two lies the part `send`.
     pub fn publish(&self, origin: Origin, call: u64) {
         let size = whole(draw(self.seed, Purpose::Size, self.id, call, &self.size));
         let size = usize::try_from(size)
@@ -139,6 +149,7 @@ impl Publisher {
         intra.deliver(&message);
     }
 
+    /// Serialises the message and hands it to DDS.
     fn publish_dds(&self, head: &Head, size: usize) {
         let (bytes, number): ([u8; HEAD_BYTES], [u8; 8]);
         let parts: [&[u8]; 2] = if self.counts {
@@ -150,6 +161,7 @@ impl Publisher {
             [&bytes, &self.filler[..Head::padded(size)]]
         };
         let message = Handle(parts[0].as_ptr().addr() as u64);
+        // `rcl_publish` only passes the message on: it needs no reading of its own.
         record::event_at(head.stamp_ns, &RclcppPublish { message });
         record::event_at(
             head.stamp_ns,
@@ -158,15 +170,16 @@ impl Publisher {
                 message,
             },
         );
+        if let Some(serialiser) = &self.serialiser {
+            serialiser.run(size);
+        }
+        // The event has the time at which DDS gets the message; what recording costs is transport's.
         let timestamp = dds::time();
-        record::event_at(
-            head.stamp_ns,
-            &RmwPublish {
-                rmw_publisher_handle: Handle(self.rmw_handle),
-                message,
-                timestamp,
-            },
-        );
+        record::event(&RmwPublish {
+            rmw_publisher_handle: Handle(self.rmw_handle),
+            message,
+            timestamp,
+        });
         if self.writer.write(parts, timestamp).is_err() {
             self.refused.fetch_add(1, Ordering::AcqRel);
         }

@@ -122,6 +122,11 @@ impl Subscription {
         self.handles
     }
 
+    /// The global identifier of its reader.
+    pub(super) fn gid(&self) -> [u8; 24] {
+        self.reader.gid()
+    }
+
     pub(super) fn callback(&self) -> &Arc<Callback> {
         &self.callback
     }

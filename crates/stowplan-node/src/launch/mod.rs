@@ -14,7 +14,7 @@ use crate::announce::{Agent, Said};
 use crate::dds::{Matching, Participant};
 use crate::error::NodeError;
 use crate::exec::control::{is_ready, wait};
-use crate::graph::{START_WORKING_SET, launch_endpoints, load_client};
+use crate::graph::{Discovery, START_WORKING_SET, launch_endpoints, load_client};
 use crate::link::UP;
 use crate::plan::Planned;
 use crate::signals::{self, Signals, asks_to_end};
@@ -40,7 +40,7 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
     agent.say(&fingerprint_at("up"))?;
     let work = WorkingSet::new(START_WORKING_SET);
     work.run(planned.plan.launch.start_iterations);
-    let result = prepare(&planned, files).and_then(|participant| {
+    let result = prepare(&planned, files).and_then(|(participant, discovery)| {
         let mut launcher = Launcher {
             plan_path: plan.to_owned(),
             files: files.to_owned(),
@@ -51,12 +51,16 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
             work,
             children: Vec::new(),
             participant,
+            discovery,
             ready: false,
             end: false,
             stopped: false,
         };
         let result = launcher.serve();
         let ended = launcher.end_children();
+        if let Some(discovery) = &launcher.discovery {
+            discovery.stop();
+        }
         launcher.participant.close();
         result.and(ended)
     });
@@ -78,14 +82,14 @@ fn fingerprint_at(at: &str) -> Announcement {
 }
 
 /// What `ros2 launch` takes before it starts anything: files, memory, a participant that stays.
-fn prepare(planned: &Planned, files: &Path) -> Result<Participant, NodeError> {
+fn prepare(planned: &Planned, files: &Path) -> Result<(Participant, Option<Discovery>), NodeError> {
     let plan = &planned.plan;
     startup::touch_files(files, &plan.launch.files)?;
     startup::keep_memory(plan.launch.memory_bytes)?;
     let participant = planned.participant(None)?;
     let name = format!("launch_ros_{}", plan.service);
-    launch_endpoints(&participant, profile(plan), &name)?;
-    Ok(participant)
+    let discovery = launch_endpoints(&participant, profile(plan), &name)?;
+    Ok((participant, discovery))
 }
 
 /// Launch's own node is of the release that the processes are of.
@@ -106,6 +110,7 @@ struct Launcher<'a> {
     progress: Progress,
     children: Vec<Child>,
     participant: Participant,
+    discovery: Option<Discovery>,
     ready: bool,
     end: bool,
     /// The agent has asked for the end, and asks the processes too.
@@ -155,7 +160,8 @@ impl Launcher<'_> {
         // A container is loaded once its service is discovered, which `ros2 launch` looks for.
         let discovery = if plan.component_container && plan.profile != ProfilePlan::Minimal {
             let name = format!("{}/{}", self.plan.service, plan.name);
-            Some(load_client(&self.participant, &name)?)
+            let discovery = self.discovery.as_ref();
+            Some(load_client(&self.participant, discovery, &name)?)
         } else {
             None
         };

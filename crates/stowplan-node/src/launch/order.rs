@@ -200,6 +200,7 @@ mod tests {
                     executor: ExecutorPlan::Single,
                     profile: ProfilePlan::Minimal,
                     component_container,
+                    use_sim_time: false,
                     nodes: nodes.iter().map(node).collect(),
                 })
                 .collect(),

@@ -242,6 +242,7 @@ pub fn topic(name: &str) -> TopicPlan {
         transient_local: false,
         depth: 5,
         intra_process: false,
+        serialisation: None,
         dds: None,
     }
 }
@@ -320,6 +321,7 @@ pub fn process(name: &str, nodes: Vec<NodePlan>) -> ProcessPlan {
         executor: ExecutorPlan::Single,
         profile: ProfilePlan::Minimal,
         component_container: false,
+        use_sim_time: false,
         nodes,
     }
 }

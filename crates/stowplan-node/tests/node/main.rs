@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 mod common;
+mod discovery;
 mod exchange;
 mod lifecycle;

@@ -21,6 +21,7 @@ pub fn topic(text: &str, intra_process: bool) -> Topic {
             transient_local: false,
         },
         intra_process,
+        serialisation: None,
         dds: None,
     }
 }
@@ -96,6 +97,7 @@ pub fn stack(topics: Vec<Topic>, processes: Vec<Process>, nodes: Vec<Node>) -> S
     Stack {
         name: name("test"),
         description: String::new(),
+        use_sim_time: false,
         launch: Launch {
             start_iterations: 10_000_000,
             entity_iterations: 1_000_000,

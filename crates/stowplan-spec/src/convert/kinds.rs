@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use stowplan_model::{Distribution, Library, NodeStartUp, Qos, Reliability, Work};
+use stowplan_model::{Distribution, Library, NodeStartUp, Qos, Reliability, Serialisation, Work};
 use stowplan_plan::nearest;
 
 use crate::at::{At, Entries, Mark};
 use crate::context::Context;
 use crate::elements::stack::StackSpec;
 use crate::elements::start_up::{LibrarySpec, StartUpSpec};
-use crate::elements::topic::{QosSpec, ReliabilitySpec};
+use crate::elements::topic::{QosSpec, ReliabilitySpec, SerialisationSpec};
 use crate::elements::work::WorkSpec;
 use crate::kind::KindOr;
 use crate::quantity::{Bytes, Spread};
@@ -35,6 +35,7 @@ pub(super) struct Kinds {
     libs: HashMap<String, Library>,
     sizes: HashMap<String, Distribution>,
     qos: HashMap<String, Qos>,
+    serialisation: HashMap<String, Serialisation>,
     work: HashMap<String, Work>,
     start_up: HashMap<String, NodeStartUp>,
 }
@@ -45,6 +46,7 @@ impl Kinds {
             libs: libraries(context, &spec.libs),
             sizes: HashMap::new(),
             qos: HashMap::new(),
+            serialisation: HashMap::new(),
             work: HashMap::new(),
             start_up: HashMap::new(),
         };
@@ -54,6 +56,11 @@ impl Kinds {
         }
         for (key, qos) in &spec.kinds.qos.0 {
             kinds.qos.insert(key.value.clone(), convert_qos(qos));
+        }
+        for (key, cost) in &spec.kinds.serialisation.0 {
+            let path = format!("kinds.serialisation.{}", key.value);
+            let value = convert_serialisation(context, &path, cost);
+            kinds.serialisation.insert(key.value.clone(), value);
         }
         for (key, work) in &spec.kinds.work.0 {
             let value = convert_work(
@@ -92,6 +99,20 @@ impl Kinds {
     pub(super) fn qos(&self, context: &mut Context, at: Option<&At<KindOr<QosSpec>>>) -> Qos {
         at.and_then(|at| context.kind("qos", &self.qos, at, |_, qos, _| convert_qos(qos)))
             .unwrap_or(DEFAULT_QOS)
+    }
+
+    pub(super) fn serialisation(
+        &self,
+        context: &mut Context,
+        path: &str,
+        at: &At<KindOr<SerialisationSpec>>,
+    ) -> Option<Serialisation> {
+        context.kind(
+            "serialisation",
+            &self.serialisation,
+            at,
+            |context, cost, _| convert_serialisation(context, path, cost),
+        )
     }
 
     pub(super) fn work(
@@ -183,6 +204,17 @@ fn convert_qos(spec: &QosSpec) -> Qos {
         },
         depth: spec.depth,
         transient_local: spec.transient_local,
+    }
+}
+
+fn convert_serialisation(
+    context: &mut Context,
+    path: &str,
+    spec: &SerialisationSpec,
+) -> Serialisation {
+    Serialisation {
+        message_iterations: context.fixed(&format!("{path}.message"), spec.message.as_ref(), 0),
+        kib_iterations: context.fixed(&format!("{path}.kib"), spec.kib.as_ref(), 0),
     }
 }
 

@@ -9,8 +9,8 @@ mod services;
 use std::collections::HashMap;
 
 use stowplan_model::{
-    CallbackRef, Chain, DdsContent, DdsTopic, Executor, Launch, Node, Process, Profile, Stack,
-    Topic,
+    CallbackRef, Chain, DdsContent, DdsTopic, Executor, Launch, Node, Process, Profile,
+    Serialisation, Stack, Topic,
 };
 use stowplan_plan::Subject;
 
@@ -27,11 +27,16 @@ use kinds::Kinds;
 pub(crate) fn stack(context: &mut Context, spec: &StackSpec) -> Option<Stack> {
     context.mark(Subject::Stack, spec.name.mark);
     let kinds = Kinds::new(context, spec);
+    // Converted once, so that its assumptions are noted once.
+    let serialisation = spec
+        .serialisation
+        .as_ref()
+        .and_then(|at| kinds.serialisation(context, "serialisation", at));
     let topics = spec
         .topics
         .0
         .iter()
-        .map(|(name, topic)| convert_topic(context, &kinds, spec, name, topic))
+        .map(|(name, topic)| convert_topic(context, &kinds, spec, serialisation, (name, topic)))
         .collect();
     let mut processes = convert_processes(context, spec);
     let nodes = nodes::convert(context, &kinds, spec, &mut processes);
@@ -40,6 +45,7 @@ pub(crate) fn stack(context: &mut Context, spec: &StackSpec) -> Option<Stack> {
     Some(Stack {
         name: context.name(&spec.name)?,
         description: spec.description.trim_end().to_owned(),
+        use_sim_time: spec.use_sim_time,
         launch: convert_launch(context, &spec.launch),
         topics,
         processes,
@@ -62,8 +68,8 @@ fn convert_topic(
     context: &mut Context,
     kinds: &Kinds,
     spec: &StackSpec,
-    name: &At<String>,
-    topic: &At<TopicSpec>,
+    default_serialisation: Option<Serialisation>,
+    (name, topic): (&At<String>, &At<TopicSpec>),
 ) -> Topic {
     context.mark(Subject::Topic(name.value.clone()), name.mark);
     let mut bytes = topic.value.bytes.clone();
@@ -71,11 +77,19 @@ fn convert_topic(
         bytes.mark = topic.mark;
     }
     let qos = topic.value.qos.as_ref().or(spec.qos.as_ref());
+    let serialisation = topic.value.serialisation.as_ref();
     Topic {
         name: name.value.clone(),
         bytes: kinds.size(context, &format!("topics.{}.bytes", name.value), &bytes),
         qos: kinds.qos(context, qos),
         intra_process: topic.value.intra_process,
+        serialisation: match serialisation {
+            Some(at) => {
+                let path = format!("topics.{}.serialisation", name.value);
+                kinds.serialisation(context, &path, at)
+            }
+            None => default_serialisation,
+        },
         dds: topic.value.dds.as_ref().map(|dds| convert_dds(name, dds)),
     }
 }

@@ -9,7 +9,7 @@ use super::module::ModuleSpec;
 use super::process::{ProcessSpec, ProfileSpec};
 use super::service::ServiceSpec;
 use super::start_up::{LibrarySpec, StartUpSpec};
-use super::topic::{QosSpec, TopicSpec};
+use super::topic::{QosSpec, SerialisationSpec, TopicSpec};
 use super::work::WorkSpec;
 use crate::at::{At, Entries};
 use crate::kind::{Kind, KindOr};
@@ -27,9 +27,15 @@ pub(crate) struct StackSpec {
     /// ROS 2 distribution whose implicit endpoints processes have, unless they say otherwise.
     #[serde(default)]
     pub profile: ProfileSpec,
+    /// Whether nodes have the parameter `use_sim_time` set, and so subscribe to `/clock`.
+    #[serde(default)]
+    pub use_sim_time: bool,
     /// Quality of service of topics that do not give one.
     #[serde(default)]
     pub qos: Option<At<KindOr<QosSpec>>>,
+    /// Work of serialising a message on topics that do not give one; none where left out.
+    #[serde(default)]
+    pub serialisation: Option<At<KindOr<SerialisationSpec>>>,
     /// What `ros2 launch` costs, once per service.
     #[serde(default)]
     pub launch: LaunchSpec,
@@ -63,6 +69,8 @@ pub(crate) struct KindsSpec {
     pub size: Entries<At<Spread<Bytes>>>,
     /// Qualities of service.
     pub qos: Entries<QosSpec>,
+    /// Costs of serialising a message.
+    pub serialisation: Entries<SerialisationSpec>,
     /// Work of a callback.
     pub work: Entries<WorkSpec>,
     /// Start-up costs of a node.

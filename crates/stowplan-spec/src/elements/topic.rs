@@ -9,7 +9,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserial
 
 use crate::at::At;
 use crate::kind::{Kind, KindOr};
-use crate::quantity::{Bytes, Spread};
+use crate::quantity::{Bytes, Fixed, Iterations, Spread};
 
 /// A topic: a size or the name of a size, or a map with more.
 #[derive(Debug, Clone)]
@@ -17,6 +17,7 @@ pub(crate) struct TopicSpec {
     pub bytes: At<KindOr<Spread<Bytes>>>,
     pub qos: Option<At<KindOr<QosSpec>>>,
     pub intra_process: bool,
+    pub serialisation: Option<At<KindOr<SerialisationSpec>>>,
     pub dds: Option<DdsSpec>,
 }
 
@@ -32,6 +33,9 @@ struct TopicFields {
     /// Whether endpoints in one process hand messages over by pointer.
     #[serde(default)]
     intra_process: bool,
+    /// Work of serialising a message; the stack's where left out.
+    #[serde(default)]
+    serialisation: Option<At<KindOr<SerialisationSpec>>>,
     /// How real programs know it; where left out it has ROS 2's name and the payload of modelled messages.
     #[serde(default)]
     dds: Option<DdsSpec>,
@@ -90,6 +94,7 @@ impl TopicVisitor {
             bytes,
             qos: None,
             intra_process: false,
+            serialisation: None,
             dds: None,
         })
     }
@@ -120,6 +125,7 @@ impl<'de> Visitor<'de> for TopicVisitor {
             bytes: fields.bytes,
             qos: fields.qos,
             intra_process: fields.intra_process,
+            serialisation: fields.serialisation,
             dds: fields.dds,
         })
     }
@@ -163,6 +169,22 @@ pub(crate) enum ReliabilitySpec {
 }
 
 impl Kind for QosSpec {
+    fn from_number(_: &str) -> Option<Result<Self, stowplan_model::units::UnitError>> {
+        None
+    }
+}
+
+/// Work of serialising a message, done by the publishing thread for each message that leaves its process by DDS.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SerialisationSpec {
+    /// Iterations of the work kernel for each message; none where left out.
+    pub message: Option<At<Fixed<Iterations>>>,
+    /// Iterations of the work kernel for each KiB of its size; none where left out.
+    pub kib: Option<At<Fixed<Iterations>>>,
+}
+
+impl Kind for SerialisationSpec {
     fn from_number(_: &str) -> Option<Result<Self, stowplan_model::units::UnitError>> {
         None
     }

@@ -139,9 +139,13 @@ pub fn text(plan: &Plan, assumptions: usize, no_calibration: Option<&str>) -> St
     out.push_str(&edges(plan));
     match plan.utilisation {
         Some(share) => {
+            let sending = plan.serialisation_utilisation.filter(|share| *share > 0.0);
+            let of_which = sending.map_or_else(String::new, |sending| {
+                format!(", {:.1} % of them to serialise messages", sending * 100.0)
+            });
             let _ = writeln!(
                 out,
-                "\nCallbacks need {:.1} % of this machine's CPUs.",
+                "\nCallbacks need {:.1} % of this machine's CPUs{of_which}.",
                 share * 100.0
             );
         }
