@@ -21,6 +21,7 @@ mod pingpong;
 mod plan;
 mod record;
 mod signals;
+mod sockets;
 mod startup;
 mod work;
 

@@ -282,12 +282,13 @@ fn usage(report: &Report) -> TextTable {
     table
 }
 
-const CAUSES: [LossCause; 5] = [
+const CAUSES: [LossCause; 6] = [
     LossCause::NotMatched,
     LossCause::SocketBuffer,
     LossCause::Reassembly,
     LossCause::SampleLost,
     LossCause::Overwritten,
+    LossCause::NotToldApart,
 ];
 
 fn losses(report: &Report) -> TextTable {
@@ -301,6 +302,7 @@ fn losses(report: &Report) -> TextTable {
             "Reassembly",
             "Sample lost",
             "Overwritten",
+            "Not told apart",
             "Worst edge",
         ],
     );

@@ -63,10 +63,12 @@ words! {
         SocketBuffer = "socket-buffer",
         /// A fragment was missing when the message was put together.
         Reassembly = "reassembly",
-        /// DDS reported it as lost.
+        /// The reader's cache refused it: DDS reported it as lost.
         SampleLost = "sample-lost",
         /// A newer message took its place in the reader's cache.
         Overwritten = "overwritten",
+        /// It never reached the reader's cache, by one of several causes that leave no trace.
+        NotToldApart = "not-told-apart",
     }
 }
 

@@ -332,6 +332,9 @@ fn own_body<'t>(kind: Kind, read: &Reader<'_, 't>, texts: &'t Texts<'_>) -> Opti
             rmw_subscription: read.u64(0)?,
             total: read.u64(1)?,
         },
+        K::DatagramsDropped => Body::DatagramsDropped {
+            total: read.u64(0)?,
+        },
         _ => return None,
     })
 }

@@ -46,6 +46,7 @@ pub(crate) enum Kind {
     Disarmed,
     CallbackCpu,
     SampleLost,
+    DatagramsDropped,
 }
 
 use Kind as K;
@@ -236,5 +237,10 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
         "stowplan:sample_lost",
         K::SampleLost,
         &["rmw_subscription_handle", "total"],
+    ),
+    (
+        "stowplan:datagrams_dropped",
+        K::DatagramsDropped,
+        &["total"],
     ),
 ];

@@ -182,6 +182,8 @@ pub enum Body<'a> {
         rmw_subscription: Address,
         total: u64,
     },
+    /// `stowplan:datagrams_dropped`
+    DatagramsDropped { total: u64 },
     /// A ROS event of which only time, process and thread matter here.
     Other,
     /// An event of another provider: it has no meaning here.

@@ -1,7 +1,10 @@
 //! Messages that were published and not taken, by cause (MEASURING §4).
 //!
-//! Losses in socket buffers and in reassembly leave no event: the host counts
-//! them. Here they are part of `missing`, beside what DDS itself reports lost.
+//! What never reached the reader's cache left no event of its own. The receiving
+//! process says how many datagrams its sockets dropped in the window: where that
+//! is none, no message was lost there; where it is some, which messages they were
+//! part of is not known. Lost in reassembly, replaced in the writer's history
+//! before it was sent, or never sent are not told apart.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -27,10 +30,16 @@ pub struct EdgeLosses {
     /// None of these: overwritten or missing.
     pub not_taken: u64,
     /// In the reader's cache and replaced before it was taken; `None` where the
-    /// trace records no arrivals.
+    /// trace records no arrivals, or `sample_lost` is not known.
     pub overwritten: Option<u64>,
-    /// Never in the reader's cache; `None` likewise.
+    /// Offered to the reader's cache and refused by it, as DDS reports; `None`
+    /// where it reports some and several publishers reach the subscription.
+    pub sample_lost: Option<u64>,
+    /// Never in the reader's cache; `None` where the trace records no arrivals.
     pub missing: Option<u64>,
+    /// Datagrams, of whatever message, that the sockets of the receiving process
+    /// dropped in the window; `None` where the trace does not say.
+    pub datagrams_dropped: Option<u64>,
 }
 
 /// Losses of all edges.
@@ -67,9 +76,11 @@ impl Analysis {
             }
         }
         edges.retain(|edge| edge.published > 0);
+        let samples_lost = self.samples_lost(window);
+        refused(&mut edges, &samples_lost);
         Losses {
             edges,
-            samples_lost: self.samples_lost(window),
+            samples_lost,
             arrivals_recorded: seen.arrivals_recorded,
         }
     }
@@ -103,6 +114,18 @@ impl Analysis {
         lost
     }
 
+    /// Datagrams dropped between the last count before the window and the first
+    /// after it.
+    fn datagrams_dropped(&self, process: ProcessId, window: Window) -> Option<u64> {
+        let counts = || {
+            let all = self.marks.datagrams_dropped.iter();
+            all.filter(|count| count.0 == process)
+        };
+        let before = counts().rfind(|count| count.2 <= window.from_ns)?;
+        let after = counts().find(|count| count.2 >= window.to_ns)?;
+        Some(after.1.saturating_sub(before.1))
+    }
+
     /// When a process says that its declared endpoints have found their peers.
     fn matched_ns(&self, process: ProcessId) -> Option<i64> {
         self.marks
@@ -110,6 +133,26 @@ impl Analysis {
             .iter()
             .rfind(|matched| matched.0 == process)
             .map(|matched| matched.2)
+    }
+}
+
+/// Takes what DDS reports as refused out of what counts as overwritten. A refused
+/// sample was offered to the cache, so it has an arrival.
+fn refused(edges: &mut [EdgeLosses], samples_lost: &[(SubscriptionId, u64)]) {
+    for &(subscription, lost) in samples_lost {
+        let mut of: Vec<&mut EdgeLosses> = edges
+            .iter_mut()
+            .filter(|edge| edge.subscription == subscription)
+            .collect();
+        if let [edge] = &mut of[..] {
+            edge.sample_lost = Some(lost);
+            edge.overwritten = edge.overwritten.map(|all| all.saturating_sub(lost));
+            continue;
+        }
+        for edge in of {
+            edge.sample_lost = None;
+            edge.overwritten = None;
+        }
     }
 }
 
@@ -229,6 +272,7 @@ impl<'a> Edge<'a> {
     }
 
     fn count(&self, window: Window) -> EdgeLosses {
+        let graph = &self.analysis.graph;
         let mut edge = EdgeLosses {
             publisher: self.publisher,
             subscription: self.subscription,
@@ -238,7 +282,11 @@ impl<'a> Edge<'a> {
             undecided: 0,
             not_taken: 0,
             overwritten: None,
+            sample_lost: Some(0),
             missing: None,
+            datagrams_dropped: self
+                .analysis
+                .datagrams_dropped(graph.subscriptions[self.subscription].process, window),
         };
         let mut overwritten = 0;
         for (number, &(id, reached)) in self.messages.iter().enumerate() {
@@ -280,7 +328,7 @@ impl<'a> Edge<'a> {
 mod tests {
     use crate::Window;
     use crate::event::Body;
-    use crate::scripted::Script;
+    use crate::scripted::{At, Script, Sub};
 
     #[test]
     fn each_message_is_counted_under_its_cause() {
@@ -305,17 +353,6 @@ mod tests {
             let start = 1000 * k + 300;
             script.receive(start, start + 50, sink, sub, 1 + k);
         }
-        let rmw_subscription = sub.rmw;
-        for (time, total) in [(100, 2), (4500, 5)] {
-            script.add(
-                time,
-                sink,
-                Body::SampleLost {
-                    rmw_subscription,
-                    total,
-                },
-            );
-        }
         let analysis = script.analyse();
         let losses = analysis.losses(Window::ALWAYS);
         let [edge] = &losses.edges[..] else {
@@ -325,14 +362,91 @@ mod tests {
         assert_eq!((edge.not_matched, edge.undecided), (1, 2));
         assert_eq!(edge.not_taken, 2);
         assert_eq!((edge.overwritten, edge.missing), (Some(1), Some(1)));
-        assert_eq!(losses.samples_lost[0].1, 5);
+        assert_eq!((edge.sample_lost, edge.datagrams_dropped), (Some(0), None));
         let window = Window {
             from_ns: 900,
             to_ns: 6500,
         };
         let losses = analysis.losses(window);
         assert_eq!(losses.edges[0].published, 6);
-        assert_eq!(losses.samples_lost[0].1, 3);
+    }
+
+    /// One subscription that got three messages of each publisher and took the last ones.
+    fn refusing(publishers: i64) -> (Script, At, Sub) {
+        let mut script = Script::new();
+        let sink = script.process(1);
+        let node = script.node(sink, "sink");
+        let sub = script.subscription(node, "/t", "sink::on");
+        for number in 0..publishers {
+            let source = script.process(2 + number);
+            let node = script.node(source, "source");
+            let publisher = script.publisher(node, "/t");
+            for k in 0..3 {
+                let stamp = 10 * k + 1 + number;
+                script.publish(1000 * k, source, publisher, Some(stamp));
+                script.arrive(1000 * k + 100, sink, sub, stamp);
+            }
+            let start = 2300 + 100 * number;
+            script.receive(start, start + 50, sink, sub, 21 + number);
+        }
+        (script, sink, sub)
+    }
+
+    fn lost(script: &mut Script, sink: At, sub: Sub, time_ns: i64, total: u64) {
+        let rmw_subscription = sub.rmw;
+        let lost = Body::SampleLost {
+            rmw_subscription,
+            total,
+        };
+        script.add(time_ns, sink, lost);
+    }
+
+    #[test]
+    fn what_the_cache_refuses_is_not_overwritten() {
+        let (mut script, sink, sub) = refusing(1);
+        lost(&mut script, sink, sub, 1100, 1);
+        let analysis = script.analyse();
+        let losses = analysis.losses(Window::ALWAYS);
+        let edge = &losses.edges[0];
+        assert_eq!((edge.not_taken, edge.missing), (2, Some(0)));
+        assert_eq!((edge.sample_lost, edge.overwritten), (Some(1), Some(1)));
+        // Before the window it has lost nothing of the window.
+        let window = Window {
+            from_ns: 1500,
+            to_ns: 9000,
+        };
+        let losses = analysis.losses(window);
+        assert!(losses.samples_lost.is_empty());
+        assert_eq!(losses.edges[0].sample_lost, Some(0));
+    }
+
+    #[test]
+    fn of_several_publishers_it_is_not_known_whose_was_refused() {
+        let (mut script, sink, sub) = refusing(2);
+        lost(&mut script, sink, sub, 1100, 1);
+        let losses = script.analyse().losses(Window::ALWAYS);
+        assert_eq!(losses.samples_lost[0].1, 1);
+        assert_eq!(losses.edges.len(), 2);
+        for edge in &losses.edges {
+            assert_eq!((edge.sample_lost, edge.overwritten), (None, None));
+        }
+    }
+
+    #[test]
+    fn dropped_datagrams_are_those_of_the_window() {
+        let (mut script, sink, _) = refusing(1);
+        for (time, total) in [(400, 3), (900, 7), (2900, 9), (3500, 20)] {
+            script.add(time, sink, Body::DatagramsDropped { total });
+        }
+        let analysis = script.analyse();
+        let dropped = |from_ns, to_ns| {
+            let window = Window { from_ns, to_ns };
+            analysis.losses(window).edges[0].datagrams_dropped
+        };
+        assert_eq!(dropped(1000, 2500), Some(2));
+        assert_eq!(dropped(500, 3000), Some(17));
+        assert_eq!(dropped(300, 2500), None, "nothing was counted before");
+        assert_eq!(dropped(1000, 4000), None, "nor after");
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Marks {
     pub callback_cpu: FxHashMap<CallbackId, CallbackCpu>,
     /// Samples that DDS reports lost: subscription, total so far.
     pub samples_lost: Vec<(SubscriptionId, u64, i64)>,
+    /// Datagrams that a process's sockets have dropped: total so far.
+    pub datagrams_dropped: Vec<(ProcessId, u64, i64)>,
 }
 
 /// What all recorded calls of a callback used.
@@ -109,6 +111,9 @@ impl Marks {
                 if let Some(id) = registry.rmw_subscription(process, rmw_subscription) {
                     self.samples_lost.push((id, total, time_ns));
                 }
+            }
+            Body::DatagramsDropped { total } => {
+                self.datagrams_dropped.push((process, total, time_ns));
             }
             _ => {}
         }

@@ -102,4 +102,10 @@ events! {
         /// Lost since the reader exists.
         total: u64,
     }
+
+    /// What the sockets of this process have dropped: recorded before the window begins and after it ends.
+    48 "stowplan:datagrams_dropped" DatagramsDropped {
+        /// Datagrams dropped since the sockets exist, because their buffers were full.
+        total: u64,
+    }
 }

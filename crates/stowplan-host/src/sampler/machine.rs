@@ -17,6 +17,30 @@ pub(super) struct Machine {
     /// Whole devices with a block and ` ` on both sides: partitions and loop devices would count twice.
     names: Vec<Vec<u8>>,
     tick_ns: u64,
+    /// The first look that said how long CPUs were idle.
+    begin: Option<Idle>,
+}
+
+/// How long CPUs have been idle at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Idle {
+    t_ns: u64,
+    /// Sum over the CPUs.
+    idle_ns: u64,
+    cpus: u64,
+}
+
+impl Idle {
+    /// CPU time that was not idle from `begin` on, all CPUs.
+    ///
+    /// Busy time is not read but what idle time leaves. The kernel adds to user and system time by looking at a
+    /// tick what runs: work that timers start runs between ticks, in a fixed phase to them, and is counted
+    /// far too low or too high for a whole run. Idle time it takes from the clock whenever a CPU falls asleep
+    /// or wakes, as it does the CPU time of cgroups whenever a task comes or goes.
+    fn busy_ns(self, begin: Self) -> u64 {
+        let passed = self.t_ns.saturating_sub(begin.t_ns) * self.cpus;
+        passed.saturating_sub(self.idle_ns.saturating_sub(begin.idle_ns))
+    }
 }
 
 impl Machine {
@@ -39,15 +63,21 @@ impl Machine {
             disks: Source::new(Path::new("/proc/diskstats")),
             names,
             tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second(),
+            begin: None,
         }
     }
 
     pub(super) fn read(&mut self, row: &mut Row, buffer: &mut Buffer) {
-        row.cpu_ns = self
-            .stat
-            .read(buffer)
-            .and_then(busy_ticks)
-            .map(|ticks| ticks * self.tick_ns);
+        let t_ns = row.t_ns;
+        let idle = self.stat.read(buffer).and_then(idle_ticks);
+        row.cpu_ns = idle.map(|(ticks, cpus)| {
+            let now = Idle {
+                t_ns,
+                idle_ns: ticks * self.tick_ns,
+                cpus,
+            };
+            now.busy_ns(*self.begin.get_or_insert(now))
+        });
         if let Some(text) = self.meminfo.read(buffer) {
             let bytes = |key: &[u8]| field(text, key).map(|kib| kib * 1024);
             row.memory = bytes(b"MemTotal:")
@@ -89,9 +119,46 @@ pub(crate) fn busy_ticks(text: &[u8]) -> Option<u64> {
     Some(busy)
 }
 
+/// Ticks in which a CPU had nothing to run (idle and iowait), summed, and the number of CPUs, of /proc/stat.
+fn idle_ticks(text: &[u8]) -> Option<(u64, u64)> {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let mut words = lines
+        .next()?
+        .strip_prefix(b"cpu ")?
+        .split(|byte| *byte == b' ')
+        .filter(|word| !word.is_empty())
+        .skip(3);
+    let idle = number(words.next()?)? + number(words.next()?)?;
+    let cpus = lines.take_while(|line| line.starts_with(b"cpu")).count();
+    (cpus > 0).then_some((idle, cpus as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn idle_is_idle_and_iowait_of_all_cpus() {
+        let text = b"cpu  1 2 4 1000 2000 8 16 32 0 0\ncpu0 1\ncpu1 1\nintr 5\n";
+        assert_eq!(idle_ticks(text), Some((3000, 2)));
+        assert_eq!(idle_ticks(b"cpu  1 2 4 1000 2000 8\n"), None, "no CPU");
+        assert_eq!(idle_ticks(b"cpu  1 2 4\ncpu0 1\n"), None);
+    }
+
+    #[test]
+    fn busy_is_what_idle_leaves() {
+        let at = |t_ns, idle_ns| Idle {
+            t_ns,
+            idle_ns,
+            cpus: 2,
+        };
+        let begin = at(1_000, 5_000);
+        assert_eq!(begin.busy_ns(begin), 0);
+        assert_eq!(at(1_500, 5_300).busy_ns(begin), 700);
+        assert_eq!(at(1_500, 6_000).busy_ns(begin), 0);
+        // Idle time has steps of a tick, so it can be ahead of the clock.
+        assert_eq!(at(1_500, 6_010).busy_ns(begin), 0);
+    }
 
     #[test]
     fn busy_leaves_out_idle_iowait_and_guest() {

@@ -6,7 +6,7 @@
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
-use stowplan_ctf::events::stowplan::{Armed, Disarmed};
+use stowplan_ctf::events::stowplan::{Armed, DatagramsDropped, Disarmed};
 use stowplan_wire::announce::{Announcement, Control};
 
 use super::fingerprint_at;
@@ -14,8 +14,8 @@ use super::threads::Threads;
 use crate::announce::Said;
 use crate::error::NodeError;
 use crate::graph::restart_draws_at;
-use crate::record;
 use crate::signals::{Signals, asks_to_end};
+use crate::{record, sockets};
 
 /// Where the measurement stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,11 +132,19 @@ fn arm(threads: &Threads, t_arm_ns: u64) -> Result<(), NodeError> {
     let process = &threads.process;
     let name = &process.own().name;
     process.agent.say(&fingerprint_at(name, "arm"))?;
+    record_dropped();
     restart_draws_at(t_arm_ns);
     threads.rebase(t_arm_ns);
     process.agent.say(&Announcement::Armed {
         process: Some(name.clone()),
     })
+}
+
+/// Records what sockets have dropped so far; never while the window is open, because it reads files.
+fn record_dropped() {
+    if let Some(total) = sockets::dropped_datagrams() {
+        record::event(&DatagramsDropped { total });
+    }
 }
 
 /// Records the instants that have passed.
@@ -156,6 +164,7 @@ fn pass(phase: Phase) -> Phase {
         && now >= t_disarm_ns
     {
         record::event(&Disarmed {});
+        record_dropped();
         phase = Phase::Free;
     }
     phase
