@@ -141,7 +141,7 @@ pub fn text(plan: &Plan, assumptions: usize, no_calibration: Option<&str>) -> St
         Some(share) => {
             let sending = plan.serialisation_utilisation.filter(|share| *share > 0.0);
             let of_which = sending.map_or_else(String::new, |sending| {
-                format!(", {:.1} % of them to serialise messages", sending * 100.0)
+                format!(" ({:.1} % to serialise messages)", sending * 100.0)
             });
             let _ = writeln!(
                 out,
