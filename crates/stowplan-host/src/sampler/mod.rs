@@ -297,6 +297,32 @@ mod tests {
     }
 
     #[test]
+    fn the_machine_is_at_least_as_busy_as_one_of_its_processes() {
+        let mut sampler = Sampler::new(&[], &[std::process::id()]);
+        sampler.sample();
+        let begin = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let used = || {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+            (now.tv_sec - begin.tv_sec) * 1_000_000_000 + (now.tv_nsec - begin.tv_nsec)
+        };
+        while used() < 200_000_000 {
+            std::hint::spin_loop();
+        }
+        sampler.sample();
+        let all = sampler.finish();
+        let grown = |name: &str| {
+            let rows = of(&all, name);
+            rows[1].cpu_ns.unwrap() - rows[0].cpu_ns.unwrap()
+        };
+        // Idle time has steps of a hundredth of a second, those of all CPUs summed before they are cut.
+        let step = 2 * 10_000_000;
+        let (machine, own) = (grown("machine"), grown("stowplan"));
+        // Own time is read last: what passes between the two readings is the test's own.
+        assert!(own >= 200_000_000);
+        assert!(machine + step >= 200_000_000, "{machine} of {own}");
+    }
+
+    #[test]
     fn the_machine_and_stowplan_have_rows() {
         let mut sampler = Sampler::new(&[], &[std::process::id()]);
         sampler.reserve(2);
