@@ -149,8 +149,9 @@ pub(crate) fn mounts_below(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Undoes the octal escapes of /proc/self/mountinfo.
-pub(crate) fn unescape(text: &str) -> String {
+/// Undoes the octal escapes of /proc/self/mountinfo (proc_pid_mountinfo(5)).
+#[must_use]
+pub fn unescape(text: &str) -> String {
     [
         ("\\040", " "),
         ("\\011", "\t"),

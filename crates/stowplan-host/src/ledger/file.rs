@@ -10,7 +10,7 @@ use crate::HostError;
 use crate::process::{boot_id, start_ticks};
 
 /// Environment variable of the fault hook: `ledger:N` kills this process with SIGKILL when the Nth entry is
-/// on disk and its object is not made yet.
+/// written and its object is not made yet.
 const FAULT: &str = "STOWPLAN_FAULT";
 
 /// Where ledgers are: `$STOWPLAN_STATE`, else `/run/stowplan` for root, else `$XDG_RUNTIME_DIR/stowplan`, else
@@ -91,7 +91,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Enters an object; when this returns the entry is on disk and the object may be made.
+    /// Enters an object; when this returns the entry is written and the object may be made.
     ///
     /// # Errors
     /// When the entry cannot be written; the object must then not be made.
@@ -128,9 +128,10 @@ impl Ledger {
         let mut text = serde_json::to_string(entry)
             .map_err(|e| HostError::new("cannot write a ledger entry").because(e))?;
         text.push('\n');
+        // Not synced to a disk: the page cache survives the death of this process, and what would not survive (a power
+        // loss, a crash of the kernel) ends processes, cgroups, mounts, links and the run folder on tmpfs as well.
         self.file
             .write_all(text.as_bytes())
-            .and_then(|()| self.file.sync_data())
             .map_err(|e| HostError::io("write to", &self.path, e))
     }
 }

@@ -1,14 +1,13 @@
 //! Everything that a run makes on a machine, written down before it is made.
 //!
 //! One JSON-lines file a run and owner in [`folder`]: the first line is the [`Owner`], every further line an
-//! [`Object`]. A line is on disk before the object exists, so that a killed owner leaves nothing that no ledger
+//! [`Object`]. A line is written before the object exists, so that a killed owner leaves nothing that no ledger
 //! names; [`clean`] removes what the ledgers of dead owners name, and nothing else.
 
 mod clean;
 mod file;
 
-pub(crate) use clean::unescape;
-pub use clean::{Cleaned, clean, remove_object};
+pub use clean::{Cleaned, clean, remove_object, unescape};
 pub use file::{Ledger, folder};
 
 use serde::{Deserialize, Serialize};
