@@ -86,7 +86,7 @@ pub fn build(spec: &ImageSpec, store: &Path) -> Result<Image, ImageError> {
 }
 
 /// Held while a build writes into the store; given back by the kernel when its holder dies.
-fn lock(store: &Path) -> Result<File, ImageError> {
+pub(crate) fn lock(store: &Path) -> Result<File, ImageError> {
     for folder in ["images", "pool"] {
         let path = store.join(folder);
         fs::create_dir_all(&path).map_err(ImageError::io("create", &path))?;
@@ -102,25 +102,29 @@ fn lock(store: &Path) -> Result<File, ImageError> {
     Ok(file)
 }
 
+/// A new folder to build in. The store's lock is held: one that exists was left by a build that was killed.
+pub(crate) fn temporary(store: &Path) -> Result<PathBuf, ImageError> {
+    let temporary = store.join("building");
+    match fs::remove_dir_all(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(ImageError::io("remove", &temporary)(error));
+        }
+        _ => {}
+    }
+    fs::create_dir(&temporary).map_err(ImageError::io("create", &temporary))?;
+    Ok(temporary)
+}
+
 struct Builder {
     pool: PathBuf,
     temporary: PathBuf,
 }
 
 impl Builder {
-    /// The store's lock is held: a temporary folder that exists was left by a build that was killed.
     fn new(store: &Path) -> Result<Self, ImageError> {
-        let temporary = store.join("building");
-        match fs::remove_dir_all(&temporary) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(ImageError::io("remove", &temporary)(error));
-            }
-            _ => {}
-        }
-        fs::create_dir(&temporary).map_err(ImageError::io("create", &temporary))?;
         Ok(Self {
             pool: store.join("pool"),
-            temporary,
+            temporary: temporary(store)?,
         })
     }
 

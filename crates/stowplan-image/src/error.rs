@@ -34,6 +34,25 @@ pub enum ImageError {
         /// The loader that it asks for.
         loader: String,
     },
+    /// Not an OCI image, or not the one that it says.
+    #[error("{} is not an OCI image that can be used: {reason}", path.display())]
+    Layout {
+        /// The folder or archive.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A layer of an OCI image cannot be unpacked.
+    #[error("cannot unpack layer {layer} of {}", path.display())]
+    Layer {
+        /// The folder or archive of the image.
+        path: PathBuf,
+        /// Digest of the layer.
+        layer: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// A start-up file's path would leave the image or is empty.
     #[error("start-up file {path:?}: {reason}")]
     BadPath {
@@ -63,6 +82,15 @@ impl ImageError {
                 "build the static program with `cargo xtask node`, or point STOWPLAN_NODE at one"
                     .into(),
             ),
+            Self::Layout { .. } => Some(
+                "an image is a folder or a tar archive in the OCI image layout, as `podman save --format oci-archive` \
+                 or `skopeo copy IMAGE oci-archive:FILE` make it"
+                    .into(),
+            ),
+            Self::Layer { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                Some("free space, or set XDG_CACHE_HOME to a folder with more of it".into())
+            }
+            Self::Layer { .. } => None,
             Self::Io { source, path, .. } => match source.kind() {
                 io::ErrorKind::StorageFull => Some(format!(
                     "free space on the file system of {}",

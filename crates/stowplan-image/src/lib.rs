@@ -10,6 +10,8 @@
 //!   etc/  proc/  sys/  dev/  tmp/
 //! ```
 //!
+//! Beside them, roots of real programs are unpacked from OCI images into `STORE/roots/DIGEST/`.
+//!
 //! Images are addressed by the digest of everything in them, so an image that exists is complete and never
 //! changes. Files that images share are hard links to one inode: a page that one service has read is warm
 //! for another, as it is between the layers of a container image.
@@ -18,11 +20,16 @@ mod build;
 mod elf;
 mod error;
 mod filler;
+mod layer;
+mod oci;
 mod spec;
 mod store;
+mod unpack;
 
 pub use build::{Image, build};
 pub use elf::require_static;
 pub use error::ImageError;
+pub use oci::RootConfig;
 pub use spec::{ImageSpec, LibFile, PROGRAM_NAME};
 pub use store::default_store;
+pub use unpack::{Root, unpack};
