@@ -1,5 +1,6 @@
 //! Each request and its answer.
 
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -12,9 +13,9 @@ use stowplan_wire::deployment::{DeploymentPlan, Program};
 use stowplan_wire::service::ServicePlan;
 
 use crate::agent::{Agent, CallError, Run};
+use crate::arm;
 use crate::nodes::Nodes;
 use crate::watch::Until;
-use crate::{arm, calibrate};
 
 /// Does what was asked.
 pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError> {
@@ -26,7 +27,10 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             program,
             cpu,
             working_set_bytes,
-        } => calibrate::calibrate(&program, cpu, working_set_bytes).map(Answer::Calibrated),
+        } => {
+            let ns = stowplan_host::calibrate(Path::new(&program), cpu, working_set_bytes)?;
+            Ok(Answer::Calibrated(ns))
+        }
         Call::Quiet { timeout_ms } => wait_for_quiet(agent, Duration::from_millis(timeout_ms)),
         Call::Cold { files } => Ok(Answer::Cold(cold::cold(&files)?)),
         Call::OpenRun {

@@ -6,7 +6,6 @@
 
 mod agent;
 mod arm;
-mod calibrate;
 mod calls;
 mod engines;
 mod input;

@@ -53,6 +53,8 @@ pub(crate) fn capabilities() -> Capabilities {
         accounting: true,
         command: true,
         rootfs: false,
+        mounts: false,
+        user: true,
         limits,
         isolation: Vec::new(),
     };

@@ -1,22 +1,21 @@
 //! A deployment of plain processes.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stowplan_engine::{Deployment, EngineError, selected};
 use stowplan_host::cgroup::{Group, Tree};
-use stowplan_host::{Host, chain};
+use stowplan_host::{Host, chain, scheduling, tail};
 use stowplan_wire::deployment::{
     DeploymentPlan, EngineEvent, EngineEventKind, Locator, Program, Select, StopMode,
 };
 
 use crate::capabilities::Form;
+use crate::program;
 use crate::service::{Service, State};
-use crate::{program, scheduling};
 
 /// Services as plain processes.
 pub(crate) struct BareDeployment {
@@ -83,10 +82,9 @@ impl BareDeployment {
         });
         match made {
             Ok(group) => {
-                self.run = Some(group);
-                if let Some(group) = &self.run {
-                    scheduling::give_budget(group, &self.plan, false)?;
-                }
+                let group = self.run.insert(group);
+                let budget = scheduling::give_run_budget(group, &self.plan)?;
+                self.deviations.extend(budget.map(scheduling::budget_note));
                 Ok(())
             }
             Err(error) if self.form == Form::Grouped => Err(error.into()),
@@ -121,11 +119,8 @@ impl BareDeployment {
         let service = &mut self.services[index];
         if let Some(run) = &self.run {
             service.make_group(&*self.host, run, self.form, &self.controllers)?;
-            if self.form == Form::Grouped
-                && scheduling::wants_budget(service.start.limits.scheduling)
-                && let Some(group) = &service.group
-            {
-                scheduling::give_budget(group, &self.plan, true)?;
+            if let Some(group) = &service.group {
+                scheduling::give_service_budget(group, &self.plan, &service.start.name)?;
             }
         }
         service.park(&*self.host, self.form)
@@ -317,7 +312,7 @@ impl Deployment for BareDeployment {
 
     fn log(&self, service: &str, bytes: u64) -> Result<String, EngineError> {
         let service = &self.services[self.index_of(service)?];
-        tail(&service.start.log, bytes)
+        tail(Path::new(&service.start.log), bytes)
             .map_err(|e| service.error(EngineError::new("cannot read its log").because(e)))
     }
 
@@ -357,16 +352,4 @@ fn wait_readable(fds: &[BorrowedFd<'_>], deadline: Instant) {
             Ok(_) | Err(_) => return,
         }
     }
-}
-
-fn tail(path: &str, bytes: u64) -> std::io::Result<String> {
-    let mut file = match File::open(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(String::new()),
-        other => other?,
-    };
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
-    let mut end = Vec::new();
-    file.take(bytes).read_to_end(&mut end)?;
-    Ok(String::from_utf8_lossy(&end).into_owned())
 }

@@ -7,11 +7,10 @@
 //! In every variant each service has accounting of its own where the machine can account without scheduling.
 //! Runs inside the agent: its caller must have one thread, because services die with the thread that made them.
 
+mod affinity;
 mod capabilities;
 mod deployment;
-mod oom;
 mod program;
-mod scheduling;
 mod service;
 mod spawn;
 

@@ -1,9 +1,12 @@
 //! The program of a service as the kernel wants it.
 
 use std::ffi::{CString, NulError};
+use std::path::Path;
 
+use rustix::process::{getegid, geteuid};
 use stowplan_engine::{EngineError, NODE_ENVIRONMENT};
-use stowplan_wire::deployment::{DeploymentPlan, Program, ServiceStart};
+use stowplan_host::{Device, Ids};
+use stowplan_wire::deployment::{Access, DeploymentPlan, Program, ServiceStart};
 
 /// Program, arguments and environment, ready for `execve`.
 #[derive(Debug)]
@@ -14,6 +17,10 @@ pub(crate) struct Prepared {
     pub(crate) arguments: Vec<CString>,
     /// `NAME=VALUE`.
     pub(crate) environment: Vec<CString>,
+    /// Whom it runs as, where that is another user than this one.
+    pub(crate) user: Option<Ids>,
+    /// Folder that it starts in.
+    pub(crate) working_dir: CString,
 }
 
 pub(crate) fn prepare(
@@ -21,6 +28,11 @@ pub(crate) fn prepare(
     service: &ServiceStart,
 ) -> Result<Prepared, EngineError> {
     let base = NODE_ENVIRONMENT.map(|(name, value)| format!("{name}={value}"));
+    let none = Access::default();
+    let access = match &service.program {
+        Program::Node => &none,
+        Program::Command { access, .. } => access,
+    };
     let (arguments, environment) = match &service.program {
         Program::Node => {
             let arguments = vec![
@@ -58,7 +70,44 @@ pub(crate) fn prepare(
         path: CString::new(path).map_err(zero)?,
         arguments: texts(arguments).map_err(zero)?,
         environment: texts(environment).map_err(zero)?,
+        user: other_user(access)?,
+        working_dir: CString::new(access.working_dir.as_deref().unwrap_or("/")).map_err(zero)?,
     })
+}
+
+/// The user of a program that does not run as this one. Its devices and its folder are the host's and only have to
+/// be there.
+fn other_user(access: &Access) -> Result<Option<Ids>, EngineError> {
+    for device in &access.devices {
+        Device::find(device)?;
+    }
+    if let Some(folder) = access
+        .working_dir
+        .as_ref()
+        .filter(|path| !Path::new(path).is_dir())
+    {
+        return Err(EngineError::new(format!(
+            "there is no folder {folder} to start in"
+        )));
+    }
+    let Some(user) = &access.user else {
+        return Ok(None);
+    };
+    let own = Ids {
+        user: geteuid().as_raw(),
+        group: getegid().as_raw(),
+    };
+    let wanted = Ids::find(Path::new("/"), user)?;
+    if wanted == own {
+        return Ok(None);
+    }
+    if own.user != 0 {
+        return Err(
+            EngineError::new(format!("it cannot run as '{user}' without root"))
+                .hint("run as root, or leave 'user' out"),
+        );
+    }
+    Ok(Some(wanted))
 }
 
 /// The file of a program: itself where its name has a slash, else the first in PATH of the service.

@@ -5,15 +5,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::process::Signal;
 use stowplan_engine::EngineError;
-use stowplan_host::Host;
-use stowplan_host::cgroup::{Group, kill_all};
+use stowplan_host::cgroup::{Group, OomWatch, kill_all};
 use stowplan_host::ledger::Object;
+use stowplan_host::{Host, scheduling};
 use stowplan_wire::deployment::{EngineEventKind, Locator, ServiceStart};
 
+use crate::affinity;
 use crate::capabilities::Form;
-use crate::oom::OomWatch;
 use crate::program::Prepared;
-use crate::scheduling;
 use crate::spawn::{self, Child, Layout};
 
 /// Where a service is in its life.
@@ -104,7 +103,7 @@ impl Service {
         if let Some(cpus) = &self.start.limits.cpuset
             && form != Form::Grouped
         {
-            scheduling::set_affinity(pid, cpus)?;
+            affinity::set_affinity(pid, cpus)?;
         }
         if let Some(class) = self.start.limits.scheduling {
             scheduling::set_class(pid, class)?;
@@ -130,8 +129,8 @@ impl Service {
     /// What happened by itself since the last look.
     pub(crate) fn look(&mut self) -> Vec<EngineEventKind> {
         let mut kinds = Vec::new();
-        if let (Some(oom), Some(group)) = (&mut self.oom, &self.group) {
-            for _ in 0..oom.new_kills(group) {
+        if let Some(oom) = &mut self.oom {
+            for _ in 0..oom.new_kills() {
                 kinds.push(EngineEventKind::OutOfMemory);
             }
         }

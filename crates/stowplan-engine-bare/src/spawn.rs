@@ -62,16 +62,7 @@ pub(crate) fn park(program: &Prepared, layout: Layout<'_>) -> io::Result<Child> 
         ];
         // SAFETY: this is the child of a fork; the pointers are null-ended arrays of C strings that the parent
         // made before it.
-        unsafe {
-            child(
-                &program.path,
-                &arguments,
-                &environment,
-                ends,
-                layout,
-                parent,
-            )
-        }
+        unsafe { child(program, &arguments, &environment, ends, layout, parent) }
     }
     let pid = pid.unsigned_abs();
     let handle = Pid::from_raw(pid.cast_signed()).ok_or_else(io::Error::last_os_error)?;
@@ -90,7 +81,7 @@ pub(crate) fn park(program: &Prepared, layout: Layout<'_>) -> io::Result<Child> 
 /// # Safety
 /// Only for the child of a fork; `arguments` and `environment` end with a null pointer.
 unsafe fn child(
-    path: &CString,
+    program: &Prepared,
     arguments: &[*const c_char],
     environment: &[*const c_char],
     [wait, release, outcome]: [RawFd; 3],
@@ -103,6 +94,15 @@ unsafe fn child(
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        if let Some(ids) = program.user {
+            let done = libc::setgroups(1, &raw const ids.group) == 0
+                && libc::setresgid(ids.group, ids.group, ids.group) == 0
+                && libc::setresuid(ids.user, ids.user, ids.user) == 0;
+            if !done {
+                fail(outcome);
+            }
+        }
+        // After that: a change of user clears it.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid().unsigned_abs() != parent {
             libc::_exit(126);
@@ -116,8 +116,9 @@ unsafe fn child(
         libc::dup2(layout.log.as_raw_fd(), 1);
         libc::dup2(layout.log.as_raw_fd(), 2);
         libc::close(release);
-        let root: [c_char; 2] = [b'/'.cast_signed(), 0];
-        libc::chdir(root.as_ptr());
+        if libc::chdir(program.working_dir.as_ptr()) != 0 {
+            fail(outcome);
+        }
         let mut word = 0_u8;
         loop {
             match libc::read(wait, (&raw mut word).cast(), 1) {
@@ -126,7 +127,22 @@ unsafe fn child(
                 _ => libc::_exit(126),
             }
         }
-        libc::execve(path.as_ptr(), arguments.as_ptr(), environment.as_ptr());
+        libc::execve(
+            program.path.as_ptr(),
+            arguments.as_ptr(),
+            environment.as_ptr(),
+        );
+        fail(outcome)
+    }
+}
+
+/// Tells why the program cannot run, and ends.
+///
+/// # Safety
+/// Only for the child of a fork, after a call that set errno.
+unsafe fn fail(outcome: RawFd) -> ! {
+    // SAFETY: plain system calls on a descriptor that the parent made for this.
+    unsafe {
         let reason = *libc::__errno_location();
         libc::write(outcome, (&raw const reason).cast(), size_of::<i32>());
         libc::_exit(127)
@@ -137,7 +153,11 @@ impl Child {
     /// Lets the program run; the outcome comes by [`Child::outcome`].
     pub(crate) fn release(&mut self) -> io::Result<()> {
         if let Some(release) = self.release.take() {
-            rustix::io::write(&release, &[1])?;
+            match rustix::io::write(&release, &[1]) {
+                // One that has ended already tells by its outcome why.
+                Ok(_) | Err(rustix::io::Errno::PIPE) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Services that do one thing each.
 
-use stowplan_wire::deployment::Program;
+use stowplan_wire::deployment::{Access, Program};
 
 /// The word in front of a behaviour's name among the arguments of its shell, which ignores it. An engine that
 /// runs nothing really (the testkit's fake) acts by it.
@@ -89,6 +89,7 @@ impl Behaviour {
                 "a value with spaces".to_owned(),
             )],
             rootfs: rootfs.map(str::to_owned),
+            access: Access::default(),
         }
     }
 }

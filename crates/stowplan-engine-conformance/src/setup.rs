@@ -48,19 +48,7 @@ impl<'a> Setup<'a> {
             stage,
             variant: variant.map(str::to_owned),
             rootfs: None,
-            isolation: IsolationPlan {
-                mount: false,
-                pid: false,
-                ipc: false,
-                uts: false,
-                net: false,
-                user: false,
-                cgroup: false,
-                read_only_root: false,
-                overlay: false,
-                seccomp: false,
-                capabilities: false,
-            },
+            isolation: IsolationPlan::default(),
         }
     }
 

@@ -14,7 +14,7 @@ use stowplan_engine_bare::Bare;
 use stowplan_engine_oci::{OciEngine, helper_main, runtime_config};
 use stowplan_host::LocalHost;
 use stowplan_wire::deployment::{
-    DeploymentPlan, IsolationPlan, LimitsPlan, Program, Select, ServiceStart,
+    Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, Select, ServiceStart,
 };
 
 const SERVICES: usize = 26;
@@ -88,12 +88,14 @@ fn plan(run: &str, root: &Path, name: &str) -> DeploymentPlan {
             command: vec!["/pause".into()],
             env: vec![],
             rootfs: Some(root.display().to_string()),
+            access: Access::default(),
         }
     } else {
         Program::Command {
             command: vec![root.join("pause").display().to_string()],
             env: vec![],
             rootfs: None,
+            access: Access::default(),
         }
     };
     let services = (0..SERVICES).map(|number| ServiceStart {
@@ -109,17 +111,8 @@ fn plan(run: &str, root: &Path, name: &str) -> DeploymentPlan {
         variant: name.split_once(':').map(|(_, variant)| variant.into()),
         image_dir: String::new(),
         isolation: IsolationPlan {
-            mount: true,
-            pid: true,
-            ipc: true,
-            uts: true,
-            net: false,
-            user: false,
-            cgroup: true,
-            read_only_root: false,
             overlay: false,
-            seccomp: true,
-            capabilities: true,
+            ..IsolationPlan::CONTAINER
         },
         parallelism: 0,
     }

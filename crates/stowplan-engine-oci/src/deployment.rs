@@ -1,8 +1,7 @@
 //! A prepared deployment: its helpers and cgroups.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
@@ -11,10 +10,11 @@ use std::time::Duration;
 use stowplan_engine::{Deployment, EngineError, selected};
 use stowplan_host::cgroup::{CONTROLLERS, Group, Tree};
 use stowplan_host::ledger::Object;
-use stowplan_host::{Host, HostError};
-use stowplan_wire::deployment::{DeploymentPlan, EngineEvent, Locator, Select, StopMode};
+use stowplan_host::{Host, HostError, scheduling, tail};
+use stowplan_wire::deployment::{
+    DeploymentPlan, EngineEvent, Locator, Select, ServiceStart, StopMode,
+};
 
-use crate::budget;
 use crate::engine::OciEngine;
 use crate::fleet::{Fleet, Round};
 use crate::link::Link;
@@ -30,6 +30,8 @@ pub(crate) struct OciDeployment {
     fleet: Fleet,
     /// Cgroup of the run, with one for each service below it.
     group: Option<Group>,
+    /// Real-time budget of the run in µs of each second, where it has one.
+    budget_us: Option<u64>,
 }
 
 impl OciDeployment {
@@ -44,13 +46,15 @@ impl OciDeployment {
             plan: plan.clone(),
             host,
             group: None,
+            budget_us: None,
         };
+        let openings = openings(plan)?;
         // From here on, dropping it removes what was made.
         if plan.isolation.cgroup {
             let host = deployment.host.as_ref();
             let group = Tree::detect()?.make_run(host, &plan.run, &CONTROLLERS)?;
             let group = deployment.group.insert(group);
-            budget::give_to_run(group, plan)?;
+            deployment.budget_us = scheduling::give_run_budget(group, plan)?;
         }
         for service in &plan.services {
             deployment.make_folder(&service.name)?;
@@ -62,14 +66,6 @@ impl OciDeployment {
             }
             deployment.fleet.links.push(link);
         }
-        let openings: BTreeMap<String, Opening> = plan
-            .services
-            .iter()
-            .map(|service| {
-                let opening = Opening::Run(Box::new(HelperPlan::new(plan, service)));
-                (service.name.clone(), opening)
-            })
-            .collect();
         let all: Vec<usize> = (0..plan.services.len()).collect();
         let round = deployment.how("prepare", 0, false);
         deployment
@@ -249,7 +245,7 @@ impl Deployment for OciDeployment {
     }
 
     fn deviations(&self) -> Vec<String> {
-        let mut deviations = Vec::new();
+        let mut deviations = Vec::from_iter(self.budget_us.map(scheduling::budget_note));
         if self.plan.isolation.user {
             deviations.push(if rustix::process::geteuid().is_root() {
                 "the user namespace maps ids 0 to 65535 to themselves".to_owned()
@@ -283,6 +279,17 @@ impl Drop for OciDeployment {
     }
 }
 
+/// What each helper is to run, by service.
+fn openings(plan: &DeploymentPlan) -> Result<BTreeMap<String, Opening>, EngineError> {
+    let opening = |service: &ServiceStart| {
+        let helper = HelperPlan::new(plan, service).map_err(|error| {
+            EngineError::from(error).of_service(&service.name, Some(service.log.clone()))
+        })?;
+        Ok((service.name.clone(), Opening::Run(Box::new(helper))))
+    };
+    plan.services.iter().map(opening).collect()
+}
+
 /// Makes the cgroup of a service, entered in the ledger first.
 fn make_group(
     run: Option<&Group>,
@@ -294,36 +301,8 @@ fn make_group(
         return Ok(BTreeMap::new());
     };
     let group = run.make_child(host, &link.name, &CONTROLLERS)?;
-    budget::give_to_service(&group, plan, &link.name)?;
-    let paths = group.to_paths();
-    link.group = Some(group);
-    Ok(paths)
-}
-
-/// The last `bytes` bytes of a file.
-fn tail(path: &Path, bytes: u64) -> std::io::Result<String> {
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(String::new()),
-        other => other?,
-    };
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
-    let mut text = Vec::new();
-    file.take(bytes).read_to_end(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_tail_of_a_log_is_its_last_bytes() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
-        fs::write(&path, "one\ntwo\n").unwrap();
-        assert_eq!(tail(&path, 4).unwrap(), "two\n");
-        assert_eq!(tail(&path, 100).unwrap(), "one\ntwo\n");
-        assert_eq!(tail(&folder.path().join("none"), 4).unwrap(), "");
-    }
+    // Kept before anything can fail, so that it is removed then.
+    let group = link.group.insert(group);
+    scheduling::give_service_budget(group, plan, &link.name)?;
+    Ok(group.to_paths())
 }

@@ -8,7 +8,7 @@ use stowplan_engine::{
     Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
 };
 use stowplan_host::Host;
-use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan, Program, ServiceStart};
+use stowplan_wire::deployment::{Access, DeploymentPlan, LimitsPlan, Program, ServiceStart};
 
 use crate::deployment::OciDeployment;
 use crate::fleet::{Fleet, Round};
@@ -96,6 +96,8 @@ impl Engine for OciEngine {
                 accounting: true,
                 command: true,
                 rootfs: true,
+                mounts: true,
+                user: true,
                 limits: LimitSupport::all(),
                 isolation: IsolationFeature::ALL.to_vec(),
             }],
@@ -152,6 +154,17 @@ fn check_rootless(plan: &DeploymentPlan) -> Result<(), EngineError> {
                 .hint("switch 'cgroup' off, or run as root"),
         );
     }
+    let as_another = |service: &&ServiceStart| {
+        matches!(&service.program, Program::Command { access, .. }
+            if access.user.as_deref().is_some_and(|user| user != "0" && user != "root"))
+    };
+    if let Some(service) = plan.services.iter().find(as_another) {
+        return Err(
+            EngineError::new("without root, a container has no other user than its root")
+                .of_service(&service.name, Some(service.log.clone()))
+                .hint("leave 'user' out, or run as root"),
+        );
+    }
     let of_host = |service: &&ServiceStart| {
         matches!(&service.program, Program::Command { rootfs, .. }
             if rootfs.as_deref().is_none_or(|root| root == "/"))
@@ -177,6 +190,9 @@ fn check_service(plan: &DeploymentPlan, service: &ServiceStart) -> Result<(), En
             EngineError::new("limits cannot be had without isolation feature 'cgroup'")
                 .hint("switch 'cgroup' on, or leave out the limits"),
         );
+    }
+    if let Program::Command { rootfs, access, .. } = &service.program {
+        check_access(plan, Path::new(rootfs.as_deref().unwrap_or("/")), access)?;
     }
     let (program, hint) = match &service.program {
         Program::Node => (
@@ -205,4 +221,31 @@ fn check_service(plan: &DeploymentPlan, service: &ServiceStart) -> Result<(), En
                 .hint(hint),
         ),
     }
+}
+
+/// What a program has of the host needs a root of its own to be in, and without an overlay places that are there:
+/// nothing is made in anybody's root file system.
+fn check_access(plan: &DeploymentPlan, root: &Path, access: &Access) -> Result<(), EngineError> {
+    let asked = &plan.isolation;
+    if !asked.mount && (access.user.is_some() || !access.mounts.is_empty()) {
+        return Err(EngineError::new(
+            "mounts and a user of its own cannot be had without isolation feature 'mount'",
+        )
+        .hint("switch 'mount' on, or leave 'mounts' and 'user' out"));
+    }
+    for mount in &access.mounts {
+        if let Err(error) = Path::new(&mount.from).metadata() {
+            return Err(EngineError::new(format!("cannot mount {}", mount.from)).because(error));
+        }
+        let place = root.join(mount.to.trim_start_matches('/'));
+        if !asked.overlay && !place.exists() {
+            return Err(EngineError::new(format!(
+                "there is no {} to mount {} on",
+                place.display(),
+                mount.from
+            ))
+            .hint("make it, or switch isolation feature 'overlay' on"));
+        }
+    }
+    Ok(())
 }

@@ -7,7 +7,6 @@
 //! Libcontainer makes namespaces, mounts, seccomp and capabilities. Cgroups and limits are made by
 //! `stowplan-host`, as for every engine, so that a difference between engines is not one of cgroup set-up.
 
-mod budget;
 mod deployment;
 mod engine;
 mod fleet;

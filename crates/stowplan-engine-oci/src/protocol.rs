@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use stowplan_host::{Device, HostError, Ids};
 use stowplan_wire::agent::Failure;
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEventKind, IsolationPlan, ServiceStart, StopMode,
+    Access, DeploymentPlan, EngineEventKind, IsolationPlan, Program, ServiceStart, StopMode,
 };
 
 /// What one helper process runs.
@@ -27,18 +28,45 @@ pub(crate) struct HelperPlan {
     pub service: ServiceStart,
     /// Isolation features.
     pub isolation: IsolationPlan,
+    /// Whom the program runs as.
+    pub user: Ids,
+    /// Devices of the host that it gets.
+    pub devices: Vec<Device>,
 }
 
 impl HelperPlan {
     /// The part of a deployment that concerns one of its services.
-    pub(crate) fn new(plan: &DeploymentPlan, service: &ServiceStart) -> Self {
+    ///
+    /// # Errors
+    /// When its root file system knows no such user or this machine has no such device.
+    pub(crate) fn new(plan: &DeploymentPlan, service: &ServiceStart) -> Result<Self, HostError> {
         let service_dir = Path::new(&plan.run_dir).join(&service.name);
-        Self {
+        let mut user = Ids::ROOT;
+        let mut devices = Vec::new();
+        if let Program::Command { rootfs, access, .. } = &service.program {
+            if let Some(text) = &access.user {
+                user = Ids::find(Path::new(rootfs.as_deref().unwrap_or("/")), text)?;
+            }
+            for device in &access.devices {
+                devices.push(Device::find(device)?);
+            }
+        }
+        Ok(Self {
             run: plan.run.clone(),
             service_dir: service_dir.display().to_string(),
             image_dir: plan.image_dir.clone(),
             service: service.clone(),
             isolation: plan.isolation,
+            user,
+            devices,
+        })
+    }
+
+    /// What a real program has of the host; `None` for a node program.
+    pub(crate) const fn access(&self) -> Option<&Access> {
+        match &self.service.program {
+            Program::Node => None,
+            Program::Command { access, .. } => Some(access),
         }
     }
 }

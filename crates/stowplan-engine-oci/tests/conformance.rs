@@ -34,7 +34,7 @@ impl Stage for AgentStage {
     }
 }
 
-fn conforms(change: impl FnOnce(&mut IsolationPlan)) {
+fn conforms(isolation: IsolationPlan) {
     // SAFETY: geteuid(2) has no arguments and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         eprintln!("skipped: containers need root here");
@@ -47,10 +47,9 @@ fn conforms(change: impl FnOnce(&mut IsolationPlan)) {
         host,
     };
     let mut setup = Setup::plain(&stage, None);
-    setup.isolation.cgroup = true;
-    change(&mut setup.isolation);
+    setup.isolation = isolation;
     let report = run(&setup);
-    assert_eq!(report.failures(), [], "{:?}", setup.isolation);
+    assert_eq!(report.failures(), [], "{isolation:?}");
     let matrix = report.matrix();
     // This engine claims every capability of the suite.
     let others: Vec<_> = matrix
@@ -62,16 +61,13 @@ fn conforms(change: impl FnOnce(&mut IsolationPlan)) {
 
 #[test]
 fn with_a_cgroup_alone() {
-    conforms(|_| ());
+    conforms(IsolationPlan {
+        cgroup: true,
+        ..IsolationPlan::default()
+    });
 }
 
 #[test]
 fn isolated_as_docker_does() {
-    let isolate = |isolation: &mut IsolationPlan| {
-        (isolation.mount, isolation.pid) = (true, true);
-        (isolation.ipc, isolation.uts) = (true, true);
-        (isolation.overlay, isolation.seccomp) = (true, true);
-        isolation.capabilities = true;
-    };
-    conforms(isolate);
+    conforms(IsolationPlan::CONTAINER);
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use stowplan_engine::Engine;
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_testkit::{agent_program, command_plan, private_state};
-use stowplan_wire::deployment::Select;
+use stowplan_wire::deployment::{IsolationPlan, Select};
 
 const SERVICES: usize = 26;
 const THREADS: usize = 64;
@@ -53,10 +53,7 @@ fn start_rounds(program: &std::path::Path, rounds: usize) {
         let run = format!("stress-{}-{round}", std::process::id());
         let folder = host.open_run(&run, vec![], String::new(), 0).unwrap();
         let mut plan = command_plan(&run, &folder, None, &commands);
-        let isolation = &mut plan.isolation;
-        (isolation.mount, isolation.pid, isolation.ipc, isolation.uts) = (true, true, true, true);
-        (isolation.cgroup, isolation.overlay) = (true, true);
-        (isolation.seccomp, isolation.capabilities) = (true, true);
+        plan.isolation = IsolationPlan::CONTAINER;
         let mut deployment = engine.prepare(&plan, host.clone()).unwrap();
         deployment.create(&Select::All).unwrap();
         deployment.start(&Select::All).unwrap();

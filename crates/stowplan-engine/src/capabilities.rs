@@ -37,6 +37,10 @@ pub struct Variant {
     pub command: bool,
     /// Real programs with a root file system of their own.
     pub rootfs: bool,
+    /// Files and folders of the host at other places in a service.
+    pub mounts: bool,
+    /// Real programs as another user.
+    pub user: bool,
     /// Limits per service.
     pub limits: LimitSupport,
     /// Isolation features that can be switched one by one; what is not in the list is as the engine has it.
@@ -106,21 +110,45 @@ impl IsolationFeature {
         Self::Capabilities,
     ];
 
+    /// Name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mount => "mount",
+            Self::Pid => "pid",
+            Self::Ipc => "ipc",
+            Self::Uts => "uts",
+            Self::Net => "net",
+            Self::User => "user",
+            Self::Cgroup => "cgroup",
+            Self::ReadOnlyRoot => "read_only_root",
+            Self::Overlay => "overlay",
+            Self::Seccomp => "seccomp",
+            Self::Capabilities => "capabilities",
+        }
+    }
+
     /// Whether `plan` switches it on.
     #[must_use]
     pub const fn in_plan(self, plan: &IsolationPlan) -> bool {
+        let mut plan = *plan;
+        *self.switch(&mut plan)
+    }
+
+    /// Its switch in `plan`.
+    pub const fn switch(self, plan: &mut IsolationPlan) -> &mut bool {
         match self {
-            Self::Mount => plan.mount,
-            Self::Pid => plan.pid,
-            Self::Ipc => plan.ipc,
-            Self::Uts => plan.uts,
-            Self::Net => plan.net,
-            Self::User => plan.user,
-            Self::Cgroup => plan.cgroup,
-            Self::ReadOnlyRoot => plan.read_only_root,
-            Self::Overlay => plan.overlay,
-            Self::Seccomp => plan.seccomp,
-            Self::Capabilities => plan.capabilities,
+            Self::Mount => &mut plan.mount,
+            Self::Pid => &mut plan.pid,
+            Self::Ipc => &mut plan.ipc,
+            Self::Uts => &mut plan.uts,
+            Self::Net => &mut plan.net,
+            Self::User => &mut plan.user,
+            Self::Cgroup => &mut plan.cgroup,
+            Self::ReadOnlyRoot => &mut plan.read_only_root,
+            Self::Overlay => &mut plan.overlay,
+            Self::Seccomp => &mut plan.seccomp,
+            Self::Capabilities => &mut plan.capabilities,
         }
     }
 }
@@ -164,15 +192,7 @@ impl Capabilities {
             refusals.push(whole(format!("max-services.{max}")));
         }
         for service in &plan.services {
-            let program = match &service.program {
-                Program::Node => None,
-                Program::Command { rootfs: None, .. } => {
-                    (!variant.command).then_some("program.command")
-                }
-                Program::Command {
-                    rootfs: Some(_), ..
-                } => (!variant.rootfs).then_some("program.rootfs"),
-            };
+            let program = variant.cannot_run(&service.program);
             let missing = variant.limits.missing(&service.limits);
             refusals.extend(
                 missing
@@ -211,6 +231,25 @@ impl Capabilities {
             .hint("choose another engine or variant, or leave this out of the deployment");
         error.service.clone_from(&first.service);
         Err(error)
+    }
+}
+
+impl Variant {
+    /// What a program asks for and this variant cannot do.
+    fn cannot_run(&self, program: &Program) -> Vec<&'static str> {
+        let Program::Command { rootfs, access, .. } = program else {
+            return Vec::new();
+        };
+        [
+            (rootfs.is_none(), self.command, "program.command"),
+            (rootfs.is_some(), self.rootfs, "program.rootfs"),
+            (!access.mounts.is_empty(), self.mounts, "program.mounts"),
+            (access.user.is_some(), self.user, "program.user"),
+        ]
+        .into_iter()
+        .filter(|(asked, can, _)| *asked && !*can)
+        .map(|(_, _, name)| name)
+        .collect()
     }
 }
 
@@ -272,19 +311,7 @@ mod tests {
                 limits,
                 log: "/r/sensing.log".to_owned(),
             }],
-            isolation: IsolationPlan {
-                mount: false,
-                pid: false,
-                ipc: false,
-                uts: false,
-                net: false,
-                user: false,
-                cgroup: false,
-                read_only_root: false,
-                overlay: false,
-                seccomp: false,
-                capabilities: false,
-            },
+            isolation: IsolationPlan::default(),
             parallelism: 0,
         }
     }
@@ -300,6 +327,8 @@ mod tests {
                 accounting: true,
                 command: true,
                 rootfs: false,
+                mounts: false,
+                user: false,
                 limits: LimitSupport {
                     cpuset: true,
                     ..LimitSupport::default()

@@ -1,19 +1,28 @@
 //! What a host can be asked, and the local machine: cgroups, facts, sampling, run folders, ledger.
 
+mod calibrate;
 pub mod cgroup;
 pub mod cold;
+mod device;
 pub mod digest;
 mod error;
 pub mod facts;
 mod host;
 pub mod ledger;
 mod local;
+mod log;
 pub mod open_files;
 pub mod process;
 pub mod quiet;
 pub mod rundir;
 pub mod sampler;
+pub mod scheduling;
+mod users;
 
+pub use calibrate::calibrate;
+pub use device::Device;
 pub use error::{HostError, chain};
 pub use host::Host;
 pub use local::LocalHost;
+pub use log::tail;
+pub use users::Ids;

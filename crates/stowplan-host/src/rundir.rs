@@ -202,37 +202,10 @@ fn listen(path: &Path) -> Result<OwnedFd, HostError> {
 
 #[cfg(test)]
 mod tests {
-    use stowplan_wire::service::{ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan};
+    use stowplan_testkit::service_plan;
 
     use super::*;
     use crate::LocalHost;
-
-    fn plan() -> ServicePlan {
-        ServicePlan {
-            build_id: "b".to_owned(),
-            run: "r".to_owned(),
-            service: "sensing".to_owned(),
-            domain: 1,
-            seed: 1,
-            record: true,
-            record_callback_cpu: false,
-            launch: LaunchPlan {
-                start_iterations: 0,
-                entity_iterations: 0,
-                files: vec![],
-                memory_bytes: 0,
-            },
-            topics: vec![],
-            processes: vec![ProcessPlan {
-                name: "p".to_owned(),
-                executor: ExecutorPlan::Single,
-                profile: ProfilePlan::Minimal,
-                component_container: false,
-                use_sim_time: false,
-                nodes: vec![],
-            }],
-        }
-    }
 
     #[test]
     fn a_run_folder_has_everything_and_goes_away() {
@@ -240,12 +213,14 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let host = LocalHost::new(state.path()).unwrap();
         host.open_run("r1").unwrap();
-        let make = || RunDir::make_in(base.path(), &host, "r1", &[plan()], "<x/>", 3 << 20);
+        let plan = service_plan("r1", "sensing");
+        let plans = [plan.clone()];
+        let make = || RunDir::make_in(base.path(), &host, "r1", &plans, "<x/>", 3 << 20);
         let mut run = make().unwrap();
         let folder = run.path().join("sensing");
         let read: ServicePlan =
             serde_json::from_slice(&fs::read(folder.join("plan.json")).unwrap()).unwrap();
-        assert_eq!(read, plan());
+        assert_eq!(read, plan);
         assert_eq!(fs::metadata(folder.join("p.ring")).unwrap().len(), 3 << 20);
         assert_eq!(run.take_listeners().len(), 1);
         run.add_real("pong").unwrap();

@@ -226,6 +226,11 @@ fn endpoints_of_real_programs_are_waited_for() {
     stack.services.push(RealService {
         name: name("real"),
         rootfs: None,
+        image: None,
+        mounts: Vec::new(),
+        devices: Vec::new(),
+        user: None,
+        working_dir: None,
         command: vec!["real".to_owned()],
         env: Vec::new(),
         publishes: vec!["/x".to_owned()],

@@ -1,7 +1,7 @@
 use std::net::TcpListener;
 
 use stowplan_model::Name;
-use stowplan_wire::deployment::{IsolationPlan, LimitsPlan, ServiceStart};
+use stowplan_wire::deployment::{Access, IsolationPlan, LimitsPlan, ServiceStart};
 
 use super::*;
 
@@ -9,6 +9,11 @@ fn service(ready: Ready) -> RealService {
     RealService {
         name: Name::new("pong").unwrap(),
         rootfs: None,
+        image: None,
+        mounts: Vec::new(),
+        devices: Vec::new(),
+        user: None,
+        working_dir: None,
         command: vec!["pong".to_owned()],
         env: Vec::new(),
         publishes: Vec::new(),
@@ -134,23 +139,12 @@ fn programs_get_the_domain_unless_the_stack_says_another() {
                 .map(|(k, v)| ((*k).into(), (*v).into()))
                 .collect(),
             rootfs: None,
+            access: Access::default(),
         },
         limits: LimitsPlan::default(),
         log: String::new(),
     };
-    let off = IsolationPlan {
-        mount: false,
-        pid: false,
-        ipc: false,
-        uts: false,
-        net: false,
-        user: false,
-        cgroup: false,
-        read_only_root: false,
-        overlay: false,
-        seccomp: false,
-        capabilities: false,
-    };
+    let off = IsolationPlan::default();
     let mut deployment = DeploymentPlan {
         run: "r".to_owned(),
         run_dir: "/runs/r".to_owned(),

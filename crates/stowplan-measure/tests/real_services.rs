@@ -18,13 +18,15 @@ use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
 use stowplan_measure::lower::{LowerOptions, lower};
 use stowplan_measure::rows::{RunKey, StartUpFacts, startup_rows, usage_rows};
 use stowplan_measure::{Measured, RunError, SessionPlan, measure};
-use stowplan_model::{Isolation, Stack};
+use stowplan_model::Stack;
 use stowplan_plan::{Choice, Preset};
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_results::{StartKind, SubjectKind};
 use stowplan_testkit::{agent_program, command_plan, node_program, private_state};
 use stowplan_trace::Analysis;
-use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart};
+use stowplan_wire::deployment::{
+    Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart,
+};
 
 /// `ddsperf` answers participants whose user data says that they are of its kind, in a partition of their own.
 const PING_PONG: &str = r#"
@@ -120,13 +122,14 @@ impl Run {
                     command: real.command.clone(),
                     env: real.env.clone(),
                     rootfs: real.rootfs.clone(),
+                    access: Access::default(),
                 };
                 start(real.name.as_str(), program)
             })
             .collect();
         plan.services.push(start("all", Program::Node));
         if self.place.0 == "oci" {
-            plan.isolation = isolation();
+            plan.isolation = IsolationPlan::CONTAINER;
         }
         plan
     }
@@ -204,35 +207,6 @@ fn processes_with(run: &str) -> Vec<String> {
         })
         .map(|entry| fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default())
         .collect()
-}
-
-fn isolation() -> IsolationPlan {
-    let Isolation {
-        mount,
-        pid,
-        ipc,
-        uts,
-        net,
-        user,
-        cgroup,
-        read_only_root,
-        overlay,
-        seccomp,
-        capabilities,
-    } = Isolation::default();
-    IsolationPlan {
-        mount,
-        pid,
-        ipc,
-        uts,
-        net,
-        user,
-        cgroup,
-        read_only_root,
-        overlay,
-        seccomp,
-        capabilities,
-    }
 }
 
 impl Done {

@@ -18,6 +18,6 @@ pub use partition::{Partition, ServiceAssignment};
 pub use place::{Place, PlaceStep};
 pub use stack::{
     Callback, CallbackRef, Chain, DdsContent, DdsTopic, Executor, Launch, Library, Node,
-    NodeStartUp, Process, Profile, Qos, Ready, RealService, Reliability, Serialisation, Stack,
-    Topic, Trigger, Work,
+    NodeStartUp, Process, Profile, Qos, Ready, RealMount, RealService, Reliability, Serialisation,
+    Stack, Topic, Trigger, Work,
 };

@@ -293,10 +293,20 @@ pub struct RealService {
     pub name: Name,
     /// Folder with a root file system for engines that isolate mounts; `None` means the host's.
     pub rootfs: Option<String>,
-    /// Program and arguments; never passed through a shell.
+    /// OCI image on disk that has its root file system: a folder or an archive in the OCI image layout.
+    pub image: Option<String>,
+    /// Program and arguments, never passed through a shell; empty for those of the image.
     pub command: Vec<String>,
     /// Environment variables.
     pub env: Vec<(String, String)>,
+    /// Files and folders of the host at places of their own.
+    pub mounts: Vec<RealMount>,
+    /// Devices of the host, as absolute paths.
+    pub devices: Vec<String>,
+    /// `USER[:GROUP]`, names or numbers of its root file system; `None` is that of the image or of the engine.
+    pub user: Option<String>,
+    /// Folder that it starts in; `None` is that of the image or `/`.
+    pub working_dir: Option<String>,
     /// Topics that it publishes on, once each: modelled subscriptions wait until they are matched with it.
     pub publishes: Vec<String>,
     /// Topics that it subscribes to, once each: modelled publishers wait until they are matched with it.
@@ -307,6 +317,17 @@ pub struct RealService {
     pub ready: Ready,
     /// How long to wait for that, in nanoseconds.
     pub ready_timeout_ns: u64,
+}
+
+/// A file or folder of the host that a real program sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RealMount {
+    /// Absolute path on the host.
+    pub from: String,
+    /// Absolute path that the program sees.
+    pub to: String,
+    /// Whether the program may only read it.
+    pub read_only: bool,
 }
 
 impl Stack {

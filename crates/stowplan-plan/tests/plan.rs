@@ -186,6 +186,11 @@ fn what_real_programs_publish_has_no_rate() {
     stack.services.push(RealService {
         name: name("pong"),
         rootfs: None,
+        image: None,
+        mounts: Vec::new(),
+        devices: Vec::new(),
+        user: None,
+        working_dir: None,
         command: vec!["pong".into()],
         env: Vec::new(),
         publishes: vec!["/x".into()],

@@ -11,9 +11,8 @@ use std::rc::Rc;
 use stowplan_engine::{Deployment, Engine, EngineError};
 use stowplan_host::{cgroup, ledger};
 use stowplan_remote::{AgentHost, RemoteEngine};
-use stowplan_testkit::{agent_program, command_plan, private_state};
+use stowplan_testkit::{agent_program, command_plan, private_state, service_plan};
 use stowplan_wire::deployment::{Locator, Select, StopMode};
-use stowplan_wire::service::{ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan, ServicePlan};
 
 /// What is different for each engine, so that the tests can run side by side.
 struct Own {
@@ -57,7 +56,7 @@ impl Own {
         engine: &str,
         run: &str,
     ) -> Result<Box<dyn Deployment>, EngineError> {
-        let run_dir = host.open_run(run, vec![service_plan(run)], String::new(), 1 << 16)?;
+        let run_dir = host.open_run(run, vec![service_plan(run, "a")], String::new(), 1 << 16)?;
         let script = format!("sleep {0} & exec sleep {0}", self.sleep);
         let command: [&str; 3] = ["/bin/sh", "-c", &script];
         let variant = (engine == "bare").then_some("grouped");
@@ -117,33 +116,6 @@ impl Own {
             Err(format!("{engine} has no container {id}"))
         })
         .unwrap()
-    }
-}
-
-fn service_plan(run: &str) -> ServicePlan {
-    ServicePlan {
-        build_id: stowplan_wire::build_id(),
-        run: run.to_owned(),
-        service: "a".to_owned(),
-        domain: 1,
-        seed: 1,
-        record: true,
-        record_callback_cpu: false,
-        launch: LaunchPlan {
-            start_iterations: 0,
-            entity_iterations: 0,
-            files: vec![],
-            memory_bytes: 0,
-        },
-        topics: vec![],
-        processes: vec![ProcessPlan {
-            name: "p".to_owned(),
-            executor: ExecutorPlan::Single,
-            profile: ProfilePlan::Minimal,
-            component_container: false,
-            use_sim_time: false,
-            nodes: vec![],
-        }],
     }
 }
 

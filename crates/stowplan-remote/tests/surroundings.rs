@@ -9,10 +9,9 @@ use std::path::Path;
 use std::process::Command;
 
 use raw::Raw;
-use stowplan_testkit::{agent_program, command_plan};
+use stowplan_testkit::{agent_program, command_plan, service_plan};
 use stowplan_wire::agent::{Answer, Call};
 use stowplan_wire::deployment::Select;
-use stowplan_wire::service::{ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan, ServicePlan};
 
 fn prepare(variant: &str, run: &str, run_dir: &str, script: &str) -> Call {
     let command: [&str; 3] = ["/bin/sh", "-c", script];
@@ -131,34 +130,10 @@ fn a_state_folder_of_somebody_else_is_refused() {
 #[test]
 fn no_room_for_trace_buffers_leaves_nothing() {
     let mut agent = Raw::spawn(Command::new(agent_program()));
-    let plan = ServicePlan {
-        build_id: stowplan_wire::build_id(),
-        run: "no-room".to_owned(),
-        service: "a".to_owned(),
-        domain: 1,
-        seed: 1,
-        record: true,
-        record_callback_cpu: false,
-        launch: LaunchPlan {
-            start_iterations: 0,
-            entity_iterations: 0,
-            files: vec![],
-            memory_bytes: 0,
-        },
-        topics: vec![],
-        processes: vec![ProcessPlan {
-            name: "p".to_owned(),
-            executor: ExecutorPlan::Single,
-            profile: ProfilePlan::Minimal,
-            component_container: false,
-            use_sim_time: false,
-            nodes: vec![],
-        }],
-    };
     let failure = agent
         .try_call(Call::OpenRun {
             run: "no-room".to_owned(),
-            services: vec![plan],
+            services: vec![service_plan("no-room", "a")],
             cyclonedds_xml: String::new(),
             ring_bytes: 1 << 50,
         })

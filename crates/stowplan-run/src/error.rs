@@ -60,6 +60,14 @@ pub enum ExperimentError {
     /// The image of the node program cannot be made.
     #[error("cannot make the image of the node program")]
     Image(#[from] stowplan_image::ImageError),
+    /// The image of a real program cannot be used.
+    #[error("cannot unpack the image of service '{service}'")]
+    RealImage {
+        /// The service.
+        service: String,
+        /// Why.
+        source: stowplan_image::ImageError,
+    },
     /// The agent or the machine.
     #[error(transparent)]
     Host(#[from] stowplan_host::HostError),

@@ -19,6 +19,7 @@ use crate::error::ExperimentError;
 use crate::live::{CALIBRATION_BYTES, Live, run_numbers};
 use crate::observe::Observer;
 use crate::prepare::{Prepared, prepare};
+use crate::real::unpack_images;
 use crate::record::{NS_PER_ITERATION, experiment};
 use crate::request::Request;
 use crate::schedule::{End, Outcome, drive, jobs};
@@ -80,7 +81,7 @@ pub fn begin(
         session.agent_started,
     )?;
     let ns_per_iteration = calibrate(&station)?;
-    let prepared = prepared(request, &station, ns_per_iteration)?;
+    let prepared = prepared(request, &station, session.programs, ns_per_iteration)?;
     let record = experiment(
         request,
         &prepared,
@@ -130,8 +131,10 @@ pub fn resume(
     let prepared = prepared(
         &request,
         &station,
+        session.programs,
         ns.map_or_else(|| calibrate(&station), Ok)?,
     )?;
+    same_images(&results.experiment, &prepared)?;
     let done = done(&request, &prepared, &results);
     let record = results.experiment.clone();
     drop(results);
@@ -166,6 +169,7 @@ fn calibrate(station: &Station) -> Result<f64, ExperimentError> {
 fn prepared(
     request: &Request,
     station: &Station,
+    programs: &Programs,
     ns_per_iteration: f64,
 ) -> Result<Prepared, ExperimentError> {
     let machine = MachineFacts {
@@ -175,12 +179,15 @@ fn prepared(
         multicast: false,
     };
     let mut known: BTreeMap<String, Result<Capabilities, String>> = BTreeMap::new();
-    prepare(request, &machine, &mut |engine| {
+    let mut prepared = prepare(request, &machine, &mut |engine| {
         known
             .entry(engine.to_owned())
             .or_insert_with(|| usable(&station.host, engine).map_err(|e| in_words(&e)))
             .clone()
-    })
+    })?;
+    // After the refusals: an engine that cannot use an image may be the only one asked for.
+    prepared.image_digests = unpack_images(&mut prepared.stack.services, &programs.image_store)?;
+    Ok(prepared)
 }
 
 /// The engine's capabilities, if it can be used at all.
@@ -231,6 +238,18 @@ fn same_station(experiment: &Experiment, station: &Station) -> Result<(), Experi
         Some(sha) if *sha != station.image.program_sha256 => Err(ExperimentError::OtherProgram),
         _ => Ok(()),
     }
+}
+
+/// Likewise of two images of a real program.
+fn same_images(experiment: &Experiment, prepared: &Prepared) -> Result<(), ExperimentError> {
+    for (of, digest) in &prepared.image_digests {
+        if experiment.digests.get(of) != Some(digest) {
+            return Err(ExperimentError::Name {
+                what: format!("the {of} is another one than this result began with"),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Jobs of which every kept run is finished.

@@ -3,9 +3,11 @@
 mod analyse;
 mod error;
 mod execute;
+mod isolation;
 mod live;
 mod observe;
 mod prepare;
+mod real;
 mod record;
 pub mod request;
 mod ring;
@@ -15,6 +17,7 @@ mod wire;
 
 pub use error::ExperimentError;
 pub use execute::{Executed, Programs, Session, begin, resume};
+pub use live::CALIBRATION_BYTES;
 pub use observe::{Observer, Step};
 pub use prepare::{Planned, Prepared, prepare};
 pub use request::{Ask, Question, Request, Starts};

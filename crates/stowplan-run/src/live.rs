@@ -32,7 +32,7 @@ const STALL_BASE: Duration = Duration::from_secs(60);
 const STALL_PER_PROCESS: Duration = Duration::from_secs(1);
 
 /// Working set of the calibration in bytes: within every core's first-level cache.
-pub(crate) const CALIBRATION_BYTES: u64 = 16 * 1024;
+pub const CALIBRATION_BYTES: u64 = 16 * 1024;
 
 /// Everything that runs of one session of an experiment share.
 pub(crate) struct Live<'a> {

@@ -10,7 +10,8 @@ use stowplan_results::{DeploymentRecord, EdgeCount, LimitsRecord};
 use stowplan_spec::Spec;
 
 use crate::error::ExperimentError;
-use crate::request::{Request, isolation_by_name};
+use crate::isolation::isolation_by_name;
+use crate::request::Request;
 use crate::ring::ring_bytes;
 use crate::wire::deployment_plan;
 
@@ -28,6 +29,8 @@ pub struct Prepared {
     pub work_scale: f64,
     /// What was not scaled with it.
     pub not_scaled: Vec<String>,
+    /// Digests of the images of real programs, by `image of SERVICE`.
+    pub image_digests: BTreeMap<String, String>,
     /// Trace buffer of every process in bytes.
     pub ring_bytes: u64,
     /// What the user should know.
@@ -66,6 +69,7 @@ pub fn prepare(
         refused: Vec::new(),
         work_scale: 1.0,
         not_scaled: Vec::new(),
+        image_digests: BTreeMap::new(),
         ring_bytes: 0,
         warnings: Vec::new(),
     };

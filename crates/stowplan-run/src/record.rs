@@ -72,10 +72,15 @@ pub(crate) fn experiment(
             settings: facts.settings.clone(),
         },
         versions: BTreeMap::new(),
-        digests: BTreeMap::from([
-            ("stowplan-node".to_owned(), image.program_sha256.clone()),
-            ("image".to_owned(), image.digest.clone()),
-        ]),
+        digests: prepared
+            .image_digests
+            .clone()
+            .into_iter()
+            .chain([
+                ("stowplan-node".to_owned(), image.program_sha256.clone()),
+                ("image".to_owned(), image.digest.clone()),
+            ])
+            .collect(),
         calibration: Vec::new(),
         assumptions: assumptions(prepared),
         environment: environment(),

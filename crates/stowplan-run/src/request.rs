@@ -11,6 +11,7 @@ use stowplan_model::{
 use stowplan_spec::Spec;
 
 use crate::error::ExperimentError;
+use crate::isolation::{isolation_by_name, isolation_of_names};
 
 /// File in the result folder.
 pub const REQUEST_FILE: &str = "request.json";
@@ -362,58 +363,6 @@ impl LimitsRequest {
             memory_bytes: self.memory_bytes,
             scheduling,
         })
-    }
-}
-
-/// Isolation features by the names that files and results use.
-#[must_use]
-pub fn isolation_by_name(isolation: Isolation) -> BTreeMap<String, bool> {
-    let Isolation {
-        mount,
-        pid,
-        ipc,
-        uts,
-        net,
-        user,
-        cgroup,
-        read_only_root,
-        overlay,
-        seccomp,
-        capabilities,
-    } = isolation;
-    [
-        ("mount", mount),
-        ("pid", pid),
-        ("ipc", ipc),
-        ("uts", uts),
-        ("net", net),
-        ("user", user),
-        ("cgroup", cgroup),
-        ("read_only_root", read_only_root),
-        ("overlay", overlay),
-        ("seccomp", seccomp),
-        ("capabilities", capabilities),
-    ]
-    .into_iter()
-    .map(|(name, on)| (name.to_owned(), on))
-    .collect()
-}
-
-fn isolation_of_names(by_name: &BTreeMap<String, bool>) -> Isolation {
-    let default = Isolation::default();
-    let get = |name: &str, default: bool| by_name.get(name).copied().unwrap_or(default);
-    Isolation {
-        mount: get("mount", default.mount),
-        pid: get("pid", default.pid),
-        ipc: get("ipc", default.ipc),
-        uts: get("uts", default.uts),
-        net: get("net", default.net),
-        user: get("user", default.user),
-        cgroup: get("cgroup", default.cgroup),
-        read_only_root: get("read_only_root", default.read_only_root),
-        overlay: get("overlay", default.overlay),
-        seccomp: get("seccomp", default.seccomp),
-        capabilities: get("capabilities", default.capabilities),
     }
 }
 

@@ -1,9 +1,11 @@
 //! From a deployment of the model to what engines get.
 
-use stowplan_model::{Deployment, Isolation, Limits, SchedulingClass, Stack};
+use stowplan_model::{Deployment, Limits, RealMount, SchedulingClass, Stack};
 use stowplan_wire::deployment::{
-    DeploymentPlan, IsolationPlan, LimitsPlan, Program, SchedulingPlan, ServiceStart,
+    Access, BindMount, DeploymentPlan, LimitsPlan, Program, SchedulingPlan, ServiceStart,
 };
+
+use crate::isolation::isolation_plan;
 
 /// The plan of one run. The run folder and the logs are filled in when the run is opened.
 #[must_use]
@@ -32,7 +34,14 @@ pub fn deployment_plan(
         let program = Program::Command {
             command: service.command.clone(),
             env: service.env.clone(),
-            rootfs: service.rootfs.clone(),
+            // An image that is not unpacked yet stands for its root.
+            rootfs: service.rootfs.clone().or_else(|| service.image.clone()),
+            access: Access {
+                mounts: service.mounts.iter().map(bind_mount).collect(),
+                devices: service.devices.clone(),
+                user: service.user.clone(),
+                working_dir: service.working_dir.clone(),
+            },
         };
         start(service.name.as_str(), program)
     });
@@ -52,6 +61,14 @@ pub fn deployment_plan(
     }
 }
 
+fn bind_mount(mount: &RealMount) -> BindMount {
+    BindMount {
+        from: mount.from.clone(),
+        to: mount.to.clone(),
+        read_only: mount.read_only,
+    }
+}
+
 fn limits_plan(limits: &Limits) -> LimitsPlan {
     LimitsPlan {
         cpuset: limits.cpuset.clone(),
@@ -63,34 +80,5 @@ fn limits_plan(limits: &Limits) -> LimitsPlan {
             SchedulingClass::Fifo(priority) => SchedulingPlan::Fifo(priority),
             SchedulingClass::RoundRobin(priority) => SchedulingPlan::RoundRobin(priority),
         }),
-    }
-}
-
-fn isolation_plan(isolation: Isolation) -> IsolationPlan {
-    let Isolation {
-        mount,
-        pid,
-        ipc,
-        uts,
-        net,
-        user,
-        cgroup,
-        read_only_root,
-        overlay,
-        seccomp,
-        capabilities,
-    } = isolation;
-    IsolationPlan {
-        mount,
-        pid,
-        ipc,
-        uts,
-        net,
-        user,
-        cgroup,
-        read_only_root,
-        overlay,
-        seccomp,
-        capabilities,
     }
 }

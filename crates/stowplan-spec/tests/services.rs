@@ -1,7 +1,7 @@
 //! Real programs in a stack file: what is understood, and each mistake.
 
 use serde_json::Value;
-use stowplan_model::{DdsContent, DdsTopic, Ready};
+use stowplan_model::{DdsContent, DdsTopic, Ready, RealMount};
 use stowplan_spec::{parse_stack, stack_schema};
 
 const PING_PONG: &str = r#"name: ping_pong
@@ -23,6 +23,9 @@ services:
     rootfs: /roots/debian
     command: [ddsperf, -T, OU, pong]
     env: { LC_ALL: C }
+    mounts: [{ from: /srv/maps, to: /maps, read_only: true }, { from: /tmp, to: /data }]
+    devices: [/dev/video0]
+    user: ros:video
     subscribes: [/ping]
     publishes: [/pong]
     participants: 2
@@ -50,71 +53,127 @@ fn a_real_service_and_its_topics_are_understood() {
     assert_eq!(service.publishes, ["/pong"]);
     assert_eq!(service.subscribes, ["/ping"]);
     assert_eq!(service.participants, 2);
+    let mount = |from: &str, to: &str, read_only| RealMount {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        read_only,
+    };
+    let mounts = [
+        mount("/srv/maps", "/maps", true),
+        mount("/tmp", "/data", false),
+    ];
+    assert_eq!(service.mounts, mounts);
+    assert_eq!(service.devices, ["/dev/video0"]);
+    assert_eq!(service.user.as_deref(), Some("ros:video"));
     assert_eq!(service.ready, Ready::TopicMatched("/pong".to_owned()));
     assert_eq!(service.ready_timeout_ns, 5_000_000_000);
     let value: Value = serde_saphyr::from_str(PING_PONG).unwrap();
     assert!(jsonschema::is_valid(&stack_schema(), &value));
 }
 
+/// What is changed into what, and the line and the message of the error that this is.
+const MISTAKES: &[(&str, &str, &str, &str)] = &[
+    (
+        ", sends: sequence",
+        "",
+        "14:",
+        "node 'ping' publishes on '/ping', which has messages of the real type 'OneULong'",
+    ),
+    (
+        "publishes: [/pong]",
+        "publishes: [/pung]",
+        "16:",
+        "service 'pong' publishes on '/pung', which is not declared under topics",
+    ),
+    (
+        "    dds: { type: OneULong, partition: \"*\" }\n",
+        "",
+        "15:",
+        "service 'pong' publishes on '/pong', which does not say its real type",
+    ),
+    (
+        "subscribes: [/ping]",
+        "subscribes: [/ping, /ping]",
+        "16:",
+        "service 'pong' subscribes to '/ping' twice",
+    ),
+    (
+        "rootfs: /roots",
+        "rootfs: roots",
+        "16:",
+        "the root file system 'roots/debian' of service 'pong' is not an absolute path",
+    ),
+    (
+        "    rootfs: /roots/debian\n",
+        "    rootfs: /roots/debian\n    image: pong.tar\n",
+        "16:",
+        "service 'pong' has an image and a root file system",
+    ),
+    (
+        "    command: [ddsperf, -T, OU, pong]\n",
+        "",
+        "16:",
+        "service 'pong' has no command",
+    ),
+    (
+        "to: /data",
+        "to: data",
+        "16:",
+        "the mount point 'data' of service 'pong' is not an absolute path",
+    ),
+    (
+        "to: /data",
+        "to: /maps",
+        "16:",
+        "service 'pong' has two mounts at '/maps'",
+    ),
+    (
+        "[/dev/video0]",
+        "[video0]",
+        "16:",
+        "'video0' of service 'pong' is no device",
+    ),
+    (
+        "user: ros:video",
+        "user: 'ros:'",
+        "16:",
+        "'ros:' is no user for service 'pong'",
+    ),
+    (
+        "read_only: true",
+        "readonly: true",
+        "20:",
+        "unknown key 'readonly'",
+    ),
+    (
+        "publishes: [/pong]\n    participants: 2\n    ready: { topic_matched: /pong }",
+        "publishes: [/pong]\n    participants: 2\n    ready: { topic_matched: /pang }",
+        "26:",
+        "service 'pong' is ready when '/pang' is matched, but no such topic is declared",
+    ),
+    (
+        "subscribes: /pong, publishes: /ping",
+        "publishes: /ping",
+        "26:",
+        "service 'pong' is ready when '/pong' is matched, but no modelled node is its partner there",
+    ),
+    (
+        "partition: \"*\" }",
+        "partition: \"*\", user_data: \"perf:2\" }",
+        "5:",
+        "process 'ping' has endpoints on '/pong' and '/ping', which want different user data of its one participant",
+    ),
+    (
+        "    bytes: 4\n    dds: { type",
+        "    bytes: 4\n    intra_process: true\n    dds: { type",
+        "8:",
+        "topic '/pong' is known to real programs and hands messages over by pointer",
+    ),
+];
+
 #[test]
 fn each_mistake_is_told_with_its_line() {
-    let cases = [
-        (
-            ", sends: sequence",
-            "",
-            "14:",
-            "node 'ping' publishes on '/ping', which has messages of the real type 'OneULong'",
-        ),
-        (
-            "publishes: [/pong]",
-            "publishes: [/pung]",
-            "16:",
-            "service 'pong' publishes on '/pung', which is not declared under topics",
-        ),
-        (
-            "    dds: { type: OneULong, partition: \"*\" }\n",
-            "",
-            "15:",
-            "service 'pong' publishes on '/pong', which does not say its real type",
-        ),
-        (
-            "subscribes: [/ping]",
-            "subscribes: [/ping, /ping]",
-            "16:",
-            "service 'pong' subscribes to '/ping' twice",
-        ),
-        (
-            "rootfs: /roots",
-            "rootfs: roots",
-            "16:",
-            "the root file system 'roots/debian' of service 'pong' is not an absolute path",
-        ),
-        (
-            "publishes: [/pong]\n    participants: 2\n    ready: { topic_matched: /pong }",
-            "publishes: [/pong]\n    participants: 2\n    ready: { topic_matched: /pang }",
-            "23:",
-            "service 'pong' is ready when '/pang' is matched, but no such topic is declared",
-        ),
-        (
-            "subscribes: /pong, publishes: /ping",
-            "publishes: /ping",
-            "23:",
-            "service 'pong' is ready when '/pong' is matched, but no modelled node is its partner there",
-        ),
-        (
-            "partition: \"*\" }",
-            "partition: \"*\", user_data: \"perf:2\" }",
-            "5:",
-            "process 'ping' has endpoints on '/pong' and '/ping', which want different user data of its one participant",
-        ),
-        (
-            "    bytes: 4\n    dds: { type",
-            "    bytes: 4\n    intra_process: true\n    dds: { type",
-            "8:",
-            "topic '/pong' is known to real programs and hands messages over by pointer",
-        ),
-    ];
-    for (from, to, line, message) in cases {
+    for (from, to, line, message) in MISTAKES {
         assert!(PING_PONG.contains(from), "no '{from}'");
         let text = PING_PONG.replacen(from, to, 1);
         let Err(error) = parse_stack(&text, "ping.yaml") else {

@@ -1,12 +1,14 @@
 //! For tests: the built static programs, folders of their own, a fake engine on a fake host, redaction.
 
 pub mod fake;
+mod initramfs;
 mod plans;
 mod programs;
 mod redact;
 mod state;
 
-pub use plans::command_plan;
-pub use programs::{agent_program, node_program};
+pub use initramfs::Initramfs;
+pub use plans::{command_plan, service_plan};
+pub use programs::{agent_program, node_program, static_example};
 pub use redact::redact;
 pub use state::private_state;

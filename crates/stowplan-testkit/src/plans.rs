@@ -1,6 +1,38 @@
-//! Deployment plans of real programs.
+//! Small plans.
 
-use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart};
+use stowplan_wire::deployment::{
+    Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart,
+};
+use stowplan_wire::service::{ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan, ServicePlan};
+
+/// A service with one process `p`, which has no nodes.
+#[must_use]
+pub fn service_plan(run: &str, service: &str) -> ServicePlan {
+    ServicePlan {
+        build_id: stowplan_wire::build_id(),
+        run: run.to_owned(),
+        service: service.to_owned(),
+        domain: 1,
+        seed: 1,
+        record: true,
+        record_callback_cpu: false,
+        launch: LaunchPlan {
+            start_iterations: 0,
+            entity_iterations: 0,
+            files: vec![],
+            memory_bytes: 0,
+        },
+        topics: vec![],
+        processes: vec![ProcessPlan {
+            name: "p".to_owned(),
+            executor: ExecutorPlan::Single,
+            profile: ProfilePlan::Minimal,
+            component_container: false,
+            use_sim_time: false,
+            nodes: vec![],
+        }],
+    }
+}
 
 /// A deployment of plain programs without limits and isolation: service name and command each.
 #[must_use]
@@ -23,24 +55,13 @@ pub fn command_plan(
                     command: command.iter().map(|word| (*word).to_owned()).collect(),
                     env: Vec::new(),
                     rootfs: None,
+                    access: Access::default(),
                 },
                 limits: LimitsPlan::default(),
                 log: format!("{run_dir}/{name}.log"),
             })
             .collect(),
-        isolation: IsolationPlan {
-            mount: false,
-            pid: false,
-            ipc: false,
-            uts: false,
-            net: false,
-            user: false,
-            cgroup: false,
-            read_only_root: false,
-            overlay: false,
-            seccomp: false,
-            capabilities: false,
-        },
+        isolation: IsolationPlan::default(),
         parallelism: 0,
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn root() -> &'static Path {
 
 /// Builds a static program and gives its path. Cargo decides whether there is anything to do; a lock keeps the
 /// many test programs of one run from asking it at the same time.
-fn build(name: &str) -> PathBuf {
+fn build(package: &str, kind: &str, name: &str) -> PathBuf {
     let target = root().join("target/node");
     std::fs::create_dir_all(&target).expect("the target folder can be made");
     let lock = File::create(target.join("testkit.lock")).expect("the lock file can be made");
@@ -29,7 +29,7 @@ fn build(name: &str) -> PathBuf {
         // What a test run or a coverage tool sets for itself would rebuild everything.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .args(["rustc", "--quiet", "-p", name, "--bin", name])
+        .args(["rustc", "--quiet", "-p", package, kind, name])
         .args(["--profile", "node", "--target-dir"])
         .arg(&target)
         .args(["--", "-C", "target-feature=+crt-static"])
@@ -40,19 +40,31 @@ fn build(name: &str) -> PathBuf {
         "building {name} failed:\n{}",
         String::from_utf8_lossy(&done.stderr)
     );
-    target.join("node").join(name)
+    target.join("node")
+}
+
+fn build_program(name: &str) -> PathBuf {
+    build(name, "--bin", name).join(name)
+}
+
+/// An example of a package as a static program, for places without its libraries.
+#[must_use]
+pub fn static_example(package: &str, name: &str) -> PathBuf {
+    build(package, "--example", name)
+        .join("examples")
+        .join(name)
 }
 
 /// The static node program.
 #[must_use]
 pub fn node_program() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| build("stowplan-node"))
+    PATH.get_or_init(|| build_program("stowplan-node"))
 }
 
 /// The static agent.
 #[must_use]
 pub fn agent_program() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| build("stowplan-agent"))
+    PATH.get_or_init(|| build_program("stowplan-agent"))
 }

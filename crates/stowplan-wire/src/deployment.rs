@@ -52,7 +52,36 @@ pub enum Program {
         env: Vec<(String, String)>,
         /// Folder with its root file system; `None` is the host's.
         rootfs: Option<String>,
+        /// What it has beside that.
+        #[serde(default)]
+        access: Access,
     },
+}
+
+/// What a real program has of its host and as whom it runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Access {
+    /// Files and folders of the host at places of their own.
+    pub mounts: Vec<BindMount>,
+    /// Devices of the host, as absolute paths of theirs, at the same places.
+    pub devices: Vec<String>,
+    /// `USER[:GROUP]`, names or numbers of its root file system; `None` is root, for plain processes the agent's user.
+    pub user: Option<String>,
+    /// Folder that it starts in; `None` is `/`.
+    pub working_dir: Option<String>,
+}
+
+/// A file or folder of the host that a service sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BindMount {
+    /// Absolute path on the host.
+    pub from: String,
+    /// Absolute path in the service.
+    pub to: String,
+    /// Whether the service may only read it.
+    pub read_only: bool,
 }
 
 /// Resource limits; `None` is the engine's default.
@@ -83,8 +112,8 @@ pub enum SchedulingPlan {
     RoundRobin(u8),
 }
 
-/// Isolation features, each switched by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Isolation features, each switched by itself; all off by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -113,6 +142,23 @@ pub struct IsolationPlan {
     pub seccomp: bool,
     /// Capabilities reduced to the container default.
     pub capabilities: bool,
+}
+
+impl IsolationPlan {
+    /// As Docker isolates by default, with the host's network.
+    pub const CONTAINER: Self = Self {
+        mount: true,
+        pid: true,
+        ipc: true,
+        uts: true,
+        net: false,
+        user: false,
+        cgroup: true,
+        read_only_root: false,
+        overlay: true,
+        seccomp: true,
+        capabilities: true,
+    };
 }
 
 /// Which services a verb acts on.

@@ -7,7 +7,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use stowplan_host::cgroup::Group;
-use stowplan_wire::deployment::{LimitsPlan, SchedulingPlan};
+use stowplan_host::scheduling::set_class;
+use stowplan_wire::deployment::LimitsPlan;
 
 use super::error::{Context as _, HelperError};
 
@@ -16,32 +17,10 @@ use super::error::{Context as _, HelperError};
 pub(crate) fn limit(group: &Group, pid: u32, limits: &LimitsPlan) -> Result<(), HelperError> {
     group.apply(limits)?;
     group.join(pid)?;
-    limits
-        .scheduling
-        .map_or(Ok(()), |class| schedule(pid, class))
-}
-
-fn schedule(pid: u32, class: SchedulingPlan) -> Result<(), HelperError> {
-    let (policy, priority) = match class {
-        SchedulingPlan::Other => (libc::SCHED_OTHER, 0),
-        SchedulingPlan::Fifo(priority) => (libc::SCHED_FIFO, priority),
-        SchedulingPlan::RoundRobin(priority) => (libc::SCHED_RR, priority),
-    };
-    let pid = libc::pid_t::try_from(pid).context("pid")?;
-    let parameter = libc::sched_param {
-        sched_priority: i32::from(priority),
-    };
-    // SAFETY: `parameter` lives until the call returns, and the kernel only reads it.
-    if unsafe { libc::sched_setscheduler(pid, policy, &raw const parameter) } == 0 {
-        return Ok(());
+    if let Some(class) = limits.scheduling {
+        set_class(pid, class)?;
     }
-    let error = std::io::Error::last_os_error();
-    Err(
-        HelperError::new(format!("cannot set the scheduling class {class:?}: {error}")).hint(
-            "real-time classes need CAP_SYS_NICE, and with RT group scheduling a budget in cpu.rt_runtime_us of \
-             every cgroup above the service",
-        ),
-    )
+    Ok(())
 }
 
 /// Sets the loopback interface of the network namespace of `pid` up, with multicast for DDS discovery.

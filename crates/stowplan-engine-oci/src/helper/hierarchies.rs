@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
+use stowplan_host::ledger::unescape;
 
 use super::error::{Context as _, HelperError};
 use super::place::CGROUPS;
@@ -54,16 +55,6 @@ fn cgroup_mounts(mountinfo: &str) -> Vec<PathBuf> {
             matches!(kind, "cgroup" | "cgroup2").then(|| Path::new(&unescape(point)).to_owned())
         })
         .collect()
-}
-
-/// Blanks, tabs, line feeds and backslashes stand as `\ooo` (proc_pid_mountinfo(5)).
-fn unescape(text: &str) -> String {
-    ["\\040", "\\011", "\\012", "\\134"]
-        .iter()
-        .zip([" ", "\t", "\n", "\\"])
-        .fold(text.to_owned(), |text, (code, meant)| {
-            text.replace(code, meant)
-        })
 }
 
 #[cfg(test)]

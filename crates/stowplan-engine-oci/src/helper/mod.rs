@@ -10,7 +10,6 @@ mod container;
 mod error;
 mod executor;
 mod hierarchies;
-mod oom;
 mod place;
 mod probe;
 mod processes;
@@ -49,7 +48,8 @@ pub fn helper_main() -> ! {
 }
 
 /// The OCI runtime configuration (`config.json`) of one service of `plan` with its root at `root`, as another runtime
-/// can take it. It names no cgroup. `None` where there is no such service or this process's capabilities cannot be read.
+/// can take it. It names no cgroup. `None` where there is no such service, what it wants is not there, or this process's
+/// capabilities cannot be read.
 #[must_use]
 pub fn runtime_config(plan: &DeploymentPlan, service: &str, root: &Path) -> Option<String> {
     let start = plan.services.iter().find(|start| start.name == service)?;
@@ -57,7 +57,8 @@ pub fn runtime_config(plan: &DeploymentPlan, service: &str, root: &Path) -> Opti
         capabilities: readback::own_capabilities().ok()?,
         rootless: false,
     };
-    Some(spec::config(&HelperPlan::new(plan, start), root, &around).to_string())
+    let plan = HelperPlan::new(plan, start).ok()?;
+    Some(spec::config(&plan, root, &around).to_string())
 }
 
 fn run(lines: &mut Lines) -> Result<(), HelperError> {
@@ -113,7 +114,7 @@ fn serve(lines: &mut Lines, service: &mut Service) -> Result<(), HelperError> {
             (ready(0), ready(1), ready(2))
         };
         if oom {
-            service.look_for_oom(true);
+            service.look_for_oom();
         }
         if child {
             service.look();

@@ -16,10 +16,11 @@ use crate::spec::{Capabilities, DOCKER_DEFAULT};
 struct Process {
     pid: u32,
     status: String,
-    root: Option<Mount>,
+    /// By mount point, in the order of mounting.
+    mounts: Vec<(String, Mount)>,
 }
 
-/// The mount at `/` of a process.
+/// A mount that a process sees.
 struct Mount {
     kind: String,
     read_only: bool,
@@ -34,8 +35,14 @@ impl Process {
         Ok(Self {
             pid,
             status: file("status")?,
-            root: root_mount(&file("mountinfo")?),
+            mounts: mounts(&file("mountinfo")?),
         })
+    }
+
+    /// The last mount on `/`.
+    fn root(&self) -> Option<&Mount> {
+        let mut last = self.mounts.iter().rev();
+        last.find(|(point, _)| point == "/").map(|(_, mount)| mount)
     }
 
     /// Value of a line of /proc/PID/status.
@@ -56,17 +63,19 @@ impl Process {
     }
 }
 
-/// The last mount on `/` of a mountinfo (proc_pid_mountinfo(5)).
-fn root_mount(mountinfo: &str) -> Option<Mount> {
-    mountinfo.lines().rev().find_map(|line| {
+/// The mounts of a mountinfo (proc_pid_mountinfo(5)).
+fn mounts(mountinfo: &str) -> Vec<(String, Mount)> {
+    let mount = |line: &str| {
         let (left, right) = line.split_once(" - ")?;
         let mut left = left.split(' ').skip(4);
         let (point, options) = (left.next()?, left.next()?);
-        (point == "/").then(|| Mount {
+        let mount = Mount {
             kind: right.split(' ').next().unwrap_or_default().to_owned(),
             read_only: options.split(',').any(|option| option == "ro"),
-        })
-    })
+        };
+        Some((stowplan_host::ledger::unescape(point), mount))
+    };
+    mountinfo.lines().filter_map(mount).collect()
 }
 
 /// Capabilities of this process.
@@ -103,7 +112,7 @@ pub(crate) fn check(
     same("user", asked.user, apart("user")?)?;
     same("cgroup", asked.cgroup, group.processes().contains(&pid))?;
     if asked.mount {
-        let root = process.root.as_ref();
+        let root = process.root();
         let kind = root.map_or("", |root| root.kind.as_str());
         // A bind of a host that itself lies on an overlay looks like one.
         if asked.overlay || !is_host_root(plan) {
@@ -117,6 +126,7 @@ pub(crate) fn check(
             )?;
         }
     }
+    access(plan, &process)?;
     same("seccomp", asked.seccomp, process.status("Seccomp") == "2")?;
     let bounding = capabilities(&process, "CapBnd")?;
     let reduced = own.and(DOCKER_DEFAULT);
@@ -129,6 +139,43 @@ pub(crate) fn check(
         )?;
     } else {
         same("capabilities", false, bounding == reduced && own != reduced)?;
+    }
+    Ok(())
+}
+
+/// Compares the user, the mounts and the devices with the plan.
+fn access(plan: &HelperPlan, process: &Process) -> Result<(), HelperError> {
+    let Some(access) = plan.access().filter(|_| plan.isolation.mount) else {
+        return Ok(());
+    };
+    let users = process.status("Uid").split_whitespace();
+    let groups = process.status("Gid").split_whitespace();
+    let (user, group) = (plan.user.user.to_string(), plan.user.group.to_string());
+    if !(users.eq([&user; 4]) && groups.eq([&group; 4])) {
+        return Err(HelperError::new(format!(
+            "it is to run as {user}:{group}, but runs as {} : {}",
+            process.status("Uid"),
+            process.status("Gid")
+        )));
+    }
+    for wanted in &access.mounts {
+        let found = process.mounts.iter().rev().find(|(to, _)| *to == wanted.to);
+        if found.map(|(_, mount)| mount.read_only) != Some(wanted.read_only) {
+            return Err(HelperError::new(format!(
+                "{} is to be mounted at {}, but is not in the container",
+                wanted.from, wanted.to
+            )));
+        }
+    }
+    for device in &plan.devices {
+        let path = format!("/proc/{}/root{}", process.pid, device.path);
+        let found = stowplan_host::Device::find(&path)?;
+        if (found.block, found.major, found.minor) != (device.block, device.major, device.minor) {
+            return Err(HelperError::new(format!(
+                "{} is another device in the container",
+                device.path
+            )));
+        }
     }
     Ok(())
 }
@@ -177,9 +224,15 @@ mod tests {
         let text = "21 1 0:20 / / rw,relatime - overlay overlay rw,lowerdir=/a\n\
                     22 21 0:21 / /proc rw - proc proc rw\n\
                     30 21 0:30 / / ro,nosuid - tmpfs x rw\n";
-        let root = root_mount(text).unwrap();
+        let process = |text| Process {
+            pid: 1,
+            status: String::new(),
+            mounts: mounts(text),
+        };
+        let found = process(text);
+        let root = found.root().unwrap();
         assert_eq!((root.kind.as_str(), root.read_only), ("tmpfs", true));
-        assert!(root_mount("nonsense").is_none());
+        assert!(process("nonsense").root().is_none());
     }
 
     #[test]

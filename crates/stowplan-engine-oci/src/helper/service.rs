@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 use libcontainer::container::Container;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
-use stowplan_host::cgroup::Group;
+use stowplan_host::cgroup::{Group, OomWatch};
 use stowplan_host::process::{clock_ns, start_ticks};
 use stowplan_wire::deployment::{EngineEventKind, StopMode};
 
 use super::error::{Context as _, HelperError};
-use super::oom::OomWatch;
 use super::place::Place;
 use super::{after_create, container, processes, readback, wake};
 use crate::protocol::{Command, Created, HelperPlan, Message};
@@ -228,21 +227,21 @@ impl Service {
         let Some(status) = ended else { return };
         let news = made.ended.replace(status).is_none() && made.started && !made.stopping;
         if news {
-            self.look_for_oom(false);
+            self.look_for_oom();
             self.tell(EngineEventKind::Exited(status));
         }
     }
 
     /// Sends an event when the kernel has ended a process for lack of memory.
-    pub(crate) fn look_for_oom(&mut self, told: bool) {
+    pub(crate) fn look_for_oom(&mut self) {
         let Some(mut watch) = self.made.as_mut().and_then(|made| made.oom.take()) else {
             return;
         };
-        let happened = self.place.on_host(|| Ok(watch.happened(told)));
+        let kills = self.place.on_host(|| Ok(watch.new_kills()));
         if let Some(made) = &mut self.made {
             made.oom = Some(watch);
         }
-        if matches!(happened, Ok(true)) {
+        if kills.is_ok_and(|kills| kills > 0) {
             self.tell(EngineEventKind::OutOfMemory);
         }
     }
@@ -267,8 +266,7 @@ impl Service {
     /// What to poll for lack of memory.
     pub(crate) fn oom(&self) -> Option<PollFd<'_>> {
         let watch = self.made.as_ref()?.oom.as_ref()?;
-        let (descriptor, flags) = watch.poll();
-        Some(PollFd::from_borrowed_fd(descriptor, flags))
+        Some(PollFd::from_borrowed_fd(watch.fd(), PollFlags::IN))
     }
 
     fn tell(&self, kind: EngineEventKind) {

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use stowplan_engine::NODE_ENVIRONMENT;
+use stowplan_host::Device;
 use stowplan_wire::deployment::{IsolationPlan, Program};
 
 pub(crate) use capabilities::{Capabilities, DOCKER_DEFAULT};
@@ -54,10 +55,10 @@ pub(crate) fn config(plan: &HelperPlan, root: &Path, around: &Surroundings) -> V
     let isolation = &plan.isolation;
     let mut process = json!({
         "terminal": false,
-        "user": {"uid": 0, "gid": 0},
+        "user": {"uid": plan.user.user, "gid": plan.user.group},
         "args": arguments(plan),
         "env": environment(plan),
-        "cwd": "/",
+        "cwd": plan.access().and_then(|access| access.working_dir.as_deref()).unwrap_or("/"),
     });
     if isolation.capabilities {
         process["noNewPrivileges"] = json!(true);
@@ -74,6 +75,7 @@ pub(crate) fn config(plan: &HelperPlan, root: &Path, around: &Surroundings) -> V
         linux["gidMappings"] = map;
     }
     if isolation.mount {
+        linux["devices"] = plan.devices.iter().map(device).collect();
         linux["maskedPaths"] = json!(MASKED);
         linux["readonlyPaths"] = json!(READ_ONLY);
         let late = deferred(plan, around);
@@ -91,6 +93,18 @@ pub(crate) fn config(plan: &HelperPlan, root: &Path, around: &Surroundings) -> V
         config["hostname"] = json!(plan.service.name);
     }
     config
+}
+
+fn device(device: &Device) -> Value {
+    json!({
+        "path": device.path,
+        "type": if device.block { "b" } else { "c" },
+        "major": device.major,
+        "minor": device.minor,
+        "fileMode": device.mode,
+        "uid": device.user,
+        "gid": device.group,
+    })
 }
 
 /// Capabilities and seccomp profile of `plan`, each null when it is not wanted.
@@ -175,7 +189,8 @@ pub(crate) fn environment(plan: &HelperPlan) -> Vec<String> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use stowplan_wire::deployment::{LimitsPlan, ServiceStart};
+    use stowplan_host::Ids;
+    use stowplan_wire::deployment::{Access, BindMount, LimitsPlan, ServiceStart};
 
     use super::*;
 
@@ -207,6 +222,8 @@ pub(crate) mod tests {
                 log: "/dev/shm/stowplan-r1/sensing.log".into(),
             },
             isolation,
+            user: Ids::ROOT,
+            devices: vec![],
         }
     }
 
@@ -274,9 +291,43 @@ pub(crate) mod tests {
             command: vec!["/bin/true".into()],
             env: vec![("PATH".into(), "/opt".into()), ("A".into(), "b c".into())],
             rootfs: None,
+            access: Access::default(),
         };
         let config = config(&plan, Path::new("/r"), &all());
         assert_eq!(config["process"]["env"], json!(["PATH=/opt", "A=b c"]));
+    }
+
+    #[test]
+    fn a_program_has_what_it_was_given_of_the_host() {
+        let mut plan = plan(isolation(true));
+        let mount = |to: &str, read_only| BindMount {
+            from: "/srv/maps".into(),
+            to: to.into(),
+            read_only,
+        };
+        plan.service.program = Program::Command {
+            command: vec!["/bin/true".into()],
+            env: vec![],
+            rootfs: None,
+            access: Access {
+                mounts: vec![mount("/maps", true), mount("/dev/shm/maps", false)],
+                working_dir: Some("/maps".into()),
+                ..Access::default()
+            },
+        };
+        plan.user = Ids { user: 7, group: 9 };
+        plan.devices = vec![Device::find("/dev/null").unwrap()];
+        let config = config(&plan, Path::new("/r"), &all());
+        read(&config);
+        assert_eq!(config["process"]["user"], json!({"uid": 7, "gid": 9}));
+        assert_eq!(config["process"]["cwd"], "/maps");
+        assert_eq!(config["linux"]["devices"][0]["minor"], 3);
+        let mounts = config["mounts"].as_array().unwrap();
+        let at = |to: &str| mounts.iter().position(|mount| mount["destination"] == to);
+        assert!(at("/dev/shm") < at("/dev/shm/maps"));
+        let options = |to: &str| mounts[at(to).unwrap()]["options"].to_string();
+        assert!(options("/maps").contains("\"ro\""));
+        assert!(!options("/dev/shm/maps").contains("\"ro\""));
     }
 
     #[test]

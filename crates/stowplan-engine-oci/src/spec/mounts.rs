@@ -27,6 +27,14 @@ pub(crate) fn mounts(plan: &HelperPlan, rootless: bool) -> Vec<Value> {
         &plan.service_dir,
         &["bind", "rprivate", "nosuid", "nodev"],
     ));
+    for wanted in plan.access().iter().flat_map(|access| &access.mounts) {
+        let options: &[&str] = if wanted.read_only {
+            &["rbind", "rprivate", "ro"]
+        } else {
+            &["rbind", "rprivate"]
+        };
+        mounts.push(mount(&wanted.to, "bind", &wanted.from, options));
+    }
     mounts
 }
 

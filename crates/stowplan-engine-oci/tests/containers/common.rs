@@ -11,8 +11,8 @@ use stowplan_engine::{Deployment, Engine, EngineError};
 use stowplan_engine_oci::OciEngine;
 use stowplan_host::LocalHost;
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEvent, EngineEventKind, IsolationPlan, LimitsPlan, Locator, Program,
-    Select, ServiceStart, StopMode,
+    Access, DeploymentPlan, EngineEvent, EngineEventKind, IsolationPlan, LimitsPlan, Locator,
+    Program, Select, ServiceStart, StopMode,
 };
 
 /// Longest wait for something that has to happen.
@@ -81,6 +81,7 @@ impl Run {
                 command: command.iter().map(|&word| word.to_owned()).collect(),
                 env: vec![],
                 rootfs: None,
+                access: Access::default(),
             },
             limits: LimitsPlan::default(),
             log: self.dir.join(format!("{name}.log")).display().to_string(),
@@ -143,37 +144,13 @@ fn find(folder: &Path, name: &str, found: &mut Vec<PathBuf>) {
 }
 
 /// Everything off.
-pub const fn bare() -> IsolationPlan {
-    IsolationPlan {
-        mount: false,
-        pid: false,
-        ipc: false,
-        uts: false,
-        net: false,
-        user: false,
-        cgroup: false,
-        read_only_root: false,
-        overlay: false,
-        seccomp: false,
-        capabilities: false,
-    }
+pub fn bare() -> IsolationPlan {
+    IsolationPlan::default()
 }
 
 /// As Docker isolates with the host's network.
 pub const fn docker() -> IsolationPlan {
-    IsolationPlan {
-        mount: true,
-        pid: true,
-        ipc: true,
-        uts: true,
-        net: false,
-        user: false,
-        cgroup: true,
-        read_only_root: false,
-        overlay: true,
-        seccomp: true,
-        capabilities: true,
-    }
+    IsolationPlan::CONTAINER
 }
 
 /// Events until `done` says that they are enough.

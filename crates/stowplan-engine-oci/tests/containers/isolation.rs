@@ -18,20 +18,12 @@ const NAMESPACES: [(&str, IsolationFeature); 6] = [
 
 fn only(feature: IsolationFeature) -> IsolationPlan {
     let mut plan = bare();
-    match feature {
-        IsolationFeature::Mount => plan.mount = true,
-        IsolationFeature::Pid => plan.pid = true,
-        IsolationFeature::Ipc => plan.ipc = true,
-        IsolationFeature::Uts => plan.uts = true,
-        IsolationFeature::Net => plan.net = true,
-        IsolationFeature::Cgroup => plan.cgroup = true,
-        IsolationFeature::Seccomp => plan.seccomp = true,
-        IsolationFeature::Capabilities => plan.capabilities = true,
-        // These three are of a mount namespace.
-        IsolationFeature::User => (plan.mount, plan.user) = (true, true),
-        IsolationFeature::ReadOnlyRoot => (plan.mount, plan.read_only_root) = (true, true),
-        IsolationFeature::Overlay => (plan.mount, plan.overlay) = (true, true),
-    }
+    // These three are of a mount namespace.
+    plan.mount = matches!(
+        feature,
+        IsolationFeature::User | IsolationFeature::ReadOnlyRoot | IsolationFeature::Overlay
+    );
+    *feature.switch(&mut plan) = true;
     plan
 }
 

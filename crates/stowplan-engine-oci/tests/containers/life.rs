@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::{Run, bare, docker, is_root, located, run_once, wait_for_exit};
 use stowplan_engine::{Engine, Probe};
-use stowplan_wire::deployment::{EngineEventKind, Program, Select, StopMode};
+use stowplan_wire::deployment::{Access, EngineEventKind, Program, Select, StopMode};
 
 #[test]
 fn a_service_is_created_started_stopped_and_removed() {
@@ -151,6 +151,7 @@ fn errors_name_the_service_and_what_is_wrong() {
         command: vec!["/bin/true".into()],
         env: vec![],
         rootfs: Some("/no/such/root".into()),
+        access: Access::default(),
     };
     let error = fail(docker(), service);
     assert!(error.to_string().contains("/no/such/root"), "{error}");

@@ -7,12 +7,14 @@
 mod detect;
 mod group;
 mod limits;
+mod oom;
 mod readback;
 mod remove;
 
 pub use detect::{Layout, Tree};
 pub use group::Group;
 pub(crate) use limits::cpus_of;
+pub use oom::OomWatch;
 pub use readback::read_limits;
 pub use remove::{kill_all, processes, remove_tree};
 

@@ -127,3 +127,32 @@ pub fn remove_tree(folder: &Path) -> Result<bool, HostError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_holds_the_caller_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("below");
+        fs::create_dir(&below).unwrap();
+        let own = std::process::id();
+        let mut other = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        // The other one is in the group itself, the caller in one below it.
+        fs::write(folder.path().join("cgroup.procs"), other.id().to_string()).unwrap();
+        fs::write(below.join("cgroup.procs"), own.to_string()).unwrap();
+        let error = remove_tree(folder.path()).unwrap_err();
+        assert!(
+            error.to_string().contains("holds Stowplan itself"),
+            "{error}"
+        );
+        assert!(folder.path().exists());
+        assert!(other.try_wait().unwrap().is_none(), "it was killed");
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}

@@ -16,31 +16,97 @@ pub(super) fn check(index: &Index<'_>, findings: &mut Vec<Finding>) {
         findings,
     );
     for service in services {
-        if service.command.is_empty() {
-            findings.push(Finding {
-                subject: Subject::Service(service.name.to_string()),
-                message: format!("service '{}' has no command", service.name),
-                hint: Some("give the program and its arguments as a list".into()),
-            });
-        }
-        if let Some(rootfs) = service
-            .rootfs
-            .as_ref()
-            .filter(|path| !path.starts_with('/'))
-        {
-            findings.push(Finding {
-                subject: Subject::Service(service.name.to_string()),
-                message: format!(
-                    "the root file system '{rootfs}' of service '{}' is not an absolute path",
-                    service.name
-                ),
-                hint: Some("begin it with '/'".into()),
-            });
+        root(service, findings);
+        for (what, path) in paths(service) {
+            if !path.starts_with('/') {
+                findings.push(Finding {
+                    subject: Subject::Service(service.name.to_string()),
+                    message: format!(
+                        "the {what} '{path}' of service '{}' is not an absolute path",
+                        service.name
+                    ),
+                    hint: Some("begin it with '/'".into()),
+                });
+            }
         }
         topics(index, service, findings);
         ready(index, service, findings);
     }
     user_data(index, findings);
+}
+
+/// Where its files and its program come from.
+fn root(service: &RealService, findings: &mut Vec<Finding>) {
+    let name = &service.name;
+    let mut find = |message: String, hint: &str| {
+        findings.push(Finding {
+            subject: Subject::Service(name.to_string()),
+            message,
+            hint: Some(hint.into()),
+        });
+    };
+    if service.command.is_empty() && service.image.is_none() {
+        find(
+            format!("service '{name}' has no command"),
+            "give the program and its arguments as a list",
+        );
+    }
+    if service.image.is_some() && service.rootfs.is_some() {
+        find(
+            format!("service '{name}' has an image and a root file system"),
+            "leave one of 'image' and 'rootfs' out",
+        );
+    }
+    for (at, mount) in service.mounts.iter().enumerate() {
+        if service.mounts[..at]
+            .iter()
+            .any(|other| other.to == mount.to)
+        {
+            find(
+                format!("service '{name}' has two mounts at '{}'", mount.to),
+                "mount each at a place of its own",
+            );
+        }
+    }
+    for device in &service.devices {
+        if !device.starts_with("/dev/") {
+            find(
+                format!("'{device}' of service '{name}' is no device"),
+                "give its path below /dev, or mount it",
+            );
+        }
+    }
+    let is_part = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
+    if let Some(user) = &service.user
+        && !(user.split(':').all(is_part) && user.split(':').count() <= 2)
+    {
+        find(
+            format!("'{user}' is no user for service '{name}'"),
+            "write USER or USER:GROUP, names or numbers",
+        );
+    }
+}
+
+/// Paths that must be absolute, with what they are.
+fn paths(service: &RealService) -> Vec<(&'static str, &str)> {
+    let mut paths: Vec<(&str, &str)> = Vec::new();
+    paths.extend(
+        service
+            .rootfs
+            .iter()
+            .map(|path| ("root file system", path.as_str())),
+    );
+    paths.extend(
+        service
+            .working_dir
+            .iter()
+            .map(|path| ("working directory", path.as_str())),
+    );
+    for mount in &service.mounts {
+        paths.push(("mounted path", &mount.from));
+        paths.push(("mount point", &mount.to));
+    }
+    paths
 }
 
 /// What makes messages of a modelled publisher foreign to this topic.

@@ -1,6 +1,6 @@
 //! Real programs.
 
-use stowplan_model::{Ready, RealService};
+use stowplan_model::{Ready, RealMount, RealService};
 use stowplan_plan::Subject;
 
 use crate::at::Entries;
@@ -23,6 +23,19 @@ pub(super) fn convert(context: &mut Context, services: &Entries<ServiceSpec>) ->
         converted.push(RealService {
             name,
             rootfs: spec.rootfs.clone(),
+            image: spec.image.clone(),
+            mounts: spec
+                .mounts
+                .iter()
+                .map(|mount| RealMount {
+                    from: mount.from.clone(),
+                    to: mount.to.clone(),
+                    read_only: mount.read_only,
+                })
+                .collect(),
+            devices: spec.devices.clone(),
+            user: spec.user.clone(),
+            working_dir: spec.working_dir.clone(),
             command: spec.command.clone(),
             env: spec
                 .env

@@ -13,11 +13,29 @@ pub(crate) struct ServiceSpec {
     /// Folder with a root file system for engines that isolate mounts; the host's where left out.
     #[serde(default)]
     pub rootfs: Option<String>,
-    /// Program and arguments; never passed through a shell.
+    /// OCI image on disk in place of `rootfs`: a folder or tar archive in the OCI image layout, with `:TAG` at its end
+    /// where it holds several. A path from the working directory or an absolute one.
+    #[serde(default)]
+    pub image: Option<String>,
+    /// Program and arguments, never passed through a shell; those of the image where left out.
+    #[serde(default)]
     pub command: Vec<String>,
     /// Environment variables.
     #[serde(default)]
     pub env: Entries<String>,
+    /// Files and folders of the host that it sees, for engines that isolate mounts.
+    #[serde(default)]
+    pub mounts: Vec<MountSpec>,
+    /// Devices of the host that it uses, as absolute paths below /dev.
+    #[serde(default)]
+    pub devices: Vec<String>,
+    /// Whom it runs as: `USER[:GROUP]`, names or numbers of its root file system; that of the image or of the engine
+    /// where left out.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// Folder that it starts in; that of the image or `/` where left out.
+    #[serde(default)]
+    pub working_dir: Option<String>,
     /// Topics that it publishes on. Modelled subscriptions are ready once they are matched with it.
     #[serde(default)]
     pub publishes: Vec<String>,
@@ -33,6 +51,19 @@ pub(crate) struct ServiceSpec {
     /// How long to wait for that; 30s where left out.
     #[serde(default)]
     pub ready_timeout: Option<At<Fixed<Duration>>>,
+}
+
+/// A file or folder of the host that a real program sees.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MountSpec {
+    /// Absolute path on the host.
+    pub from: String,
+    /// Absolute path that the program sees.
+    pub to: String,
+    /// Whether the program may only read it.
+    #[serde(default)]
+    pub read_only: bool,
 }
 
 const fn one() -> u32 {

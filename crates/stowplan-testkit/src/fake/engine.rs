@@ -58,6 +58,8 @@ impl Engine for FakeEngine {
                 accounting: true,
                 command: true,
                 rootfs: false,
+                mounts: false,
+                user: false,
                 limits: LimitSupport {
                     scheduling: false,
                     ..LimitSupport::all()

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use stowplan_model::units::{show_bytes, show_ns};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions, Schedule};
+use stowplan_run::CALIBRATION_BYTES;
 
-use crate::calibration;
 use crate::cli::PlanArgs;
 use crate::documents::plan::{EdgeClass, PlanDocument, PlannedService};
 use crate::documents::{self};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::output::tell_on;
+use crate::programs;
 
 /// Runs the command.
 pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
@@ -63,7 +64,9 @@ fn machine(calibration_needed: bool) -> Result<(MachineFacts, Option<String>), C
         memory_bytes: None,
         multicast: false,
     };
-    match calibration::ns_per_iteration() {
+    match programs::node().and_then(|node| {
+        stowplan_host::calibrate(&node, 0, CALIBRATION_BYTES).or_exit(ExitCode::RunFailed)
+    }) {
         Ok(ns) => Ok((facts(Some(ns)), None)),
         Err(error) if calibration_needed => Err(error),
         Err(error) => Ok((facts(None), Some(error.message))),
