@@ -46,11 +46,8 @@ fn children(folder: &Path) -> Vec<std::path::PathBuf> {
 pub fn kill_all(folder: &Path) -> Result<(), HostError> {
     let deadline = Instant::now() + PATIENCE;
     refuse_own(folder, &processes(folder))?;
-    // On v2 this ends even what forks faster than it is killed. Elsewhere the file does not exist.
-    let _ = fs::OpenOptions::new()
-        .write(true)
-        .open(folder.join("cgroup.kill"))
-        .and_then(|mut file| std::io::Write::write_all(&mut file, b"1"));
+    // On v2 this ends even what forks faster than it is killed.
+    write_if_there(&folder.join("cgroup.kill"), "1");
     loop {
         let pids = processes(folder);
         if pids.is_empty() {
@@ -77,6 +74,19 @@ pub fn kill_all(folder: &Path) -> Result<(), HostError> {
             )));
         }
     }
+}
+
+/// The kernel frees a removed group some time later, and until then its real-time budget is missed by others.
+fn give_back_budget(folder: &Path) {
+    write_if_there(&folder.join("cpu.rt_runtime_us"), "0");
+}
+
+/// Writes to a file that only some kernels and versions have; whoever depends on it sees whether it helped.
+fn write_if_there(file: &Path, text: &str) {
+    let _ = fs::OpenOptions::new()
+        .write(true)
+        .open(file)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
 }
 
 fn refuse_own(folder: &Path, pids: &[u32]) -> Result<(), HostError> {
@@ -114,6 +124,7 @@ pub fn remove_tree(folder: &Path) -> Result<bool, HostError> {
     }
     let deadline = Instant::now() + PATIENCE;
     loop {
+        give_back_budget(folder);
         match rustix::fs::rmdir(folder) {
             Ok(()) => return Ok(true),
             Err(rustix::io::Errno::NOENT) => return Ok(false),
