@@ -19,6 +19,9 @@ const PLANNER_TIMER: u32 = 2;
 /// Iterations of the scanner and of the planner's timer together.
 const ITERATIONS: f64 = 4e6;
 
+/// Iterations of serialising a scan of 4 KiB; commands cost nothing.
+const SERIALISATION: f64 = 100e3 + 4.0 * 100e3;
+
 /// What of a loaded machine a median may show; a twentieth of the period.
 const NOISE_NS: f64 = 2.5e6;
 
@@ -113,6 +116,24 @@ fn computation_is_the_counted_work() {
     }
     for block in &results.experiment.calibration {
         assert!(block.ns_per_iteration > 0.9 * ns, "{block:?}, {ns} here");
+    }
+}
+
+/// Serialising is what lies between the publication and its hand-over to DDS.
+#[test]
+fn send_is_the_counted_serialisation() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    let turn = turn();
+    let ns = least_ns_per_iteration();
+    drop(turn);
+    for (run, rows) in by_run(&results) {
+        let least = rows.iter().map(|r| r.send_ns.unwrap()).min();
+        let ratio = least.unwrap() as f64 / (SERIALISATION * ns);
+        assert!(
+            (0.8..1.8).contains(&ratio),
+            "run {run}: {ratio} of the counted serialisation"
+        );
     }
 }
 
