@@ -187,13 +187,11 @@ fn a_window_costs_little_and_the_program_is_known() {
     else {
         unreachable!("it was matched as counters")
     };
-    // A hundred ticks in the window; one may fall on its edge.
-    assert!(
-        recorded
-            .get("ros2:callback_start")
-            .is_some_and(|n| *n >= 99),
-        "{recorded:?}"
-    );
+    // How many of the hundred ticks come in time is up to the machine; none is begun without its end.
+    let of = |event: &str| recorded.get(event).copied().unwrap_or_default();
+    assert!(of("ros2:callback_start") > 0, "{recorded:?}");
+    assert_eq!(of("ros2:callback_start"), of("ros2:callback_end"));
+    assert_eq!(of("ros2:callback_start"), of("stowplan:source_release"));
     assert!(discarded.values().all(|n| *n == 0), "{discarded:?}");
 }
 
