@@ -1,6 +1,8 @@
 //! Traces in folders: finding them, mapping their files.
 //!
-//! Files are mapped, not read: they must not shrink while they are open.
+//! Files are mapped, not read: they must not shrink while they are open. Pages that
+//! were read are given back while reading goes on, so that what a reader holds in
+//! memory depends on the number of streams and not on their length.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,6 +12,10 @@ use memmap2::{Advice, Mmap};
 use crate::error::CtfError;
 use crate::metadata::Metadata;
 use crate::reader::{Events, Summary, TraceInput};
+
+mod release;
+
+pub(crate) use release::Behind;
 
 /// How deep below the given folder traces are looked for.
 const DEEPEST: usize = 16;
@@ -42,16 +48,34 @@ impl TraceFolder {
     /// # Errors
     /// If there is none, or a file cannot be opened or parsed.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, CtfError> {
-        let path = path.as_ref();
-        let mut folders = Vec::new();
-        find(path, 0, &mut folders)?;
-        if folders.is_empty() {
-            return Err(CtfError::NoTrace { path: path.into() });
-        }
-        let traces = folders
+        let traces = folders(path.as_ref())?
             .into_iter()
             .map(OpenTrace::open)
             .collect::<Result<_, _>>()?;
+        Ok(Self { traces })
+    }
+
+    /// As [`TraceFolder::open`], without the traces that cannot be opened: their
+    /// errors are added to `damage`.
+    ///
+    /// # Errors
+    /// If there is none that can be opened.
+    pub fn open_readable(
+        path: impl AsRef<Path>,
+        damage: &mut Vec<CtfError>,
+    ) -> Result<Self, CtfError> {
+        let mut traces = Vec::new();
+        let mut errors = Vec::new();
+        for folder in folders(path.as_ref())? {
+            match OpenTrace::open(folder) {
+                Ok(trace) => traces.push(trace),
+                Err(error) => errors.push(error),
+            }
+        }
+        if traces.is_empty() && !errors.is_empty() {
+            return Err(errors.swap_remove(0));
+        }
+        damage.append(&mut errors);
         Ok(Self { traces })
     }
 
@@ -70,7 +94,43 @@ impl TraceFolder {
     /// # Errors
     /// If the first packet of a file cannot be read.
     pub fn events(&self) -> Result<Events<'_>, CtfError> {
-        Events::new(&self.inputs())
+        self.events_of(&self.inputs())
+    }
+
+    /// As [`TraceFolder::events`], without the files whose first packet cannot be
+    /// read: their errors are added to `damage`.
+    ///
+    /// # Errors
+    /// If there is no file left.
+    pub fn readable_events(&self, damage: &mut Vec<CtfError>) -> Result<Events<'_>, CtfError> {
+        let mut inputs = self.inputs();
+        loop {
+            let error = match self.events_of(&inputs) {
+                Ok(events) => return Ok(events),
+                Err(error) => error,
+            };
+            let CtfError::Stream { file, .. } = &error else {
+                return Err(error);
+            };
+            let files = |inputs: &[TraceInput<'_>]| inputs.iter().map(|i| i.files.len()).sum();
+            let before: usize = files(&inputs);
+            for input in &mut inputs {
+                input.files.retain(|(name, _)| name != file);
+            }
+            let left: usize = files(&inputs);
+            if left == before || left == 0 {
+                return Err(error);
+            }
+            damage.push(error);
+        }
+    }
+
+    /// `inputs` are some of [`TraceFolder::inputs`].
+    fn events_of<'t>(&'t self, inputs: &[TraceInput<'t>]) -> Result<Events<'t>, CtfError> {
+        let mut events = Events::new(inputs)?;
+        let files = || self.traces.iter().flat_map(|trace| &trace.files);
+        events.give_back(|data| files().find_map(|file| Behind::new(file.map.as_ref()?, data)));
+        Ok(events)
     }
 
     /// Counts over all traces.
@@ -147,6 +207,16 @@ impl StreamFile {
             map,
         })
     }
+}
+
+/// The folders of the traces in `path` and below it.
+fn folders(path: &Path) -> Result<Vec<PathBuf>, CtfError> {
+    let mut folders = Vec::new();
+    find(path, 0, &mut folders)?;
+    if folders.is_empty() {
+        return Err(CtfError::NoTrace { path: path.into() });
+    }
+    Ok(folders)
 }
 
 fn find(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), CtfError> {

@@ -39,7 +39,7 @@ pub use power::{
     MAX_BLOCKS, Margins, TARGET_POWER, blocks_for, blocks_for_difference, blocks_for_equivalence,
     half_width, power_of_difference, power_of_equivalence,
 };
-pub use quantile::{MIN_BEYOND, Sorted};
+pub use quantile::{MIN_BEYOND, Sorted, supports};
 pub use sign_flip::{EXACT_PAIRS, MONTE_CARLO_FLIPS, SignFlip, sign_flip};
 pub use sketch::{DEFAULT_POINTS, Sketch, SketchPoint};
 pub use summary::{Figure, Missing, Summary};

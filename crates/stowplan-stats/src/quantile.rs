@@ -50,24 +50,27 @@ impl Sorted {
     /// The quantile `q`, if at least [`MIN_BEYOND`] samples lie beyond it on its
     /// own side: n · min(q, 1−q) ≥ 10.
     pub fn quantile_if_supported(&self, q: f64) -> Result<f64, Unsupported> {
-        let beyond = q.min(1.0 - q);
-        let have = self.0.len() as u64;
-        // 1 − 0.999 is a little above 0.001 or below it, by rounding alone.
-        let enough = have as f64 * beyond * (1.0 + 1e-9) >= MIN_BEYOND;
-        if enough {
-            Ok(self.quantile(q))
-        } else {
-            Err(Unsupported::TooFewSamples {
-                have,
-                need: samples_needed(q),
-            })
-        }
+        supports(self.0.len() as u64, q).map(|()| self.quantile(q))
     }
 
     /// The empirical distribution function: the share of samples at or below `x`.
     #[must_use]
     pub fn ecdf(&self, x: f64) -> f64 {
         self.0.partition_point(|value| *value <= x) as f64 / self.0.len() as f64
+    }
+}
+
+/// Whether `have` samples carry the quantile `q`: n · min(q, 1−q) ≥ [`MIN_BEYOND`].
+pub fn supports(have: u64, q: f64) -> Result<(), Unsupported> {
+    let beyond = q.min(1.0 - q);
+    // 1 − 0.999 is a little above 0.001 or below it, by rounding alone.
+    if have as f64 * beyond * (1.0 + 1e-9) >= MIN_BEYOND {
+        Ok(())
+    } else {
+        Err(Unsupported::TooFewSamples {
+            have,
+            need: samples_needed(q),
+        })
     }
 }
 

@@ -1,11 +1,14 @@
 //! From events to an [`Analysis`].
 
 use crate::event::{Body, Discard, DiscardScope, ProcessKey, TraceEvent};
-use crate::graph::Graph;
+use crate::graph::{EventKinds, Graph};
 use crate::ids::{ProcessId, ThreadId};
+use crate::keep::Keep;
 use crate::links;
 use crate::marks::Marks;
+use crate::overview::{Contents, Overview};
 use crate::registry::{Observed, Registry};
+use crate::settle::{Pair, Settler};
 use crate::tracker::{Records, Tracker};
 use crate::window::Window;
 
@@ -51,6 +54,7 @@ impl Analysis {
     }
 }
 
+/// Whether a process lies in a scope.
 fn concerns(graph: &Graph, scope: &DiscardScope, process: ProcessId) -> bool {
     match scope {
         DiscardScope::Process(id) => *id == process,
@@ -67,13 +71,30 @@ pub struct Builder {
     discards: Vec<Discard>,
     events: u64,
     extent: Option<Window>,
+    settler: Option<Box<Settler>>,
 }
+
+/// Events between two looks at what is settled.
+const SETTLE_EVERY: u64 = 1 << 15;
 
 impl Builder {
     /// A builder that has seen nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A builder that counts and forgets, for [`Builder::finish_overview`].
+    pub(crate) fn counting(with_pairs: bool) -> Self {
+        let mut builder = Self::default();
+        builder.count(with_pairs);
+        builder
+    }
+
+    /// Counts and forgets from here on.
+    pub(crate) fn count(&mut self, with_pairs: bool) {
+        let settler = self.settler.get_or_insert_default();
+        settler.with_pairs = with_pairs;
     }
 
     /// The id of the process of this key.
@@ -98,15 +119,17 @@ impl Builder {
         self.registry.thread(process, vtid)
     }
 
-    /// Takes the next event.
-    pub fn push(&mut self, event: &TraceEvent<'_>) {
+    /// Takes the next event; whether this was a time to look at what is settled.
+    pub fn push(&mut self, event: &TraceEvent<'_>) -> bool {
         self.events += 1;
         let extent = self.extent.get_or_insert(Window {
             from_ns: event.time_ns,
             to_ns: event.time_ns,
         });
         extent.to_ns = extent.to_ns.max(event.time_ns);
-        self.registry.graph.processes[event.process].last_ns = event.time_ns;
+        let process = &mut self.registry.graph.processes[event.process];
+        process.first_ns = process.first_ns.min(event.time_ns);
+        process.last_ns = event.time_ns;
         match self
             .registry
             .observe(event.time_ns, event.process, &event.body)
@@ -120,6 +143,40 @@ impl Builder {
             }
         }
         self.tracker.observe(&mut self.registry, event);
+        let look = self.settler.is_some() && self.events.is_multiple_of(SETTLE_EVERY);
+        if look {
+            self.settle(event.time_ns);
+        }
+        look
+    }
+
+    /// The entities so far.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.registry.graph
+    }
+
+    /// Events that were discarded so far.
+    pub(crate) fn discarded_events(&self) -> u64 {
+        self.discards.iter().map(|discard| discard.count).sum()
+    }
+
+    /// Counts and forgets what is settled, if that was asked for.
+    fn settle(&mut self, now_ns: i64) {
+        if let Some(settler) = &mut self.settler {
+            let records = &mut self.tracker.records;
+            settler.settle(&self.registry.graph, records, &self.discards, now_ns);
+        }
+    }
+
+    /// Links found since the last call, if they were asked for.
+    pub(crate) fn drain_pairs(&mut self) -> Vec<Pair> {
+        let settler = self.settler.as_mut();
+        settler.map_or_else(Vec::new, |s| std::mem::take(&mut s.counted.pairs))
+    }
+
+    /// Says which kinds of events a process's distribution has.
+    pub(crate) fn set_kinds(&mut self, process: ProcessId, kinds: EventKinds) {
+        self.registry.graph.processes[process].kinds = kinds;
     }
 
     /// Says that events are missing: what is open in the scope may have ended unseen.
@@ -132,6 +189,53 @@ impl Builder {
             .map(|(id, _)| id);
         self.tracker.doubt(threads);
         self.discards.push(discard);
+    }
+
+    /// The trace has ended: what was counted.
+    pub(crate) fn finish_overview(self) -> Overview {
+        let mut graph = self.registry.graph;
+        graph.number_callbacks();
+        let mut records = self.tracker.finish();
+        let settler = self.settler.unwrap_or_default();
+        let (counted, _) = settler.finish(&graph, &mut records, &self.discards);
+        Overview {
+            graph,
+            marks: self.marks,
+            gaps: records.gaps,
+            discards: self.discards,
+            contents: Contents::default(),
+            damage: Vec::new(),
+            events: self.events,
+            extent: self.extent,
+            counted,
+        }
+    }
+
+    /// Keeps what these chains need and forgets all else, for [`Builder::finish_kept`].
+    pub(crate) fn keeping(keep: Keep) -> Self {
+        let mut builder = Self::counting(false);
+        if let Some(settler) = &mut builder.settler {
+            settler.keep = Some(keep);
+        }
+        builder
+    }
+
+    /// The trace has ended: what was kept.
+    pub(crate) fn finish_kept(self) -> Analysis {
+        let mut graph = self.registry.graph;
+        graph.number_callbacks();
+        let mut records = self.tracker.finish();
+        let settler = self.settler.unwrap_or_default();
+        let (_, records) = settler.finish(&graph, &mut records, &self.discards);
+        Analysis {
+            graph,
+            records,
+            discards: self.discards,
+            marks: self.marks,
+            damage: Vec::new(),
+            events: self.events,
+            extent: self.extent,
+        }
     }
 
     /// The trace has ended: links messages and returns the result.

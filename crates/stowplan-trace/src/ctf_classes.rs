@@ -19,14 +19,28 @@ pub(crate) struct Class {
     fields: [Option<FieldRef>; MOST_FIELDS],
     /// Context `pid_ns`.
     pub pid_namespace: Option<FieldRef>,
+    /// Events read of it.
+    pub count: u64,
 }
 
-/// Texts of an event, kept while its [`Body`] borrows them.
-pub(crate) type Texts<'e> = [Option<Cow<'e, str>>; 2];
+/// Texts and lists of an event, kept while its [`Body`] borrows them.
+#[derive(Debug, Default)]
+pub(crate) struct Held<'e> {
+    texts: [Option<Cow<'e, str>>; 2],
+    lists: [Vec<u64>; 2],
+}
+
+impl Held<'_> {
+    fn text(&self, index: usize) -> Option<&str> {
+        self.texts[index].as_deref()
+    }
+}
 
 impl Class {
-    pub fn new(info: &EventClassInfo) -> Self {
+    /// `middleware`: whether events from inside the middleware are to be used.
+    pub fn new(info: &EventClassInfo, middleware: bool) -> Self {
         let known = CLASSES.iter().find(|(name, ..)| *name == info.name);
+        let known = known.filter(|class| middleware || class.1 != K::DdsWrite);
         let mut fields = [None; MOST_FIELDS];
         for (slot, name) in fields.iter_mut().zip(known.map_or(&[][..], |k| k.2)) {
             *slot = info.field(name);
@@ -38,26 +52,47 @@ impl Class {
                 .any(|provider| info.name.starts_with(provider)),
             fields,
             pid_namespace: info.context("pid_ns"),
+            count: 0,
         }
     }
 
-    /// The texts that [`Class::body`] needs.
-    pub fn texts<'e>(&self, event: &Event<'e>) -> Texts<'e> {
-        let text = |index: usize| event.text(self.fields[index]);
+    /// The texts and lists that [`Class::body`] needs.
+    #[inline]
+    pub fn held<'e>(&self, event: &Event<'e>) -> Held<'e> {
         match self.kind {
-            Some(K::NodeInit | K::LifecycleTransition) => [text(1), text(2)],
-            Some(K::PublisherInit | K::SubscriptionInit) => [text(3), None],
-            Some(K::ServiceInit) => [text(2), None],
-            Some(K::CallbackRegister | K::ClientInit) => [text(1), None],
-            Some(K::NodeLoaded) => [text(0), text(1)],
-            Some(K::RclInit | K::NodeLoadBegin | K::LaunchReady) => [text(0), None],
-            _ => [None, None],
+            Some(
+                K::CallbackStart | K::CallbackEnd | K::RclPublish | K::RclcppPublish | K::RmwTake,
+            )
+            | None => Held::default(),
+            Some(kind) => self.read_held(kind, event),
         }
+    }
+
+    fn read_held<'e>(&self, kind: Kind, event: &Event<'e>) -> Held<'e> {
+        let text = |index: usize| event.text(self.fields[index]);
+        let list = |index: usize| {
+            let elements = event.integers(self.fields[index]);
+            elements.map(Iterator::collect).unwrap_or_default()
+        };
+        let mut held = Held::default();
+        held.texts = match kind {
+            K::NodeInit | K::LifecycleTransition => [text(1), text(2)],
+            K::PublisherInit | K::SubscriptionInit => [text(3), None],
+            K::ServiceInit => [text(2), None],
+            K::CallbackRegister | K::ClientInit => [text(1), None],
+            K::NodeLoaded => [text(0), text(1)],
+            K::RclInit | K::NodeLoadBegin | K::LaunchReady => [text(0), None],
+            _ => [None, None],
+        };
+        if matches!(kind, K::MessageLinkAsync | K::MessageLinkSync) {
+            held.lists = [list(0), list(1)];
+        }
+        held
     }
 
     /// The event as the analysis takes it; `None` if a field that every
     /// distribution has is missing.
-    pub fn body<'t>(&self, event: &Event<'t>, texts: &'t Texts<'_>) -> Option<Body<'t>> {
+    pub fn body<'t>(&self, event: &Event<'t>, held: &'t Held<'_>) -> Option<Body<'t>> {
         let Some(kind) = self.kind else {
             return Some(if self.foreign {
                 Body::Foreign
@@ -73,6 +108,7 @@ impl Class {
             // The most frequent first.
             K::CallbackStart => Some(Body::CallbackStart {
                 callback: read.u64(0)?,
+                intra: read.i64(1).is_some_and(|intra| intra != 0),
             }),
             K::CallbackEnd => Some(Body::CallbackEnd {
                 callback: read.u64(0)?,
@@ -85,6 +121,14 @@ impl Class {
             | K::RmwPublish
             | K::Arrival
             | K::Message => message_body(kind, &read),
+            K::MessageLinkAsync | K::MessageLinkSync => Some(Body::MessageLink {
+                subscriptions: &held.lists[0],
+                publishers: &held.lists[1],
+                synchronised: kind == K::MessageLinkSync,
+            }),
+            K::DdsWrite | K::CaretWrite | K::CaretStamp | K::Dispatch | K::DispatchIntra => {
+                middleware_body(kind, &read)
+            }
             K::RingEnqueue
             | K::RingDequeue
             | K::RingClear
@@ -96,7 +140,7 @@ impl Class {
             | K::PublisherInit
             | K::SubscriptionInit
             | K::ServiceInit
-            | K::ClientInit => entity_body(kind, &read, texts),
+            | K::ClientInit => entity_body(kind, &read, held),
             K::RclcppSubscriptionInit
             | K::SubscriptionCallbackAdded
             | K::ServiceCallbackAdded
@@ -105,8 +149,8 @@ impl Class {
             | K::TimerLinkNode
             | K::CallbackRegister
             | K::LifecycleInit
-            | K::LifecycleTransition => link_body(kind, &read, texts),
-            _ => own_body(kind, &read, texts),
+            | K::LifecycleTransition => link_body(kind, &read, held),
+            _ => own_body(kind, &read, held),
         }
     }
 }
@@ -181,6 +225,31 @@ fn message_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
     })
 }
 
+/// Events that some have built into the middleware or rclcpp.
+fn middleware_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
+    Some(match kind {
+        K::DdsWrite => Body::DdsWrite {
+            timestamp: read.i64(0)?,
+        },
+        K::CaretWrite => Body::CaretWrite {
+            message: read.u64(0)?,
+        },
+        K::CaretStamp => Body::CaretStamp {
+            message: read.u64(0)?,
+            stamp: read.i64(1)?,
+        },
+        K::Dispatch => Body::Dispatch {
+            callback: read.u64(0)?,
+            stamp: read.i64(1)?,
+        },
+        K::DispatchIntra => Body::DispatchIntra {
+            callback: read.u64(0)?,
+            message: read.u64(1)?,
+        },
+        _ => return None,
+    })
+}
+
 fn buffer_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
     Some(match kind {
         K::RingEnqueue => Body::RingEnqueue {
@@ -207,15 +276,15 @@ fn buffer_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
     })
 }
 
-fn entity_body<'t>(kind: Kind, read: &Reader<'_, 't>, texts: &'t Texts<'_>) -> Option<Body<'t>> {
+fn entity_body<'t>(kind: Kind, read: &Reader<'_, 't>, held: &'t Held<'_>) -> Option<Body<'t>> {
     Some(match kind {
         K::RclInit => Body::RclInit {
-            version: texts[0].as_deref()?,
+            version: held.text(0)?,
         },
         K::NodeInit => Body::NodeInit {
             node: read.u64(0)?,
-            name: texts[0].as_deref()?,
-            namespace: texts[1].as_deref()?,
+            name: held.text(0)?,
+            namespace: held.text(1)?,
         },
         K::RmwPublisherInit => Body::RmwPublisherInit {
             rmw_publisher: read.u64(0)?,
@@ -225,30 +294,30 @@ fn entity_body<'t>(kind: Kind, read: &Reader<'_, 't>, texts: &'t Texts<'_>) -> O
             publisher: read.u64(0)?,
             node: read.u64(1)?,
             rmw_publisher: read.u64(2)?,
-            topic: texts[0].as_deref()?,
+            topic: held.text(0)?,
             depth: read.u64(4)?,
         },
         K::SubscriptionInit => Body::SubscriptionInit {
             subscription: read.u64(0)?,
             node: read.u64(1)?,
             rmw_subscription: read.u64(2)?,
-            topic: texts[0].as_deref()?,
+            topic: held.text(0)?,
             depth: read.u64(4)?,
         },
         K::ServiceInit => Body::ServiceInit {
             service: read.u64(0)?,
             node: read.u64(1)?,
-            name: texts[0].as_deref()?,
+            name: held.text(0)?,
         },
         K::ClientInit => Body::ClientInit {
             node: read.u64(0)?,
-            name: texts[0].as_deref()?,
+            name: held.text(0)?,
         },
         _ => return None,
     })
 }
 
-fn link_body<'t>(kind: Kind, read: &Reader<'_, 't>, texts: &'t Texts<'_>) -> Option<Body<'t>> {
+fn link_body<'t>(kind: Kind, read: &Reader<'_, 't>, held: &'t Held<'_>) -> Option<Body<'t>> {
     Some(match kind {
         K::RclcppSubscriptionInit => Body::RclcppSubscriptionInit {
             subscription: read.u64(0)?,
@@ -276,7 +345,7 @@ fn link_body<'t>(kind: Kind, read: &Reader<'_, 't>, texts: &'t Texts<'_>) -> Opt
         },
         K::CallbackRegister => Body::CallbackRegister {
             callback: read.u64(0)?,
-            symbol: texts[0].as_deref()?,
+            symbol: held.text(0)?,
         },
         K::LifecycleInit => Body::LifecycleInit {
             node: read.u64(0)?,
@@ -284,28 +353,28 @@ fn link_body<'t>(kind: Kind, read: &Reader<'_, 't>, texts: &'t Texts<'_>) -> Opt
         },
         K::LifecycleTransition => Body::LifecycleTransition {
             state_machine: read.u64(0)?,
-            start: texts[0].as_deref()?,
-            goal: texts[1].as_deref()?,
+            start: held.text(0)?,
+            goal: held.text(1)?,
         },
         _ => return None,
     })
 }
 
 /// Events of Stowplan's own node program.
-fn own_body<'t>(kind: Kind, read: &Reader<'_, 't>, texts: &'t Texts<'_>) -> Option<Body<'t>> {
+fn own_body<'t>(kind: Kind, read: &Reader<'_, 't>, held: &'t Held<'_>) -> Option<Body<'t>> {
     Some(match kind {
         K::ProcessStart => Body::ProcessStart {
             host_monotonic_ns: read.time(0)?,
         },
         K::NodeLoadBegin => Body::NodeLoadBegin {
-            node: texts[0].as_deref()?,
+            node: held.text(0)?,
         },
         K::NodeLoaded => Body::NodeLoaded {
-            node: texts[0].as_deref()?,
-            module: texts[1].as_deref()?,
+            node: held.text(0)?,
+            module: held.text(1)?,
         },
         K::LaunchReady => Body::LaunchReady {
-            service: texts[0].as_deref()?,
+            service: held.text(0)?,
         },
         K::EndpointsMatched => Body::EndpointsMatched {
             count: u32::try_from(read.u64(0)?).ok()?,

@@ -92,8 +92,8 @@ pub enum Body<'a> {
         start: &'a str,
         goal: &'a str,
     },
-    /// `ros2:callback_start`
-    CallbackStart { callback: Address },
+    /// `ros2:callback_start`; `intra`: the message came inside the process.
+    CallbackStart { callback: Address, intra: bool },
     /// `ros2:callback_end`
     CallbackEnd { callback: Address },
     /// `ros2:rclcpp_publish`
@@ -136,6 +136,22 @@ pub enum Body<'a> {
     RingDequeue { buffer: Address, index: u64 },
     /// `ros2:rclcpp_ring_buffer_clear`
     RingClear { buffer: Address },
+    /// `ros2:message_link_periodic_async` and `ros2:message_link_partial_sync`
+    MessageLink {
+        subscriptions: &'a [Address],
+        publishers: &'a [Address],
+        synchronised: bool,
+    },
+    /// `dds:write`: the source timestamp of what the thread publishes.
+    DdsWrite { timestamp: i64 },
+    /// `ros2_caret:dds_write`
+    CaretWrite { message: Address },
+    /// `ros2_caret:dds_bind_addr_to_stamp`
+    CaretStamp { message: Address, stamp: i64 },
+    /// `ros2:dispatch_subscription_callback` (CARET)
+    Dispatch { callback: Address, stamp: i64 },
+    /// `ros2:dispatch_intra_process_subscription_callback` (CARET)
+    DispatchIntra { callback: Address, message: Address },
     /// `stowplan:process_start`
     ProcessStart { host_monotonic_ns: i64 },
     /// `stowplan:node_load_begin`

@@ -6,12 +6,18 @@ use rustc_hash::FxHashMap;
 use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::{OpenTrace, TraceFolder};
 use stowplan_ctf::metadata::{EnvValue, Metadata};
-use stowplan_ctf::reader::{Event, Events, Item, Lost, LostKind, TraceInput};
+use stowplan_ctf::reader::{Event, Item, Lost, LostKind};
 
 use crate::analysis::{Analysis, Builder};
+use crate::chain::Chain;
 use crate::ctf_classes::{Class, within_range};
 use crate::event::{Discard, DiscardScope, ProcessKey, TraceEvent};
+use crate::graph::{EventKinds, Graph};
 use crate::ids::{ProcessId, ThreadId};
+use crate::keep::Keep;
+use crate::overview::{Contents, Overview};
+use crate::settle::Pair;
+use crate::tum;
 
 /// A trace that cannot be analysed.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +42,13 @@ struct OneTrace {
     /// Number of the process, where the trace has one process only.
     vpid: Option<i64>,
     classes: Vec<Class>,
+    /// Names of the classes.
+    names: Vec<String>,
+    kinds: EventKinds,
+    /// Takes are told by CARET's events alone.
+    caret_takes: bool,
+    /// `rmw_publish` has a timestamp.
+    publish_stamp: bool,
     /// To be subtracted from time since the epoch: gives the analysis's clock.
     epoch_ns: i64,
 }
@@ -53,8 +66,38 @@ struct Adapter {
     /// Per stream, whose event was last: mostly the next is of the same thread.
     last: Vec<Option<(Who, Ids)>>,
     unreadable: u64,
+    discarded_packets: u64,
     /// Time of the last event.
     now_ns: i64,
+}
+
+/// How traces are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Whether events of a traced middleware (`dds:write`) may name publications.
+    pub middleware_events: bool,
+    /// How an [`Analysis`] links messages to their publications.
+    pub linking: Linking,
+}
+
+/// How messages are linked to their publications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Linking {
+    /// By the best that the trace has.
+    #[default]
+    Best,
+    /// As TUM's `ros2_latency_analysis`: the latest publication before the callback.
+    Tum,
+}
+
+impl Default for Reading {
+    /// With all that the trace has.
+    fn default() -> Self {
+        Self {
+            middleware_events: true,
+            linking: Linking::Best,
+        }
+    }
 }
 
 impl Analysis {
@@ -66,89 +109,165 @@ impl Analysis {
     /// # Errors
     /// If there is no trace, its metadata cannot be read, or no stream can.
     pub fn from_ctf(folder: impl AsRef<Path>) -> Result<Self, TraceError> {
-        let folder = folder.as_ref();
-        let open = |source| TraceError::Open {
-            folder: folder.display().to_string(),
-            source,
-        };
-        let traces = TraceFolder::open(folder).map_err(open)?;
-        let mut damage = Vec::new();
-        let mut events = readable(&traces, &mut damage).map_err(open)?;
-        let mut adapter = Adapter::new(folder, &traces, events.streams().len());
-        for error in &damage {
-            adapter.damaged(error, i64::MIN);
+        Self::from_ctf_with(folder, Reading::default())
+    }
+
+    /// As [`Analysis::from_ctf`], read in another way.
+    ///
+    /// # Errors
+    /// As [`Analysis::from_ctf`].
+    pub fn from_ctf_with(folder: impl AsRef<Path>, reading: Reading) -> Result<Self, TraceError> {
+        let read = read(folder.as_ref(), reading, Builder::new(), &mut |_, _| {})?;
+        let mut analysis = read.adapter.builder.finish();
+        if reading.linking == Linking::Tum {
+            tum::link(&analysis.graph, &mut analysis.records);
         }
-        loop {
-            match events.next_item() {
-                Ok(Some(Item::Event(event))) => adapter.event(&event),
-                Ok(Some(Item::Lost(lost))) => adapter.lost(&lost),
-                Ok(None) => break,
-                Err(error) => {
-                    // That stream ends here; the others go on.
-                    adapter.damaged(&error, adapter.now_ns);
-                    damage.push(error);
-                }
-            }
-        }
-        let mut analysis = adapter.builder.finish();
-        analysis.damage = damage;
-        analysis.records.gaps.unreadable_events = adapter.unreadable;
+        analysis.damage = read.damage;
+        analysis.records.gaps.unreadable_events = read.adapter.unreadable;
         Ok(analysis)
     }
 }
 
-/// The events of all streams but those that cannot even be opened.
-fn readable<'t>(
-    traces: &'t TraceFolder,
-    damage: &mut Vec<CtfError>,
-) -> Result<Events<'t>, CtfError> {
-    let mut inputs = traces.inputs();
-    loop {
-        let error = match Events::new(&inputs) {
-            Ok(events) => return Ok(events),
-            Err(error) => error,
-        };
-        let CtfError::Stream { file, .. } = &error else {
-            return Err(error);
-        };
-        let count = |inputs: &[TraceInput<'_>]| inputs.iter().map(|i| i.files.len()).sum::<usize>();
-        let before = count(&inputs);
-        for input in &mut inputs {
-            input.files.retain(|(name, _)| name != file);
-        }
-        let left = count(&inputs);
-        if left == before || left == 0 {
-            return Err(error);
-        }
-        damage.push(error);
+impl Analysis {
+    /// Reads the trace of an overview again and keeps of it what these chains need, so
+    /// that they can be measured; nothing else can be asked of the result.
+    ///
+    /// # Errors
+    /// As [`Analysis::from_ctf`].
+    pub fn of_chains<'c>(
+        folder: impl AsRef<Path>,
+        reading: Reading,
+        overview: &Overview,
+        chains: impl IntoIterator<Item = &'c Chain>,
+    ) -> Result<Self, TraceError> {
+        let keep = Keep::new(&overview.graph, chains, &overview.counted.publishes);
+        let builder = Builder::keeping(keep);
+        let read = read(folder.as_ref(), reading, builder, &mut |_, _| {})?;
+        let mut analysis = read.adapter.builder.finish_kept();
+        analysis.damage = read.damage;
+        analysis.records.gaps.unreadable_events = read.adapter.unreadable;
+        Ok(analysis)
     }
 }
 
+impl Overview {
+    /// Reads every trace in `folder` and below it, as [`Analysis::from_ctf`] does.
+    ///
+    /// # Errors
+    /// As [`Analysis::from_ctf`].
+    pub fn from_ctf(folder: impl AsRef<Path>, reading: Reading) -> Result<Self, TraceError> {
+        Self::read(folder.as_ref(), reading, false, &mut |_, _| {})
+    }
+
+    /// Gives every link to `pair` beside, in the order of the takes.
+    ///
+    /// # Errors
+    /// As [`Analysis::from_ctf`].
+    pub fn from_ctf_with_pairs(
+        folder: impl AsRef<Path>,
+        reading: Reading,
+        mut pair: impl FnMut(&Graph, &Pair),
+    ) -> Result<Self, TraceError> {
+        Self::read(folder.as_ref(), reading, true, &mut pair)
+    }
+
+    fn read(
+        folder: &Path,
+        reading: Reading,
+        with_pairs: bool,
+        pair: &mut dyn FnMut(&Graph, &Pair),
+    ) -> Result<Self, TraceError> {
+        let read = read(folder, reading, Builder::counting(with_pairs), pair)?;
+        let contents = read.adapter.contents();
+        let mut overview = read.adapter.builder.finish_overview();
+        for found in std::mem::take(&mut overview.counted.pairs) {
+            pair(&overview.graph, &found);
+        }
+        overview.contents = contents;
+        overview.damage = read.damage;
+        overview.gaps.unreadable_events = read.adapter.unreadable;
+        Ok(overview)
+    }
+}
+
+/// What reading gave.
+struct Read {
+    adapter: Adapter,
+    damage: Vec<CtfError>,
+}
+
+fn read(
+    folder: &Path,
+    reading: Reading,
+    builder: Builder,
+    pair: &mut dyn FnMut(&Graph, &Pair),
+) -> Result<Read, TraceError> {
+    let open = |source| TraceError::Open {
+        folder: folder.display().to_string(),
+        source,
+    };
+    let mut damage = Vec::new();
+    let traces = TraceFolder::open_readable(folder, &mut damage).map_err(open)?;
+    let mut events = traces.readable_events(&mut damage).map_err(open)?;
+    let mut adapter = Adapter::new(folder, &traces, reading, builder, events.streams().len());
+    for error in &damage {
+        adapter.damaged(error, i64::MIN);
+    }
+    loop {
+        match events.next_item() {
+            Ok(Some(Item::Event(event))) => {
+                if adapter.event(&event) {
+                    for found in adapter.builder.drain_pairs() {
+                        pair(adapter.builder.graph(), &found);
+                    }
+                }
+            }
+            Ok(Some(Item::Lost(lost))) => adapter.lost(&lost),
+            Ok(None) => break,
+            Err(error) => {
+                // That stream ends here; the others go on.
+                adapter.damaged(&error, adapter.now_ns);
+                damage.push(error);
+            }
+        }
+    }
+    Ok(Read { adapter, damage })
+}
+
 impl Adapter {
-    fn new(folder: &Path, traces: &TraceFolder, streams: usize) -> Self {
+    fn new(
+        folder: &Path,
+        traces: &TraceFolder,
+        reading: Reading,
+        builder: Builder,
+        streams: usize,
+    ) -> Self {
         let common = traces
             .traces()
             .first()
             .map(|trace| clock(trace.metadata()))
             .unwrap_or_default();
         Self {
-            builder: Builder::new(),
+            builder,
             traces: traces
                 .traces()
                 .iter()
-                .map(|trace| OneTrace::new(folder, trace, common))
+                .map(|trace| OneTrace::new(folder, trace, reading, common))
                 .collect(),
             ids: FxHashMap::default(),
             last: vec![None; streams],
             unreadable: 0,
+            discarded_packets: 0,
             now_ns: i64::MIN,
         }
     }
 
+    /// Takes an event; whether this was a time to look at what is settled.
     #[inline]
-    fn event(&mut self, event: &Event<'_>) {
-        let trace = &self.traces[event.trace as usize];
-        let class = &trace.classes[event.class_index as usize];
+    fn event(&mut self, event: &Event<'_>) -> bool {
+        let trace = &mut self.traces[event.trace as usize];
+        let class = &mut trace.classes[event.class_index as usize];
+        class.count += 1;
         let vpid = event.vpid().or(trace.vpid).unwrap_or(0);
         let who = (
             event.trace,
@@ -162,10 +281,10 @@ impl Adapter {
         };
         let trace = &self.traces[event.trace as usize];
         let class = &trace.classes[event.class_index as usize];
-        let texts = class.texts(event);
-        let Some(body) = class.body(event, &texts) else {
+        let held = class.held(event);
+        let Some(body) = class.body(event, &held) else {
             self.unreadable += 1;
-            return;
+            return false;
         };
         let time_ns = within_range(event.timestamp_ns.saturating_sub(trace.epoch_ns));
         self.now_ns = time_ns;
@@ -174,7 +293,27 @@ impl Adapter {
             process,
             thread,
             body,
-        });
+        })
+    }
+
+    /// What was counted of the streams.
+    fn contents(&self) -> Contents {
+        let mut contents = Contents {
+            discarded_packets: self.discarded_packets,
+            streams: self.last.len() as u64,
+            ..Contents::default()
+        };
+        for trace in &self.traces {
+            contents.declares_take |= trace.kinds.takes && !trace.caret_takes;
+            contents.declares_publish_stamp |= trace.publish_stamp;
+            for (name, class) in trace.names.iter().zip(&trace.classes) {
+                if class.count > 0 {
+                    *contents.by_event.entry(name.clone()).or_default() += class.count;
+                }
+            }
+        }
+        contents.discarded_events = self.builder.discarded_events();
+        contents
     }
 
     fn ids(&mut self, event: &Event<'_>, who: Who) -> Ids {
@@ -191,6 +330,7 @@ impl Adapter {
             // The main thread has the name of the process.
             let name = event.procname().filter(|_| vtid == vpid);
             builder.describe_process(process, name.as_deref(), Some(trace.epoch_ns));
+            builder.set_kinds(process, trace.kinds);
             (process, builder.thread(process, vtid))
         });
         self.last[event.stream as usize] = Some((who, ids));
@@ -217,6 +357,9 @@ impl Adapter {
     }
 
     fn lost(&mut self, lost: &Lost) {
+        if lost.kind == LostKind::Packets {
+            self.discarded_packets += lost.count;
+        }
         let trace = &self.traces[lost.trace as usize];
         let time = |ns: Option<i64>, otherwise| {
             ns.map_or(otherwise, |ns: i64| ns.saturating_sub(trace.epoch_ns))
@@ -245,9 +388,14 @@ fn clock(metadata: &Metadata) -> ClockOrigin {
 }
 
 impl OneTrace {
-    fn new(folder: &Path, trace: &OpenTrace, common: ClockOrigin) -> Self {
+    fn new(folder: &Path, trace: &OpenTrace, reading: Reading, common: ClockOrigin) -> Self {
         let metadata = trace.metadata();
         let (uuid, offset) = clock(metadata);
+        let classes = metadata.classes();
+        let class = |name: &str| classes.iter().find(|class| class.name == name);
+        let takes = class("ros2:rmw_take").is_some();
+        let caret = class("ros2:dispatch_subscription_callback").is_some();
+        let rmw_publish = class("ros2:rmw_publish");
         let name = trace.path().strip_prefix(folder).unwrap_or(trace.path());
         Self {
             folder: trace.path().to_path_buf(),
@@ -257,7 +405,17 @@ impl OneTrace {
                 Some(EnvValue::Int(vpid)) => Some(*vpid),
                 _ => None,
             },
-            classes: metadata.classes().iter().map(Class::new).collect(),
+            classes: classes
+                .iter()
+                .map(|class| Class::new(class, reading.middleware_events))
+                .collect(),
+            names: classes.iter().map(|class| class.name.clone()).collect(),
+            kinds: EventKinds {
+                takes: takes || caret,
+                rmw_publish: rmw_publish.is_some(),
+            },
+            caret_takes: caret && !takes,
+            publish_stamp: rmw_publish.is_some_and(|class| class.field("timestamp").is_some()),
             // Traces of one clock compare by its own readings: LTTng measures the
             // offset anew for each process, and gets it wrong by some nanoseconds.
             epoch_ns: if uuid.is_some() && uuid == common.0 {

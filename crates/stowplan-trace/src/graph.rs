@@ -18,8 +18,44 @@ pub struct Process {
     pub realtime_offset_ns: Option<i64>,
     /// tracetools version.
     pub tracetools_version: Option<String>,
+    /// Which kinds of events its distribution has.
+    pub kinds: EventKinds,
+    /// Time of its first event, nanoseconds.
+    pub first_ns: i64,
     /// Time of its last event, nanoseconds.
     pub last_ns: i64,
+}
+
+/// Kinds of events that not every distribution has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventKinds {
+    /// Takes of messages, by any tracer.
+    pub takes: bool,
+    /// The entry of a publication into the middleware.
+    pub rmw_publish: bool,
+}
+
+impl Default for EventKinds {
+    /// All.
+    fn default() -> Self {
+        Self {
+            takes: true,
+            rmw_publish: true,
+        }
+    }
+}
+
+/// Subscriptions whose messages a publication of the node rests on, as the program
+/// itself says (`ros2:message_link_*`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageLink {
+    /// Inputs.
+    pub subscriptions: Vec<SubscriptionId>,
+    /// Outputs.
+    pub publishers: Vec<PublisherId>,
+    /// Whether the publication waits for all inputs (`partial_sync`); else a timer
+    /// uses what is there (`periodic_async`).
+    pub synchronised: bool,
 }
 
 /// A thread.
@@ -167,6 +203,8 @@ pub struct Graph {
     pub callbacks: Table<CallbackId, Callback>,
     /// Number of service clients.
     pub clients: u64,
+    /// What programs say of the causes of their publications.
+    pub message_links: Vec<MessageLink>,
 }
 
 /// What starts a callback, in words that survive across runs.

@@ -1,7 +1,7 @@
 //! Where events of a process may be missing, ready to be asked often.
 
-use crate::analysis::Analysis;
-use crate::event::DiscardScope;
+use crate::event::{Discard, DiscardScope};
+use crate::graph::Graph;
 use crate::ids::{Id, ProcessId};
 
 /// Per process, the spans in which events were discarded: sorted, not overlapping.
@@ -9,10 +9,10 @@ use crate::ids::{Id, ProcessId};
 pub(crate) struct Holes(Vec<Vec<(i64, i64)>>);
 
 impl Holes {
-    pub fn new(analysis: &Analysis) -> Self {
-        let processes = &analysis.graph.processes;
+    pub fn new(graph: &Graph, discards: &[Discard]) -> Self {
+        let processes = &graph.processes;
         let mut spans = vec![Vec::new(); processes.len()];
-        for discard in &analysis.discards {
+        for discard in discards {
             let span = (discard.from_ns, discard.to_ns);
             match &discard.scope {
                 DiscardScope::Process(id) => spans[id.index()].push(span),
@@ -40,7 +40,10 @@ impl Holes {
 
     /// Whether events of a process may be missing between two times.
     pub fn touch(&self, process: ProcessId, from_ns: i64, to_ns: i64) -> bool {
-        let spans = &self.0[process.index()];
+        // A process that is newer than these holes has none.
+        let Some(spans) = self.0.get(process.index()) else {
+            return false;
+        };
         let begun = spans.partition_point(|span| span.0 <= to_ns);
         begun > 0 && spans[begun - 1].1 >= from_ns
     }
@@ -70,7 +73,7 @@ mod tests {
             });
         }
         let analysis = script.analyse();
-        let holes = Holes::new(&analysis);
+        let holes = Holes::new(&analysis.graph, &analysis.discards);
         assert_eq!(holes.0, [vec![(10, 40)], vec![(10, 20)]]);
         assert!(holes.touch(a, 38, 50) && holes.touch(a, 0, 10));
         assert!(!holes.touch(b, 21, 100) && !holes.touch(b, 0, 9));

@@ -63,56 +63,116 @@ ids! {
     TakeId,
 }
 
+/// Entries in one allocation.
+const CHUNK: usize = 1 << CHUNK_BITS;
+const CHUNK_BITS: u32 = 12;
+
 /// Entries of one kind, found by their id.
+///
+/// They lie in chunks, so that a reader of long traces can forget those that it
+/// has done with: memory then follows what is open, not the length of the trace.
 #[derive(Debug, Clone)]
 pub struct Table<I, T> {
-    entries: Vec<T>,
+    chunks: Vec<Option<Chunk<T>>>,
+    len: usize,
     id: std::marker::PhantomData<I>,
+}
+
+#[derive(Debug, Clone)]
+struct Chunk<T> {
+    entries: Vec<T>,
+    forgotten: usize,
 }
 
 impl<I: Id, T> Table<I, T> {
     /// Adds an entry.
     pub(crate) fn push(&mut self, entry: T) -> I {
-        let id = I::new(self.entries.len());
-        self.entries.push(entry);
+        let id = I::new(self.len);
+        if self.len.is_multiple_of(CHUNK) {
+            self.chunks.push(Some(Chunk {
+                entries: Vec::new(),
+                forgotten: 0,
+            }));
+        }
+        if let Some(Some(chunk)) = self.chunks.last_mut() {
+            chunk.entries.push(entry);
+        }
+        self.len += 1;
         id
     }
 
     /// The id that the next entry will get.
     pub(crate) fn next_id(&self) -> I {
-        I::new(self.entries.len())
+        I::new(self.len)
     }
 
-    /// Number of entries.
+    /// Number of entries, forgotten ones included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.len
     }
 
     /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len == 0
     }
 
-    /// All entries with their ids, in the order in which the trace first names them.
+    /// An entry, unless it was forgotten.
+    #[inline]
+    pub(crate) fn get(&self, id: I) -> Option<&T> {
+        let (chunk, at) = place(id);
+        self.chunks.get(chunk)?.as_ref()?.entries.get(at)
+    }
+
+    /// An entry, unless it was forgotten.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: I) -> Option<&mut T> {
+        let (chunk, at) = place(id);
+        self.chunks.get_mut(chunk)?.as_mut()?.entries.get_mut(at)
+    }
+
+    /// Says that an entry is no longer needed; to be said once of each. Its memory
+    /// is free when this was said of all of its chunk.
+    pub(crate) fn forget(&mut self, id: I) {
+        let (at, _) = place(id);
+        if let Some(slot) = self.chunks.get_mut(at)
+            && let Some(chunk) = slot
+        {
+            chunk.forgotten += 1;
+            if chunk.forgotten == CHUNK {
+                *slot = None;
+            }
+        }
+    }
+
+    /// All entries with their ids, in the order in which the trace first names
+    /// them. Nothing of a finished analysis is forgotten.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
-        self.entries
-            .iter()
-            .enumerate()
-            .map(|(index, entry)| (I::new(index), entry))
+        (0..self.len).map(|index| {
+            let id = I::new(index);
+            (id, &self[id])
+        })
     }
 
     /// All ids.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
-        (0..self.entries.len()).map(I::new)
+        (0..self.len).map(I::new)
     }
+}
+
+/// Chunk and place in it.
+#[inline]
+fn place<I: Id>(id: I) -> (usize, usize) {
+    let index = id.index();
+    (index >> CHUNK_BITS, index & (CHUNK - 1))
 }
 
 impl<I, T> Default for Table<I, T> {
     fn default() -> Self {
         Self {
-            entries: Vec::new(),
+            chunks: Vec::new(),
+            len: 0,
             id: std::marker::PhantomData,
         }
     }
@@ -123,14 +183,14 @@ impl<I: Id, T> Index<I> for Table<I, T> {
 
     #[inline]
     fn index(&self, id: I) -> &T {
-        &self.entries[id.index()]
+        self.get(id).expect("an entry that is not forgotten")
     }
 }
 
 impl<I: Id, T> IndexMut<I> for Table<I, T> {
     #[inline]
     fn index_mut(&mut self, id: I) -> &mut T {
-        &mut self.entries[id.index()]
+        self.get_mut(id).expect("an entry that is not forgotten")
     }
 }
 
@@ -150,5 +210,20 @@ mod tests {
         let b = table.push("b");
         assert_eq!((table[a], table[b]), ("a", "b"));
         assert_eq!(table.ids().collect::<Vec<_>>(), [a, b]);
+    }
+
+    #[test]
+    fn forgotten_chunks_are_gone_and_others_stay() {
+        let mut table = Table::<NodeId, usize>::default();
+        let ids: Vec<_> = (0..CHUNK + 10).map(|value| table.push(value)).collect();
+        for &id in &ids[1..] {
+            table.forget(id);
+        }
+        // One entry of the first chunk is still wanted.
+        assert_eq!(table.get(ids[5]), Some(&5));
+        table.forget(ids[0]);
+        assert_eq!(table.get(ids[5]), None);
+        assert_eq!(table.get(ids[CHUNK]), Some(&CHUNK));
+        assert_eq!(table.len(), CHUNK + 10);
     }
 }

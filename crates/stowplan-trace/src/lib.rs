@@ -14,35 +14,43 @@ mod chain;
 mod check;
 mod ctf_classes;
 mod ctf_table;
+mod durations;
 mod event;
 mod from_ctf;
 mod graph;
+mod guess;
 mod holes;
 mod ids;
+mod keep;
 mod links;
 mod losses;
 mod marks;
+#[cfg(test)]
+mod other_tracers_tests;
+mod overview;
 mod record;
 mod registry;
 #[cfg(test)]
 mod scripted;
+mod settle;
 mod startup;
 mod summary;
 mod tracker;
+mod tum;
 mod window;
 
 pub use analysis::{Analysis, Builder};
 pub use chain::{
     BreakReason, Broken, CallbackBy, CallbackSelector, Chain, ChainError, ChainInput,
     ChainInstance, ChainResult, ChainSpec, Endpoint, Fate, FoundChain, FoundChains, Hop, Invalid,
-    Parts, Reference, Step, StepHop, StopCause,
+    NodeChain, NodeStep, Parts, Reference, Step, StepHop, StopCause,
 };
 pub use check::{Mismatch, PayloadCheck};
 pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
-pub use from_ctf::TraceError;
+pub use from_ctf::{Linking, Reading, TraceError};
 pub use graph::{
-    Callback, CallbackIdentity, Graph, Node, Owner, Process, Publisher, Service, Subscription,
-    Thread, Timer, Trigger,
+    Callback, CallbackIdentity, EventKinds, Graph, MessageLink, Node, Owner, Process, Publisher,
+    Service, Subscription, Thread, Timer, Trigger,
 };
 pub use ids::{
     CallbackId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
@@ -50,7 +58,9 @@ pub use ids::{
 };
 pub use losses::{EdgeLosses, Losses};
 pub use marks::{CallbackCpu, Marks};
+pub use overview::{Contents, EdgeSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
+pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
 pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};
 pub use tracker::{Gaps, Records};

@@ -1,30 +1,38 @@
 //! Finds the publication of every taken message.
 //!
-//! Linking comes after the events are read, because a message can be taken
-//! before the thread that published it has recorded what follows.
+//! Linking comes some time after the events are read, because a message can be
+//! taken before the thread that published it has recorded what follows.
+
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
 use crate::graph::Graph;
+use crate::guess::Guesses;
 use crate::ids::{Id, PublicationId, PublisherId, SubscriptionId, TakeId, ThreadId, TopicId};
-use crate::record::{Confidence, Link, LinkMethod};
+use crate::record::{Confidence, Link, LinkMethod, Publication, Take};
 use crate::tracker::Records;
 
 /// Links every take that can be linked and gives it its arrival.
 pub(crate) fn link(graph: &Graph, records: &mut Records) {
-    let index = PublicationIndex::new(graph, records);
-    by_stamp(graph, records, &index);
+    let mut linker = Linker::default();
+    for (id, publication) in records.publications.iter() {
+        linker.add(graph, id, publication);
+    }
+    let takes = 0..records.takes.len();
+    linker.link(graph, records, takes);
     arrivals(records);
 }
 
-/// Publications of one topic that went through the middleware.
-#[derive(Debug, Default)]
-struct OfTopic {
-    /// With a recorded source timestamp, by it and then by time.
-    stamped: Vec<(i64, PublicationId)>,
-    /// Without one, by publisher and thread: in each list the times in which the
-    /// source timestamps were taken follow each other.
-    timed: FxHashMap<(PublisherId, ThreadId), Vec<Timed>>,
+/// A publication with a recorded source timestamp.
+#[derive(Debug, Clone, Copy)]
+struct Stamped {
+    stamp: i64,
+    id: PublicationId,
+    /// When it entered the middleware; of one that only dds events name, its publication.
+    sent_ns: i64,
+    method: LinkMethod,
 }
 
 /// A publication and when its source timestamp was taken, CLOCK_REALTIME.
@@ -35,54 +43,164 @@ struct Timed {
     id: PublicationId,
 }
 
-#[derive(Debug)]
-struct PublicationIndex(Vec<OfTopic>);
+/// Publications of one topic.
+#[derive(Debug, Default)]
+struct OfTopic {
+    /// With a recorded source timestamp, by it and then by time.
+    stamped: VecDeque<Stamped>,
+    /// Without one, by publisher and thread: in each list the times in which the
+    /// source timestamps were taken follow each other.
+    timed: FxHashMap<(PublisherId, ThreadId), VecDeque<Timed>>,
+    /// Those of which the trace has neither timestamp nor middleware.
+    bare: VecDeque<(i64, PublicationId)>,
+}
 
-impl PublicationIndex {
-    fn new(graph: &Graph, records: &Records) -> Self {
-        let mut topics = Vec::new();
-        topics.resize_with(graph.topics.len(), OfTopic::default);
-        for (id, publication) in records.publications.iter() {
-            let publisher = &graph.publishers[publication.publisher];
-            let (Some(topic), Some(rmw_ns)) = (publisher.topic, publication.rmw_ns) else {
+/// Publications already given to a take, where several have one stamp.
+type Given = FxHashMap<(SubscriptionId, i64), Vec<PublicationId>>;
+
+/// Publications so far, ready to be asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Linker {
+    topics: Vec<OfTopic>,
+    given: Given,
+    guesses: Guesses,
+}
+
+impl Linker {
+    /// Adds the next publication, in the order of the trace.
+    pub fn add(&mut self, graph: &Graph, id: PublicationId, publication: &Publication) {
+        let publisher = &graph.publishers[publication.publisher];
+        let Some(topic) = publisher.topic else { return };
+        if self.topics.len() <= topic.index() {
+            self.topics.resize_with(topic.index() + 1, OfTopic::default);
+        }
+        let of_topic = &mut self.topics[topic.index()];
+        if let Some(stamp) = publication.stamp {
+            let entry = Stamped {
+                stamp,
+                id,
+                sent_ns: publication.rmw_ns.unwrap_or(publication.time_ns),
+                method: publication.stamp_by,
+            };
+            // Equal stamps stay in the order of publication. Mostly it is the last.
+            let list = &mut of_topic.stamped;
+            let mut at = list.len();
+            while at > 0 && list[at - 1].stamp > stamp {
+                at -= 1;
+            }
+            list.insert(at, entry);
+        } else if let Some(rmw_ns) = publication.rmw_ns {
+            let Some(offset) = graph.processes[publisher.process].realtime_offset_ns else {
+                return;
+            };
+            let followed = publication.followed_ns.unwrap_or(i64::MAX);
+            let key = (publication.publisher, publication.thread);
+            of_topic.timed.entry(key).or_default().push_back(Timed {
+                from_ns: rmw_ns.saturating_add(offset),
+                to_ns: followed.saturating_add(offset),
+                id,
+            });
+        } else {
+            of_topic.bare.push_back((publication.time_ns, id));
+        }
+    }
+
+    /// Links a range of takes; all publications before them were added.
+    pub fn link(&mut self, graph: &Graph, records: &mut Records, takes: Range<usize>) {
+        for index in takes {
+            let id = TakeId::new(index);
+            let take = &records.takes[id];
+            let topic = graph.subscriptions[take.subscription].topic;
+            if take.inferred {
+                self.guesses.add(take.subscription, id, take);
+                continue;
+            }
+            // A stamp of zero is what the middleware gives when it has none.
+            let Some(stamp) = take.stamp.filter(|&stamp| stamp != 0) else {
                 continue;
             };
-            let of_topic: &mut OfTopic = &mut topics[topic.index()];
-            if let Some(stamp) = publication.stamp {
-                of_topic.stamped.push((stamp, id));
-            } else if let Some(offset) = graph.processes[publisher.process].realtime_offset_ns {
-                let followed = publication.followed_ns.unwrap_or(i64::MAX);
-                let list = of_topic
-                    .timed
-                    .entry((publication.publisher, publication.thread))
-                    .or_default();
-                list.push(Timed {
-                    from_ns: rmw_ns.saturating_add(offset),
-                    to_ns: followed.saturating_add(offset),
-                    id,
-                });
+            let link = self.by_stamp(topic, stamp, take);
+            records.takes[id].link = link;
+        }
+        let topics = &self.topics;
+        self.guesses.link(graph, records, |topic| {
+            topics.get(topic.index()).map(|topic| &topic.bare)
+        });
+    }
+
+    fn by_stamp(&mut self, topic: TopicId, stamp: i64, take: &Take) -> Option<Link> {
+        let of_topic = self.topics.get(topic.index())?;
+        let stamped = &of_topic.stamped;
+        let from = stamped.partition_point(|s| s.stamp < stamp);
+        let to = stamped.partition_point(|s| s.stamp <= stamp);
+        match to - from {
+            0 => of_topic.at_time(stamp).map(|(publication, alone)| Link {
+                publication,
+                method: LinkMethod::TopicAndTime,
+                confidence: if alone {
+                    Confidence::Probable
+                } else {
+                    Confidence::Ambiguous
+                },
+            }),
+            1 => Some(Link {
+                publication: stamped[from].id,
+                method: stamped[from].method,
+                confidence: Confidence::Certain,
+            }),
+            _ => among_equal(take, stamped.range(from..to), &mut self.given),
+        }
+    }
+
+    /// Forgets publications before a time of the trace, but the last `keep` of a
+    /// topic (of each publisher where they lie apart): those may still be taken.
+    /// Calls `gone` with each.
+    pub fn forget(
+        &mut self,
+        graph: &Graph,
+        before_ns: i64,
+        keep: impl Fn(TopicId) -> usize,
+        mut gone: impl FnMut(PublicationId),
+    ) {
+        self.given.clear();
+        for (index, of_topic) in self.topics.iter_mut().enumerate() {
+            let keep = keep(TopicId::new(index));
+            while let Some(first) = of_topic.stamped.front()
+                && of_topic.stamped.len() > keep
+                && first.sent_ns < before_ns
+            {
+                gone(first.id);
+                of_topic.stamped.pop_front();
+            }
+            for ((publisher, _), list) in &mut of_topic.timed {
+                let process = graph.publishers[*publisher].process;
+                let offset = graph.processes[process].realtime_offset_ns.unwrap_or(0);
+                while let Some(first) = list.front()
+                    && list.len() > keep
+                    && first.from_ns < before_ns.saturating_add(offset)
+                {
+                    gone(first.id);
+                    list.pop_front();
+                }
+            }
+            while let Some(&(time_ns, id)) = of_topic.bare.front()
+                && of_topic.bare.len() > keep
+                && time_ns < before_ns
+            {
+                gone(id);
+                of_topic.bare.pop_front();
             }
         }
-        for of_topic in &mut topics {
-            // Equal stamps stay in the order of publication: the sort is stable.
-            of_topic.stamped.sort_by_key(|&(stamp, _)| stamp);
-        }
-        Self(topics)
     }
+}
 
-    fn with_stamp(&self, topic: TopicId, stamp: i64) -> &[(i64, PublicationId)] {
-        let stamped = &self.0[topic.index()].stamped;
-        let from = stamped.partition_point(|&(s, _)| s < stamp);
-        let length = stamped[from..].partition_point(|&(s, _)| s == stamp);
-        &stamped[from..from + length]
-    }
-
+impl OfTopic {
     /// The publication whose source timestamp can be `stamp`, and whether no
     /// other's can. Of several, the latest.
-    fn at_time(&self, topic: TopicId, stamp: i64) -> Option<(PublicationId, bool)> {
+    fn at_time(&self, stamp: i64) -> Option<(PublicationId, bool)> {
         let mut best: Option<Timed> = None;
         let mut fitting = 0;
-        for list in self.0[topic.index()].timed.values() {
+        for list in self.timed.values() {
             let end = list.partition_point(|timed| timed.from_ns <= stamp);
             let Some(&last) = end.checked_sub(1).map(|at| &list[at]) else {
                 continue;
@@ -99,83 +217,39 @@ impl PublicationIndex {
     }
 }
 
-/// Publications already given to a take, where several have one stamp.
-type Given = FxHashMap<(SubscriptionId, i64), Vec<PublicationId>>;
-
-fn by_stamp(graph: &Graph, records: &mut Records, index: &PublicationIndex) {
-    let mut given = Given::default();
-    for id in records.takes.ids() {
-        let take = &records.takes[id];
-        // A stamp of zero is what the middleware gives when it has none.
-        let Some(stamp) = take.stamp.filter(|&stamp| stamp != 0) else {
-            continue;
-        };
-        let topic = graph.subscriptions[take.subscription].topic;
-        let link = match index.with_stamp(topic, stamp) {
-            [] => index
-                .at_time(topic, stamp)
-                .map(|(publication, alone)| Link {
-                    publication,
-                    method: LinkMethod::TopicAndTime,
-                    confidence: if alone {
-                        Confidence::Probable
-                    } else {
-                        Confidence::Ambiguous
-                    },
-                }),
-            [(_, publication)] => Some(Link {
-                publication: *publication,
-                method: LinkMethod::SourceTimestamp,
-                confidence: Confidence::Certain,
-            }),
-            several => among_equal(records, id, several, &mut given),
-        };
-        records.takes[id].link = link;
-    }
-}
-
 /// Chooses among publications with the same topic and source timestamp.
 ///
 /// A subscription gets each sample once, and none before it was sent; what then
 /// remains goes by order of publication, because samples of one writer arrive in
 /// that order. Certain only if one remains.
-fn among_equal(
-    records: &Records,
-    take: TakeId,
-    candidates: &[(i64, PublicationId)],
+fn among_equal<'s>(
+    take: &Take,
+    candidates: impl Iterator<Item = &'s Stamped>,
     given: &mut Given,
 ) -> Option<Link> {
-    let take = &records.takes[take];
-    let given = given
-        .entry((take.subscription, candidates[0].0))
-        .or_default();
-    let sent_before = |id: PublicationId| {
-        records.publications[id]
-            .rmw_ns
-            .is_some_and(|sent| sent <= take.time_ns)
-    };
-    let mut possible = candidates
-        .iter()
-        .map(|&(_, id)| id)
-        .filter(|&id| sent_before(id) && !given.contains(&id));
-    let publication = possible.next()?;
+    let given = given.entry((take.subscription, take.stamp?)).or_default();
+    let mut possible = candidates.filter(|c| c.sent_ns <= take.time_ns && !given.contains(&c.id));
+    let first = *possible.next()?;
     let confidence = if possible.next().is_none() && given.is_empty() {
         Confidence::Certain
     } else {
         Confidence::Ambiguous
     };
-    given.push(publication);
+    given.push(first.id);
     Some(Link {
-        publication,
-        method: LinkMethod::SourceTimestamp,
+        publication: first.id,
+        method: first.method,
         confidence,
     })
 }
 
 /// Gives each take its arrival: same subscription and source timestamp; equal
 /// ones in order.
-fn arrivals(records: &mut Records) {
+pub(crate) fn arrivals(records: &mut Records) {
     let mut waiting: FxHashMap<(SubscriptionId, i64), Vec<TakeId>> = FxHashMap::default();
+    if records.arrivals.is_empty() {
+        return;
+    }
     for (id, take) in records.takes.iter().rev() {
         if let Some(stamp) = take.stamp {
             waiting

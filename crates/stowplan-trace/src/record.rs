@@ -40,8 +40,11 @@ pub struct Publication {
     pub time_ns: i64,
     /// When it entered the middleware; `None` if only readers inside the process got it.
     pub rmw_ns: Option<i64>,
-    /// Source timestamp, CLOCK_REALTIME nanoseconds, where the trace has it (Jazzy on).
+    /// Source timestamp, CLOCK_REALTIME nanoseconds, where the trace has it (Jazzy
+    /// on, or by the events of a traced middleware).
     pub stamp: Option<i64>,
+    /// What a link by [`stamp`](Self::stamp) is called: which events gave it.
+    pub stamp_by: LinkMethod,
     /// First event of the thread after it: the source timestamp lies before.
     pub followed_ns: Option<i64>,
     /// Its number among the publications of its publisher.
@@ -60,17 +63,58 @@ pub enum LinkMethod {
     /// By topic and the time in which the source timestamp must have been
     /// taken, because the publishing side did not record it.
     TopicAndTime,
+    /// By topic and source timestamp, which the middleware's own events
+    /// (`dds:write`) give for the publishing side.
+    DdsWrite,
+    /// By topic and source timestamp, which CARET's events give for one side or both.
+    Caret,
+    /// By the message's address inside the process, from CARET's events.
+    MessageAddress,
+    /// The trace has no takes: the latest publication before the callback that no
+    /// other callback of the subscription got.
+    LatestBeforeCallback,
+}
+
+impl LinkMethod {
+    /// Its name in documents.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RingBuffer => "ring_buffer",
+            Self::SourceTimestamp => "source_timestamp",
+            Self::TopicAndTime => "topic_and_time",
+            Self::DdsWrite => "dds_write",
+            Self::Caret => "caret",
+            Self::MessageAddress => "message_address",
+            Self::LatestBeforeCallback => "latest_before_callback",
+        }
+    }
 }
 
 /// How sure a link is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Confidence {
+    /// The trace lacks what would tell: see [`LinkMethod::LatestBeforeCallback`].
+    Guessed,
     /// Several publications fit; the order of publication decided.
     Ambiguous,
     /// One publication fits, found by time.
     Probable,
     /// The trace itself names the publication.
     Certain,
+}
+
+impl Confidence {
+    /// Its name in documents.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Guessed => "guessed",
+            Self::Ambiguous => "ambiguous",
+            Self::Probable => "probable",
+            Self::Certain => "certain",
+        }
+    }
 }
 
 /// Which publication a message came from.
@@ -118,6 +162,8 @@ pub struct Take {
     pub instance: Option<InstanceId>,
     /// What the message says of itself.
     pub payload: Option<Payload>,
+    /// The trace records no takes: this one stands for the start of its callback.
+    pub inferred: bool,
 }
 
 /// A sample in a reader's cache.

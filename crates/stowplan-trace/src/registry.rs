@@ -5,7 +5,8 @@ use rustc_hash::FxHashMap;
 
 use crate::event::{Address, Body, ProcessKey};
 use crate::graph::{
-    Callback, Graph, Node, Owner, Process, Publisher, Service, Subscription, Thread, Timer,
+    Callback, EventKinds, Graph, MessageLink, Node, Owner, Process, Publisher, Service,
+    Subscription, Thread, Timer,
 };
 use crate::ids::{
     CallbackId, NodeId, ProcessId, PublisherId, ServiceId, SubscriptionId, ThreadId, TimerId,
@@ -46,6 +47,8 @@ impl Registry {
             name: None,
             realtime_offset_ns: None,
             tracetools_version: None,
+            kinds: EventKinds::default(),
+            first_ns: i64::MAX,
             last_ns: i64::MIN,
         });
         self.processes.insert(key.clone(), id);
@@ -189,9 +192,30 @@ impl Registry {
             Body::BufferToIpb { buffer, ipb } => {
                 self.buffers.insert((process, buffer), ipb);
             }
+            Body::MessageLink { .. } => self.message_link(process, body),
             _ => return Observed::Nothing,
         }
         Observed::Entity
+    }
+
+    fn message_link(&mut self, process: ProcessId, body: &Body<'_>) {
+        let Body::MessageLink {
+            subscriptions,
+            publishers,
+            synchronised,
+        } = *body
+        else {
+            return;
+        };
+        let known = |address: &Address| self.subscriptions.get(&(process, *address)).copied();
+        let subscriptions = subscriptions.iter().filter_map(known).collect();
+        let known = |address: &Address| self.publishers.get(&(process, *address)).copied();
+        let publishers = publishers.iter().filter_map(known).collect();
+        self.graph.message_links.push(MessageLink {
+            subscriptions,
+            publishers,
+            synchronised,
+        });
     }
 
     fn node_init(

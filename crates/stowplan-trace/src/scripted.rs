@@ -108,6 +108,16 @@ impl Script {
     }
 
     pub fn subscription(&mut self, node: NodeAt, topic: &'static str, symbol: &'static str) -> Sub {
+        self.deep_subscription(node, topic, symbol, 1)
+    }
+
+    pub fn deep_subscription(
+        &mut self,
+        node: NodeAt,
+        topic: &'static str,
+        symbol: &'static str,
+        depth: u64,
+    ) -> Sub {
         let at = node.at;
         let subscription = self.address(at);
         let sub = Sub {
@@ -120,7 +130,7 @@ impl Script {
             node: node.address,
             rmw_subscription: sub.rmw,
             topic,
-            depth: 1,
+            depth,
         };
         self.add(SET_UP_NS, at, body);
         let object = sub.object;
@@ -154,7 +164,8 @@ impl Script {
     }
 
     pub fn start(&mut self, time_ns: i64, at: At, callback: Address) {
-        self.add(time_ns, at, Body::CallbackStart { callback });
+        let intra = false;
+        self.add(time_ns, at, Body::CallbackStart { callback, intra });
     }
 
     pub fn end(&mut self, time_ns: i64, at: At, callback: Address) {

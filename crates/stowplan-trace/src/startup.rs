@@ -2,7 +2,11 @@
 //! service reached, and when.
 
 use crate::analysis::Analysis;
-use crate::ids::{Id, ProcessId};
+use crate::chain::find::is_implicit;
+use crate::graph::Graph;
+use crate::ids::{CallbackId, Id, ProcessId, PublisherId};
+use crate::marks::Marks;
+use crate::overview::Overview;
 
 /// Start-up of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub struct NodeStartUp {
     pub first_publication_ns: Option<i64>,
     /// Its first callback.
     pub first_callback_ns: Option<i64>,
+    /// Its life-cycle transitions: state left, state entered, when.
+    pub transitions: Vec<(String, String, i64)>,
 }
 
 /// Start-up of one module: first node begins to load → last node loaded.
@@ -66,91 +72,137 @@ pub struct StartUp {
     pub services: Vec<(String, i64)>,
 }
 
+/// First publication, other than those that rcl makes, and first callback of a node.
+type Firsts = Vec<(Option<i64>, Option<i64>)>;
+
 impl Analysis {
     /// Instants of start-up.
     #[must_use]
     pub fn start_up(&self) -> StartUp {
-        let nodes = self.node_start_up();
-        let modules = modules(&nodes);
-        StartUp {
-            processes: self.process_start_up(),
-            nodes,
-            modules,
-            services: self.marks.launch_ready.clone(),
-        }
-    }
-
-    fn process_start_up(&self) -> Vec<ProcessStartUp> {
-        let log = &self.marks;
-        let first = |list: &[(ProcessId, i64)], id| list.iter().find(|e| e.0 == id).map(|e| e.1);
-        self.graph
-            .processes
-            .ids()
-            .map(|process| {
-                let matched = log.endpoints_matched.iter().rfind(|m| m.0 == process);
-                ProcessStartUp {
-                    process,
-                    start_ns: first(&log.process_start, process),
-                    rcl_init_ns: first(&log.rcl_init, process),
-                    endpoints_matched_ns: matched.map(|m| m.2),
-                    matched_pairs: matched.map(|m| m.1),
-                }
-            })
-            .collect()
-    }
-
-    fn node_start_up(&self) -> Vec<NodeStartUp> {
-        let firsts = self.first_activity();
-        let log = &self.marks;
-        let mut nodes: Vec<NodeStartUp> = self
-            .graph
-            .nodes
-            .iter()
-            .filter(|(_, node)| node.name.is_some())
-            .map(|(id, node)| NodeStartUp {
-                process: node.process,
-                node: node.full_name(),
-                module: None,
-                load_begin_ns: None,
-                init_ns: log.node_init.iter().find(|n| n.0 == id).map(|n| n.1),
-                loaded_ns: None,
-                first_publication_ns: firsts[id.index()].0,
-                first_callback_ns: firsts[id.index()].1,
-            })
-            .collect();
-        for (process, name, time_ns) in &log.load_begin {
-            entry(&mut nodes, *process, name).load_begin_ns = Some(*time_ns);
-        }
-        for (process, name, module, time_ns) in &log.loaded {
-            let node = entry(&mut nodes, *process, name);
-            node.loaded_ns = Some(*time_ns);
-            node.module = Some(module.clone()).filter(|module| !module.is_empty());
-        }
-        nodes
-    }
-
-    /// First publication and first callback of each node.
-    fn first_activity(&self) -> Vec<(Option<i64>, Option<i64>)> {
-        let mut firsts = vec![(None, None); self.graph.nodes.len()];
+        let mut firsts: Firsts = vec![(None, None); self.graph.nodes.len()];
         for (_, publication) in self.records.publications.iter() {
-            let publisher = &self.graph.publishers[publication.publisher];
-            let implicit = publisher.topic.is_some_and(|topic| {
-                matches!(
-                    self.graph.topics[topic].as_str(),
-                    "/rosout" | "/parameter_events"
-                )
-            });
-            if let (Some(node), false) = (publisher.node, implicit) {
-                firsts[node.index()].0.get_or_insert(publication.time_ns);
-            }
+            published(
+                &self.graph,
+                &mut firsts,
+                publication.publisher,
+                publication.time_ns,
+            );
         }
         for (_, instance) in self.records.instances.iter() {
-            if let Some(node) = self.graph.node_of(instance.callback) {
-                firsts[node.index()].1.get_or_insert(instance.start_ns);
+            ran(
+                &self.graph,
+                &mut firsts,
+                instance.callback,
+                instance.start_ns,
+            );
+        }
+        StartUp::of(&self.graph, &self.marks, &firsts)
+    }
+}
+
+impl Overview {
+    /// Instants of start-up.
+    #[must_use]
+    pub fn start_up(&self) -> StartUp {
+        let mut firsts: Firsts = vec![(None, None); self.graph.nodes.len()];
+        let publishers = self.graph.publishers.ids().zip(&self.counted.publications);
+        for (publisher, &(count, first_ns)) in publishers {
+            if count > 0 {
+                published(&self.graph, &mut firsts, publisher, first_ns);
             }
         }
-        firsts
+        for (callback, of) in self.graph.callbacks.ids().zip(&self.counted.callbacks) {
+            if let Some(first_ns) = of.first_ns {
+                ran(&self.graph, &mut firsts, callback, first_ns);
+            }
+        }
+        StartUp::of(&self.graph, &self.marks, &firsts)
     }
+}
+
+fn published(graph: &Graph, firsts: &mut Firsts, publisher: PublisherId, time_ns: i64) {
+    let publisher = &graph.publishers[publisher];
+    let own = publisher.topic.is_some() && is_implicit(graph, publisher.topic);
+    if let (Some(node), false) = (publisher.node, own) {
+        earlier(&mut firsts[node.index()].0, time_ns);
+    }
+}
+
+fn ran(graph: &Graph, firsts: &mut Firsts, callback: CallbackId, time_ns: i64) {
+    if let Some(node) = graph.node_of(callback) {
+        earlier(&mut firsts[node.index()].1, time_ns);
+    }
+}
+
+fn earlier(first: &mut Option<i64>, time_ns: i64) {
+    *first = Some(first.map_or(time_ns, |first| first.min(time_ns)));
+}
+
+impl StartUp {
+    fn of(graph: &Graph, marks: &Marks, firsts: &Firsts) -> Self {
+        let nodes = node_start_up(graph, marks, firsts);
+        let modules = modules(&nodes);
+        Self {
+            processes: process_start_up(graph, marks),
+            nodes,
+            modules,
+            services: marks.launch_ready.clone(),
+        }
+    }
+}
+
+fn process_start_up(graph: &Graph, log: &Marks) -> Vec<ProcessStartUp> {
+    let first = |list: &[(ProcessId, i64)], id| list.iter().find(|e| e.0 == id).map(|e| e.1);
+    graph
+        .processes
+        .ids()
+        .map(|process| {
+            let matched = log.endpoints_matched.iter().rfind(|m| m.0 == process);
+            ProcessStartUp {
+                process,
+                start_ns: first(&log.process_start, process),
+                rcl_init_ns: first(&log.rcl_init, process),
+                endpoints_matched_ns: matched.map(|m| m.2),
+                matched_pairs: matched.map(|m| m.1),
+            }
+        })
+        .collect()
+}
+
+fn node_start_up(graph: &Graph, log: &Marks, firsts: &Firsts) -> Vec<NodeStartUp> {
+    let mut inits = vec![None; graph.nodes.len()];
+    for &(node, time_ns) in &log.node_init {
+        inits[node.index()].get_or_insert(time_ns);
+    }
+    let mut transitions = vec![Vec::new(); graph.nodes.len()];
+    for (node, from, to, time_ns) in &log.transitions {
+        transitions[node.index()].push((from.clone(), to.clone(), *time_ns));
+    }
+    let mut nodes: Vec<NodeStartUp> = graph
+        .nodes
+        .iter()
+        .filter(|(_, node)| node.name.is_some())
+        .map(|(id, node)| NodeStartUp {
+            process: node.process,
+            node: node.full_name(),
+            module: None,
+            load_begin_ns: None,
+            init_ns: inits[id.index()],
+            loaded_ns: None,
+            first_publication_ns: firsts[id.index()].0,
+            first_callback_ns: firsts[id.index()].1,
+            transitions: std::mem::take(&mut transitions[id.index()]),
+        })
+        .collect();
+    for (process, name, time_ns) in &log.load_begin {
+        entry(&mut nodes, *process, name).load_begin_ns = Some(*time_ns);
+    }
+    for (process, name, module, time_ns) in &log.loaded {
+        let node = entry(&mut nodes, *process, name);
+        node.loaded_ns = Some(*time_ns);
+        node.module = Some(module.clone()).filter(|module| !module.is_empty());
+    }
+    nodes
 }
 
 /// The node of this name in this process; made if `rcl_node_init` did not name it.
@@ -174,6 +226,7 @@ fn entry<'a>(
         loaded_ns: None,
         first_publication_ns: None,
         first_callback_ns: None,
+        transitions: Vec::new(),
     });
     let last = nodes.len() - 1;
     &mut nodes[last]

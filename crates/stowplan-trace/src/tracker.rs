@@ -11,6 +11,8 @@ use crate::ids::{
 use crate::record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
 use crate::registry::Registry;
 
+mod handover;
+
 /// What happened, in the order in which the trace has it.
 #[derive(Debug, Default)]
 pub struct Records {
@@ -26,6 +28,8 @@ pub struct Records {
     pub ring_overwrites: Vec<(SubscriptionId, PublicationId)>,
     /// What could not be placed.
     pub gaps: Gaps,
+    /// Callback instances whose end will not come.
+    pub(crate) abandoned: Vec<InstanceId>,
 }
 
 /// Events that could not be placed because the trace lacks others.
@@ -88,6 +92,8 @@ pub(crate) struct Tracker {
     threads: Vec<ThreadState>,
     ordinals: Vec<u32>,
     slots: FxHashMap<(ProcessId, Address, u64), Slot>,
+    /// What was last published inside a process at an address.
+    handed: FxHashMap<(ProcessId, Address), PublicationId>,
 }
 
 impl Tracker {
@@ -99,15 +105,18 @@ impl Tracker {
         }
         // Other providers trace the inside of the middleware, where the source
         // timestamp is still to be taken.
-        if event.body == Body::Foreign {
+        if self.from_middleware(event) {
             return;
         }
-        if let Some(id) = self.threads[index].unfollowed.take() {
-            self.records.publications[id].followed_ns = Some(event.time_ns);
+        if let Some(id) = self.threads[index].unfollowed.take()
+            && let Some(publication) = self.records.publications.get_mut(id)
+        {
+            publication.followed_ns = Some(event.time_ns);
         }
         match event.body {
-            Body::CallbackStart { callback } => {
+            Body::CallbackStart { callback, intra } => {
                 let callback = registry.callback(event.process, callback);
+                self.infer_take(registry, event, callback, intra);
                 self.callback_start(registry, event, callback);
             }
             Body::CallbackEnd { callback } => {
@@ -117,10 +126,12 @@ impl Tracker {
             Body::RclcppPublish { message } => {
                 self.threads[index].rclcpp = Some((message, event.time_ns));
             }
-            Body::IntraPublish { publisher, .. } => {
+            Body::IntraPublish { publisher, message } => {
                 let publisher = registry.publisher(event.process, publisher);
-                self.publish(event, publisher, None);
+                let id = self.publish(event, publisher, None);
+                self.handed.insert((event.process, message), id);
             }
+            Body::Dispatch { .. } | Body::DispatchIntra { .. } => self.dispatch(registry, event),
             Body::RclPublish { publisher, message } => {
                 let publisher = registry.publisher(event.process, publisher);
                 self.rcl_publish(event, publisher, message);
@@ -191,7 +202,7 @@ impl Tracker {
         let state = &mut self.threads[event.thread.index()];
         if std::mem::take(&mut state.doubtful) {
             self.records.gaps.starts_without_end += state.open.len() as u64;
-            state.open.clear();
+            self.records.abandoned.append(&mut state.open);
         }
         // A callback does not call itself: its end is missing.
         if let Some(at) = state
@@ -200,17 +211,20 @@ impl Tracker {
             .position(|&id| self.records.instances[id].callback == callback)
         {
             self.records.gaps.starts_without_end += (state.open.len() - at) as u64;
-            state.open.truncate(at);
+            self.records.abandoned.extend(state.open.drain(at..));
         }
         let id = self.records.instances.next_id();
         let take = state.take.take().filter(|&take| {
             let owner = registry.graph.callbacks[callback].owner;
-            owner == Owner::Unknown
-                || owner == Owner::Subscription(self.records.takes[take].subscription)
+            let Some(take) = self.records.takes.get_mut(take) else {
+                return false;
+            };
+            let own = owner == Owner::Unknown || owner == Owner::Subscription(take.subscription);
+            if own {
+                take.instance = Some(id);
+            }
+            own
         });
-        if let Some(take) = take {
-            self.records.takes[take].instance = Some(id);
-        }
         let release = state.release.take().filter(|r| r.callback == callback);
         self.records.instances.push(Instance {
             callback,
@@ -238,6 +252,7 @@ impl Tracker {
         };
         self.records.instances[state.open[at]].end_ns = Some(event.time_ns);
         self.records.gaps.starts_without_end += (state.open.len() - at - 1) as u64;
+        self.records.abandoned.extend(state.open.drain(at + 1..));
         state.open.truncate(at);
     }
 
@@ -247,7 +262,7 @@ impl Tracker {
         event: &TraceEvent<'_>,
         publisher: PublisherId,
         message: Option<Address>,
-    ) {
+    ) -> PublicationId {
         let index = publisher.index();
         if self.ordinals.len() <= index {
             self.ordinals.resize(index + 1, 0);
@@ -265,6 +280,7 @@ impl Tracker {
             time_ns: entered,
             rmw_ns: None,
             stamp: None,
+            stamp_by: LinkMethod::SourceTimestamp,
             followed_ns: None,
             ordinal: self.ordinals[index],
             next: None,
@@ -275,12 +291,17 @@ impl Tracker {
             publisher,
             message,
         });
-        let Some(instance) = instance else { return };
-        let instance = &mut self.records.instances[instance];
-        match instance.last_publication.replace(id) {
-            Some(before) => self.records.publications[before].next = Some(id),
-            None => instance.first_publication = Some(id),
+        if let Some(instance) = instance.and_then(|id| self.records.instances.get_mut(id)) {
+            match instance.last_publication.replace(id) {
+                Some(before) => {
+                    if let Some(before) = self.records.publications.get_mut(before) {
+                        before.next = Some(id);
+                    }
+                }
+                None => instance.first_publication = Some(id),
+            }
         }
+        id
     }
 
     fn rcl_publish(&mut self, event: &TraceEvent<'_>, publisher: PublisherId, message: Address) {
@@ -305,9 +326,10 @@ impl Tracker {
         };
         state.publishing = None;
         state.unfollowed = Some(publishing.id);
-        let publication = &mut self.records.publications[publishing.id];
-        publication.rmw_ns = Some(event.time_ns);
-        publication.stamp = stamp;
+        if let Some(publication) = self.records.publications.get_mut(publishing.id) {
+            publication.rmw_ns = Some(event.time_ns);
+            publication.stamp = stamp;
+        }
     }
 
     fn rmw_take(&mut self, registry: &Registry, event: &TraceEvent<'_>) {
@@ -321,7 +343,9 @@ impl Tracker {
             return;
         };
         match registry.rmw_subscription(event.process, rmw_subscription) {
-            Some(subscription) => self.take(event, subscription, Some(source_timestamp), None),
+            Some(subscription) => {
+                self.take(event, subscription, Some(source_timestamp), None);
+            }
             None => self.records.gaps.takes_without_subscription += 1,
         }
     }
@@ -332,7 +356,7 @@ impl Tracker {
         subscription: SubscriptionId,
         stamp: Option<i64>,
         slot: Option<Slot>,
-    ) {
+    ) -> TakeId {
         let state = &mut self.threads[event.thread.index()];
         let payload = state.payload.take().filter(|p| p.0 == subscription);
         let id = self.records.takes.push(Take {
@@ -348,53 +372,10 @@ impl Tracker {
             arrival_ns: slot.map(|slot| slot.enqueued_ns),
             instance: None,
             payload: payload.map(|p| p.1),
+            inferred: false,
         });
         state.take = Some(id);
-    }
-
-    fn ring(&mut self, registry: &Registry, event: &TraceEvent<'_>) {
-        match event.body {
-            Body::RingEnqueue {
-                buffer,
-                index,
-                overwritten,
-            } => {
-                let Some(publishing) = self.threads[event.thread.index()].publishing else {
-                    return;
-                };
-                let slot = (event.process, buffer, index);
-                let replaced = self.slots.insert(
-                    slot,
-                    Slot {
-                        publication: publishing.id,
-                        enqueued_ns: event.time_ns,
-                    },
-                );
-                if let (true, Some(replaced), Some(subscription)) = (
-                    overwritten,
-                    replaced,
-                    registry.buffer_subscription(event.process, buffer),
-                ) {
-                    self.records
-                        .ring_overwrites
-                        .push((subscription, replaced.publication));
-                }
-            }
-            Body::RingDequeue { buffer, index } => {
-                let Some(subscription) = registry.buffer_subscription(event.process, buffer) else {
-                    self.records.gaps.takes_without_subscription += 1;
-                    return;
-                };
-                let slot = self.slots.remove(&(event.process, buffer, index));
-                self.take(event, subscription, None, slot);
-            }
-            Body::RingClear { buffer } => {
-                self.slots.retain(|&(process, address, _), _| {
-                    (process, address) != (event.process, buffer)
-                });
-            }
-            _ => {}
-        }
+        id
     }
 
     /// A message's own words may stand before its take, between take and
@@ -423,13 +404,11 @@ impl Tracker {
         let running = state
             .open
             .last()
-            .and_then(|&id| self.records.instances[id].take);
-        let target = state.take.or(running).filter(|&id| {
-            let take = &self.records.takes[id];
-            take.subscription == subscription && take.payload.is_none()
-        });
-        match target {
-            Some(id) => self.records.takes[id].payload = Some(payload),
+            .and_then(|&id| self.records.instances.get(id)?.take);
+        let target = state.take.or(running);
+        let take = target.and_then(|id| self.records.takes.get_mut(id));
+        match take.filter(|t| t.subscription == subscription && t.payload.is_none()) {
+            Some(take) => take.payload = Some(payload),
             None => state.payload = Some((subscription, payload)),
         }
     }

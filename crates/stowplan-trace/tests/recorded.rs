@@ -9,7 +9,7 @@ use std::path::Path;
 use stowplan_ctf::dir::TraceFolder;
 use stowplan_ctf::reader::Item;
 use stowplan_trace::{
-    Analysis, ChainResult, Confidence, Endpoint, Fate, LinkMethod, Owner, Window,
+    Analysis, ChainResult, Confidence, Endpoint, Fate, LinkMethod, Owner, Reading, Window,
 };
 
 /// Count, sum, least and greatest duration per callback symbol and node, as
@@ -126,15 +126,12 @@ fn dds_writes(folder: &Path) -> HashMap<(i64, i64), Vec<(i64, i64)>> {
     writes
 }
 
-#[test]
-fn links_found_by_topic_and_time_are_those_that_the_middleware_recorded() {
-    let Some(folder) = common::kept_trace("tracecompass-ros2") else {
-        return;
-    };
-    let writes = dds_writes(folder.path());
+/// How many takes agree with what the middleware recorded, and how many it has no
+/// record of.
+fn agreeing(folder: &Path, analysis: &Analysis, link_is: (LinkMethod, Confidence)) -> (u64, u64) {
+    let writes = dds_writes(folder);
     let stamps: std::collections::HashSet<i64> =
         writes.values().flatten().map(|write| write.1).collect();
-    let analysis = Analysis::from_ctf(folder.path()).expect("a trace");
     let (mut agreed, mut without_truth) = (0, 0);
     for (_, take) in analysis.records.takes.iter() {
         let stamp = take.stamp.expect("no messages inside a process");
@@ -145,8 +142,7 @@ fn links_found_by_topic_and_time_are_those_that_the_middleware_recorded() {
             continue;
         }
         let link = take.link.expect("its publication is in the trace");
-        assert_eq!(link.method, LinkMethod::TopicAndTime);
-        assert_eq!(link.confidence, Confidence::Probable);
+        assert_eq!((link.method, link.confidence), link_is);
         let publication = &analysis.records.publications[link.publication];
         let thread = &analysis.graph.threads[publication.thread];
         let vpid = analysis.graph.processes[thread.process].key.vpid;
@@ -155,7 +151,25 @@ fn links_found_by_topic_and_time_are_those_that_the_middleware_recorded() {
         assert_eq!(of_thread[next].1, stamp);
         agreed += 1;
     }
-    assert_eq!((agreed, without_truth), (3994, 40));
+    (agreed, without_truth)
+}
+
+#[test]
+fn links_found_by_topic_and_time_are_those_that_the_middleware_recorded() {
+    let Some(folder) = common::kept_trace("tracecompass-ros2") else {
+        return;
+    };
+    let without = Reading {
+        middleware_events: false,
+        ..Reading::default()
+    };
+    let analysis = Analysis::from_ctf_with(folder.path(), without).expect("a trace");
+    let link = (LinkMethod::TopicAndTime, Confidence::Probable);
+    assert_eq!(agreeing(folder.path(), &analysis, link), (3994, 40));
+    // With them, the same links are certain.
+    let analysis = Analysis::from_ctf(folder.path()).expect("a trace");
+    let link = (LinkMethod::DdsWrite, Confidence::Certain);
+    assert_eq!(agreeing(folder.path(), &analysis, link), (3994, 40));
 }
 
 /// Stage and sequence → source, start and end, as the nodes themselves measured.
@@ -246,8 +260,15 @@ fn a_galactic_trace_of_autoware_gives_its_entities() {
     assert_eq!(analysis.graph.nodes.len(), 195);
     assert_eq!(analysis.records.instances.len(), 302_862);
     assert_eq!(analysis.records.gaps.starts_without_end, 2);
-    // Galactic records no takes: there is nothing to link, and it is not guessed.
-    assert!(analysis.records.takes.is_empty());
+    // Galactic records no takes: what is linked is inferred, and says so.
+    assert!(analysis.records.takes.iter().all(|(_, take)| take.inferred));
+    for (_, take) in analysis.records.takes.iter() {
+        let Some(link) = take.link else { continue };
+        assert_eq!(link.method, LinkMethod::LatestBeforeCallback);
+        assert_eq!(link.confidence, Confidence::Guessed);
+        let sent = analysis.records.publications[link.publication].time_ns;
+        assert!(sent < take.time_ns);
+    }
 }
 
 /// Everything that can be asked of a trace.

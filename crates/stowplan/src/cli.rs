@@ -174,23 +174,116 @@ pub enum TraceCommand {
         #[arg(long)]
         events: bool,
     },
-    /// Split the chains of a trace into computation, communication and idle
-    Analyze {
+    /// Count links from publications to takes, by how they were found
+    Links(LinksArgs),
+    /// Durations of every callback
+    Callbacks {
         /// Folder with one or more CTF traces
         dir: PathBuf,
-        /// Topic or node at which chains begin
-        #[arg(long, requires = "to", value_name = "TOPIC|NODE")]
-        from: Option<String>,
-        /// Topic or node at which chains end
-        #[arg(long, requires = "from", value_name = "TOPIC|NODE")]
-        to: Option<String>,
-        /// Stack whose chains are looked for, instead of --from and --to
-        #[arg(long, conflicts_with = "from", required_unless_present = "from")]
-        stack: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
+    /// Split the chains of a trace into computation, communication and idle
+    Analyze(AnalyzeArgs),
+    /// When processes, nodes and modules started up
+    StartUp {
+        /// Folder with one or more CTF traces
+        dir: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Hold two traces of one system beside each other
+    Compare(TraceCompareArgs),
+    /// Draw nodes and messages as Graphviz DOT, with rates and latencies
+    Graph {
+        /// Folder with one or more CTF traces
+        dir: PathBuf,
+        /// Where to write instead of standard output
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Write a span of time as JSON that Perfetto and Chrome show
+    Window(WindowArgs),
+}
+
+/// Options of `trace compare`.
+#[derive(Debug, Args)]
+pub struct TraceCompareArgs {
+    /// First trace: a folder
+    pub a: PathBuf,
+    /// Second trace: a folder
+    pub b: PathBuf,
+    /// Topic or node at which chains begin
+    #[arg(long, requires = "to", value_name = "TOPIC|NODE")]
+    pub from: Option<String>,
+    /// Topic or node at which chains end
+    #[arg(long, requires = "from", value_name = "TOPIC|NODE")]
+    pub to: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `trace window`.
+#[derive(Debug, Args)]
+pub struct WindowArgs {
+    /// Folder with one or more CTF traces
+    pub dir: PathBuf,
+    /// Where the span begins, since the first event
+    #[arg(long, default_value = "0s", value_name = "DURATION")]
+    pub from: String,
+    /// How long it is
+    #[arg(long, default_value = "1s", value_name = "DURATION")]
+    pub length: String,
+    /// Where to write
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// Options of `trace links`.
+#[derive(Debug, Args)]
+pub struct LinksArgs {
+    /// Folder with one or more CTF traces
+    pub dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write a line per link: publish time, take time, topic, source timestamp, method
+    #[arg(long, value_name = "FILE")]
+    pub pairs: Option<PathBuf>,
+    /// Link as if the middleware had not been traced
+    #[arg(long)]
+    pub without_dds_events: bool,
+}
+
+/// Options of `trace analyze`.
+#[derive(Debug, Args)]
+pub struct AnalyzeArgs {
+    /// Folder with one or more CTF traces
+    pub dir: PathBuf,
+    /// Topic or node at which chains begin
+    #[arg(long, requires = "to", value_name = "TOPIC|NODE")]
+    pub from: Option<String>,
+    /// Topic or node at which chains end
+    #[arg(long, requires = "from", value_name = "TOPIC|NODE")]
+    pub to: Option<String>,
+    /// Stack whose chains are looked for, instead of --from and --to
+    #[arg(long, conflicts_with = "from", required_unless_present_any = ["from", "architecture"])]
+    pub stack: Option<String>,
+    /// CARET's architecture file whose named paths are looked for, instead of --from and --to
+    #[arg(long, conflicts_with_all = ["from", "stack"], value_name = "FILE")]
+    pub architecture: Option<PathBuf>,
+    /// Link and split as TUM's ros2_latency_analysis does, to hold figures beside the papers'
+    #[arg(long)]
+    pub as_tum: bool,
+    /// Write every instance of the chains as Parquet
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `compare`.

@@ -18,6 +18,7 @@ mod plan;
 mod process;
 mod recording;
 mod runc;
+mod trace;
 
 use std::path::PathBuf;
 
@@ -35,6 +36,8 @@ enum Row {
     Recording,
     /// Time of a large plan, and size of the node program.
     Plan,
+    /// Reading a trace, against babeltrace2; needs `--trace`.
+    Trace,
     /// Every row.
     All,
 }
@@ -48,7 +51,7 @@ pub struct Args {
     /// Rounds of each interleaved comparison.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// Folder of traces for `recording`: prints what recording them took.
+    /// Folder of traces: for `trace` what is read, for `recording` prints what recording them took.
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
 }
@@ -70,6 +73,12 @@ pub fn run(args: &Args) -> Result<(), PeersError> {
     }
     if wanted(Row::Plan) {
         plan::row(&workspace, rounds)?;
+    }
+    if wanted(Row::Trace) {
+        match &args.trace {
+            Some(folder) => trace::row(&workspace, rounds, folder)?,
+            None => println!("\ntrace: skipped, because no --trace DIR names a folder of traces"),
+        }
     }
     println!("\n{}", machine::load());
     Ok(())

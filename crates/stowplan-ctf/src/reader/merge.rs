@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::stream::{Cursor, File, Item};
+use crate::dir::Behind;
 use crate::error::CtfError;
 use crate::metadata::Metadata;
 use crate::packet::{self, Packet};
@@ -90,7 +91,14 @@ impl<'t> Events<'t> {
             groups
                 .entry((packet.stream, packet.instance, alone))
                 .or_default()
-                .push((packet, File { name, data }));
+                .push((
+                    packet,
+                    File {
+                        name,
+                        data,
+                        behind: None,
+                    },
+                ));
         }
         for mut files in groups.into_values() {
             files.sort_by_key(|(packet, file)| (packet.begin, packet.sequence, file.name));
@@ -109,6 +117,13 @@ impl<'t> Events<'t> {
                 .extend(Cursor::new(input.metadata, &first, index, trace, files));
         }
         Ok(())
+    }
+
+    /// Says how pages of files can be given back once they were read.
+    pub(crate) fn give_back(&mut self, find: impl Fn(&[u8]) -> Option<Behind<'t>>) {
+        for cursor in &mut self.cursors {
+            cursor.give_back(&find);
+        }
     }
 
     /// The streams; [`Event::stream`](super::Event::stream) is an index into it.

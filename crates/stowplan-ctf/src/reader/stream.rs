@@ -2,6 +2,7 @@
 
 use super::clock::{Scale, update};
 use super::event::Event;
+use crate::dir::Behind;
 use crate::error::{CtfError, Fault};
 use crate::metadata::Metadata;
 use crate::packet::{self, Packet};
@@ -48,6 +49,8 @@ pub enum LostKind {
 pub(super) struct File<'t> {
     pub name: &'t str,
     pub data: &'t [u8],
+    /// Where its pages can be given back.
+    pub behind: Option<Behind<'t>>,
 }
 
 /// Where a stream is.
@@ -77,6 +80,8 @@ pub(super) struct Cursor<'t> {
     scratch: Vec<u64>,
     lost: [Option<Lost>; 2],
     item: Pending,
+    /// Where in the packet to look again at what lies behind, bits.
+    look_at: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +124,27 @@ impl<'t> Cursor<'t> {
             scratch: Vec::new(),
             lost: [None; 2],
             item: Pending::Event(0),
+            look_at: u64::MAX,
         })
+    }
+
+    /// Says how pages of the files can be given back.
+    pub fn give_back(&mut self, find: impl Fn(&[u8]) -> Option<Behind<'t>>) {
+        for file in &mut self.files {
+            file.behind = find(file.data);
+        }
+        self.look_at = 0;
+    }
+
+    /// Gives back what lies behind.
+    #[cold]
+    fn look_behind(&mut self) {
+        let file = self.files.get_mut(self.file);
+        let next = file.and_then(|file| file.behind.as_mut()).map(|behind| {
+            let at = self.packet_at + usize::try_from(self.at / 8).unwrap_or(usize::MAX);
+            behind.passed(at).saturating_sub(self.packet_at) as u64
+        });
+        self.look_at = next.map_or(u64::MAX, |bytes| bytes.saturating_mul(8));
     }
 
     /// Goes to the next item; its time, or `None` at the end.
@@ -131,6 +156,9 @@ impl<'t> Cursor<'t> {
                 return Ok(Some(self.last_ns));
             }
             if self.at < self.end {
+                if self.at >= self.look_at {
+                    self.look_behind();
+                }
                 let start = self.at;
                 return match self.event() {
                     Ok(()) => Ok(Some(self.last_ns)),
@@ -206,12 +234,15 @@ impl<'t> Cursor<'t> {
     /// Opens the next packet; `false` if there is none.
     fn packet(&mut self) -> Result<bool, CtfError> {
         let rest = loop {
-            let Some(file) = self.files.get(self.file) else {
+            let Some(file) = self.files.get_mut(self.file) else {
                 return Ok(false);
             };
             match file.data.get(self.next_packet..) {
                 Some(rest) if !rest.is_empty() => break rest,
                 _ => {
+                    if let Some(behind) = &mut file.behind {
+                        behind.passed(usize::MAX);
+                    }
                     self.file += 1;
                     self.next_packet = 0;
                 }
@@ -226,6 +257,7 @@ impl<'t> Cursor<'t> {
         }
         self.data = &rest[..packet.bytes];
         self.next_packet += packet.bytes;
+        self.look_at = 0;
         self.at = packet.events_at;
         self.end = packet.content_bits;
         self.cpu = packet.cpu;

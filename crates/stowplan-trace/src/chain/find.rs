@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::spec::{Chain, Hop};
 use crate::analysis::Analysis;
-use crate::graph::Owner;
+use crate::graph::{Graph, Owner};
 use crate::ids::{CallbackId, NodeId, TopicId};
 
 /// Where a chain begins or ends, as the user says it.
@@ -41,16 +41,62 @@ pub struct FoundChains {
 /// What leads from callback to callback, as the trace shows it.
 struct Edges(FxHashMap<CallbackId, Vec<(CallbackId, Hop, Option<u64>)>>);
 
+/// What chains are found from.
+pub(crate) struct Seen<'g> {
+    pub graph: &'g Graph,
+    /// Callbacks and the topics that they published on.
+    pub publishes: FxHashSet<(CallbackId, TopicId)>,
+    /// Messages from callback to callback.
+    pub messages: FxHashMap<(CallbackId, CallbackId), u64>,
+}
+
 impl Analysis {
     /// Chains from one place to another along links of this trace and, inside a
-    /// node, from a subscription to a timer that publishes; at most `limit`.
+    /// node, from a subscription to a timer that publishes (or as the program itself
+    /// says by `message_link` events); at most `limit`.
     #[must_use]
     pub fn find_chains(&self, from: Endpoint<'_>, to: Endpoint<'_>, limit: usize) -> FoundChains {
-        let publishes = super::follow::publishes(self);
+        Seen::of(self).find(from, to, limit)
+    }
+}
+
+impl<'g> Seen<'g> {
+    fn of(analysis: &'g Analysis) -> Self {
+        let (graph, records) = (&analysis.graph, &analysis.records);
+        let mut messages: FxHashMap<_, u64> = FxHashMap::default();
+        for (_, take) in records.takes.iter() {
+            let (Some(link), Some(to)) = (take.link, take.instance) else {
+                continue;
+            };
+            if let Some(from) = records.publications[link.publication].instance {
+                let from = records.instances[from].callback;
+                let to = records.instances[to].callback;
+                *messages.entry((from, to)).or_default() += 1;
+            }
+        }
+        let publishes = records
+            .publications
+            .iter()
+            .filter_map(|(_, publication)| {
+                let topic = graph.publishers[publication.publisher].topic?;
+                Some((records.instances[publication.instance?].callback, topic))
+            })
+            .collect();
+        Self {
+            graph,
+            publishes,
+            messages,
+        }
+    }
+
+    /// See [`Analysis::find_chains`].
+    pub fn find(&self, from: Endpoint<'_>, to: Endpoint<'_>, limit: usize) -> FoundChains {
         let begins = self.callbacks_at(from, |callback, topic| {
             self.graph.topic_of(callback) == Some(topic)
         });
-        let ends = self.callbacks_at(to, &publishes);
+        let ends = self.callbacks_at(to, |callback, topic| {
+            self.publishes.contains(&(callback, topic))
+        });
         let output = self.topic_of_endpoint(to);
         let edges = Edges::new(self);
         let mut found = FoundChains {
@@ -117,61 +163,94 @@ impl Analysis {
     }
 }
 
+/// Topics that rclcpp itself publishes on: never a chain's output unless asked for.
+const IMPLICIT_TOPICS: [&str; 2] = ["/rosout", "/parameter_events"];
+
 /// Paths that may wait to be continued: bounds memory in graphs with many ways.
 const MAX_OPEN_PATHS: usize = 100_000;
 
 impl Edges {
-    fn new(analysis: &Analysis) -> Self {
-        let (graph, records) = (&analysis.graph, &analysis.records);
-        let mut counts: FxHashMap<(CallbackId, CallbackId), u64> = FxHashMap::default();
-        let mut publishing: FxHashSet<CallbackId> = FxHashSet::default();
-        for (_, take) in records.takes.iter() {
-            let (Some(link), Some(to)) = (take.link, take.instance) else {
-                continue;
-            };
-            if let Some(from) = records.publications[link.publication].instance {
-                let from = records.instances[from].callback;
-                let to = records.instances[to].callback;
-                publishing.insert(from);
-                *counts.entry((from, to)).or_default() += 1;
-            }
-        }
-        for (_, publication) in records.publications.iter() {
-            let topic = graph.publishers[publication.publisher].topic;
-            if let (Some(id), false) = (publication.instance, analysis.is_implicit(topic)) {
-                publishing.insert(records.instances[id].callback);
-            }
-        }
+    fn new(seen: &Seen<'_>) -> Self {
+        let graph = seen.graph;
         let mut edges: FxHashMap<CallbackId, Vec<_>> = FxHashMap::default();
-        for ((from, to), count) in counts {
+        for (&(from, to), &count) in &seen.messages {
             if let Some(topic) = graph.topic_of(to) {
-                edges
-                    .entry(from)
-                    .or_default()
-                    .push((to, Hop::Topic(topic), Some(count)));
+                let hop = (to, Hop::Topic(topic), Some(count));
+                edges.entry(from).or_default().push(hop);
             }
         }
-        let mut timers: FxHashMap<NodeId, Vec<CallbackId>> = FxHashMap::default();
-        for (id, callback) in graph.callbacks.iter() {
-            if let (Owner::Timer(_), Some(node)) = (callback.owner, graph.node_of(id))
-                && publishing.contains(&id)
-            {
-                timers.entry(node).or_default().push(id);
+        let declared = declared(seen);
+        for (from, list) in idle(seen) {
+            // What the program says of itself counts more than what is possible.
+            if !declared.contains_key(&from) {
+                let hops = list.into_iter().map(|to| (to, Hop::Idle, None));
+                edges.entry(from).or_default().extend(hops);
             }
         }
-        for (_, subscription) in graph.subscriptions.iter() {
-            let Some(from) = subscription.callback else {
-                continue;
-            };
-            for &to in timers.get(&subscription.node).into_iter().flatten() {
-                edges.entry(from).or_default().push((to, Hop::Idle, None));
-            }
+        for (from, list) in declared {
+            let hops = list.into_iter().map(|to| (to, Hop::Idle, None));
+            edges.entry(from).or_default().extend(hops);
         }
         for list in edges.values_mut() {
-            list.sort_unstable_by_key(|edge| edge.0);
+            list.sort_unstable_by_key(|edge| (edge.0, edge.2.is_none()));
+            list.dedup_by_key(|edge| edge.0);
         }
         Self(edges)
     }
+}
+
+/// From each subscription to the timers of its node that publish.
+fn idle(seen: &Seen<'_>) -> FxHashMap<CallbackId, Vec<CallbackId>> {
+    let graph = seen.graph;
+    let mut publishing: FxHashSet<CallbackId> = seen.messages.keys().map(|edge| edge.0).collect();
+    let own = seen.publishes.iter();
+    publishing.extend(own.filter(|p| !is_implicit(graph, Some(p.1))).map(|p| p.0));
+    let mut timers: FxHashMap<NodeId, Vec<CallbackId>> = FxHashMap::default();
+    for (id, callback) in graph.callbacks.iter() {
+        if let (Owner::Timer(_), Some(node)) = (callback.owner, graph.node_of(id))
+            && publishing.contains(&id)
+        {
+            timers.entry(node).or_default().push(id);
+        }
+    }
+    graph
+        .subscriptions
+        .iter()
+        .filter_map(|(_, subscription)| {
+            let timers = timers.get(&subscription.node)?;
+            Some((subscription.callback?, timers.clone()))
+        })
+        .collect()
+}
+
+/// From each subscription to the callbacks whose publications rest on it, as the
+/// program itself says.
+fn declared(seen: &Seen<'_>) -> FxHashMap<CallbackId, Vec<CallbackId>> {
+    let graph = seen.graph;
+    let mut ways: FxHashMap<CallbackId, Vec<CallbackId>> = FxHashMap::default();
+    for link in &graph.message_links {
+        for &publisher in &link.publishers {
+            let publisher = &graph.publishers[publisher];
+            let outputs = seen.publishes.iter().filter(|(callback, topic)| {
+                Some(*topic) == publisher.topic && graph.node_of(*callback) == publisher.node
+            });
+            for &(to, _) in outputs {
+                for &input in &link.subscriptions {
+                    if let Some(from) = graph.subscriptions[input].callback
+                        && from != to
+                    {
+                        ways.entry(from).or_default().push(to);
+                    }
+                }
+            }
+        }
+    }
+    ways
+}
+
+/// Whether a topic is one that rclcpp itself publishes on.
+pub(crate) fn is_implicit(graph: &Graph, topic: Option<TopicId>) -> bool {
+    topic.is_none_or(|topic| IMPLICIT_TOPICS.contains(&graph.topics[topic].as_str()))
 }
 
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! Outputs, inputs, reaction and data age of a chain.
 
 use super::fate::{self, Fate};
+use super::find;
 use super::follow::{self, BreakReason, Level};
 use super::parts::{self, Parts, Step};
 use super::spec::Chain;
@@ -9,9 +10,6 @@ use crate::holes::Holes;
 use crate::ids::{CallbackId, InstanceId, ProcessId, TopicId};
 use crate::record::Confidence;
 use crate::window::Window;
-
-/// Topics that rclcpp itself publishes on: never a chain's output unless asked for.
-const IMPLICIT_TOPICS: [&str; 2] = ["/rosout", "/parameter_events"];
 
 /// What reaction, data age and the window are counted from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -250,7 +248,7 @@ impl Analysis {
     }
 
     pub(crate) fn is_implicit(&self, topic: Option<TopicId>) -> bool {
-        topic.is_none_or(|topic| IMPLICIT_TOPICS.contains(&self.graph.topics[topic].as_str()))
+        find::is_implicit(&self.graph, topic)
     }
 
     /// The release counts only if every input has one: mixed, they do not compare.
@@ -362,7 +360,8 @@ impl Way {
     fn new(analysis: &Analysis, chain: &Chain) -> Self {
         let process = |&callback: &CallbackId| analysis.graph.callbacks[callback].process;
         Self {
-            holes: (!analysis.discards.is_empty()).then(|| Holes::new(analysis)),
+            holes: (!analysis.discards.is_empty())
+                .then(|| Holes::new(&analysis.graph, &analysis.discards)),
             processes: chain.callbacks.iter().map(process).collect(),
         }
     }

@@ -9,6 +9,7 @@ mod fate;
 pub(crate) mod find;
 pub(crate) mod follow;
 mod measure;
+mod nodes;
 mod parts;
 pub(crate) mod spec;
 
@@ -16,6 +17,7 @@ pub use fate::{Fate, StopCause};
 pub use find::{Endpoint, FoundChain, FoundChains};
 pub use follow::BreakReason;
 pub use measure::{Broken, ChainInput, ChainInstance, ChainResult, Invalid, Reference};
+pub use nodes::{NodeChain, NodeStep};
 pub use parts::{Parts, Step, StepHop};
 pub use spec::{CallbackBy, CallbackSelector, Chain, ChainError, ChainSpec, Hop};
 

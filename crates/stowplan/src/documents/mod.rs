@@ -5,6 +5,7 @@ pub mod clean;
 pub mod doctor;
 pub mod plan;
 pub mod trace;
+pub mod trace_system;
 
 use serde::Serialize;
 
@@ -48,6 +49,10 @@ mod tests {
         committed_equals::<plan::PlanDocument>("plan");
         committed_equals::<trace::TraceInfo>("trace-info");
         committed_equals::<trace::TraceAnalysis>("trace-analyze");
+        committed_equals::<trace::TraceLinks>("trace-links");
+        committed_equals::<trace::TraceCallbacks>("trace-callbacks");
+        committed_equals::<trace_system::TraceStartUp>("trace-start-up");
+        committed_equals::<trace_system::TraceComparison>("trace-compare");
         committed_equals::<clean::Clean>("clean");
     }
 }

@@ -1,4 +1,4 @@
-//! `stowplan trace info --json` and `stowplan trace analyze --json`.
+//! What `stowplan trace … --json` prints.
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,126 @@ pub struct TraceInfo {
     pub tracetools_version: Option<String>,
     /// Why `tracetools_version` is null.
     pub tracetools_version_reason: Option<String>,
+    /// Distribution of ROS 2, by the version of tracetools or by the kinds of events;
+    /// several joined by `, `.
+    pub distro: Option<String>,
+    /// Why `distro` is null.
+    pub distro_reason: Option<String>,
+    /// How messages of this trace are linked to their publications, most exact first.
+    pub link_methods: Vec<&'static str>,
+    /// Packets that the tracer discarded, with an unknown number of events.
+    pub discarded_packets: u64,
+    /// What the trace lacks, in words.
+    pub missing: Vec<String>,
     /// Counts by event name, with `--events`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_event: Option<BTreeMap<String, u64>>,
+}
+
+/// Links of a trace.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TraceLinks {
+    /// `stowplan.trace-links/1`.
+    pub schema: &'static str,
+    /// Messages taken; where the distribution records no takes, callbacks of
+    /// subscriptions that ran.
+    pub takes: u64,
+    /// Whose publication was found.
+    pub linked: u64,
+    /// Whose was not.
+    pub unlinked: u64,
+    /// The found ones by method.
+    pub by_method: BTreeMap<&'static str, u64>,
+    /// The found ones by how sure they are: certain, probable, ambiguous, guessed.
+    pub by_confidence: BTreeMap<&'static str, u64>,
+    /// What the trace lacks, in words.
+    pub missing: Vec<String>,
+}
+
+/// Callbacks of a trace.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TraceCallbacks {
+    /// `stowplan.trace-callbacks/1`.
+    pub schema: &'static str,
+    /// Callbacks that ran, in the order in which the trace first names them.
+    pub callbacks: Vec<TracedCallback>,
+    /// What the trace lacks, in words.
+    pub missing: Vec<String>,
+}
+
+/// A callback.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TracedCallback {
+    /// Full node name; null where the trace does not have it.
+    pub node: Option<String>,
+    /// What starts it; null where the trace does not have it.
+    pub kind: Option<CallbackKind>,
+    /// Topic or service name, or period in ns.
+    pub topic_or_period: Option<TopicOrPeriod>,
+    /// Name of the function.
+    pub symbol: Option<String>,
+    /// Which of the node's callbacks with the same kind, topic or period and symbol.
+    pub ordinal: u32,
+    /// Process, as it sees itself.
+    pub pid: i64,
+    /// Inode of its PID namespace, where the trace has it.
+    pub pid_ns: Option<u64>,
+    /// Host.
+    pub host: String,
+    /// Folder of the trace that has its events.
+    pub trace: String,
+    /// Thread that it ran on, the one with the least number of several.
+    pub tid: i64,
+    /// All threads that it ran on.
+    pub tids: Vec<i64>,
+    /// Instances that began.
+    pub count: u64,
+    /// Of these, those that did not end in the trace: not in the durations.
+    pub unfinished: u64,
+    /// Of these, those that may lack events because the tracer discarded some: not
+    /// in the durations.
+    pub invalid: u64,
+    /// Wall-clock durations; null without any.
+    pub duration_ns: Option<Durations>,
+}
+
+/// What starts a callback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallbackKind {
+    /// A timer.
+    Timer,
+    /// A message.
+    Subscription,
+    /// A request.
+    Service,
+}
+
+/// What starts a callback, by name or period.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TopicOrPeriod {
+    /// Topic or service.
+    Name(String),
+    /// Period in ns.
+    Period(i64),
+}
+
+/// Distribution of durations.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Durations {
+    /// Mean in ns.
+    pub mean: f64,
+    /// Least in ns.
+    pub min: i64,
+    /// Median in ns.
+    pub q50: f64,
+    /// 99th percentile in ns; null with fewer than 1,000 instances.
+    pub p99: Option<f64>,
+    /// Greatest in ns.
+    pub max: i64,
+    /// Whether the quantiles are exact; in long traces they are within 0.4 %.
+    pub exact: bool,
 }
 
 /// Chains of a trace.
@@ -63,8 +180,25 @@ pub struct AnalyzedChain {
     pub wait_ns: Option<Part>,
     /// Data waits for a timer.
     pub idle_ns: Option<Part>,
+    /// The same instances split as TUM's framework does, with `--as-tum`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tum: Option<TumParts>,
+    /// How sure the least sure link of all instances is: certain, probable, ambiguous,
+    /// guessed; null without instances.
+    pub least_sure_link: Option<&'static str>,
     /// Why a part is null.
     pub reasons: BTreeMap<String, String>,
+}
+
+/// Parts as TUM's `ros2_latency_analysis` names them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TumParts {
+    /// Publication to the start of the next callback: waiting in the executor included.
+    pub dds_ns: Option<Part>,
+    /// End of a callback to the start of the next of the node.
+    pub idle_ns: Option<Part>,
+    /// Start of a callback to its publication, or its duration.
+    pub cpu_ns: Option<Part>,
 }
 
 /// Distribution of a part.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Bench, root};
+use crate::support::{Bench, Ended, root};
 
 /// Unpacks a trace of the shared data into the bench's folder. `None`, with the reason printed, where
 /// there is no such data; CI has to have it.
@@ -131,8 +131,14 @@ fn a_damaged_trace_is_read_as_far_as_it_goes_or_refused_with_its_place() {
     let stream = inside.join("ros2_1");
     let bytes = std::fs::read(&stream).unwrap();
     std::fs::write(&stream, &bytes[..bytes.len() - bytes.len() / 3]).unwrap();
-    let told = bench.run(["trace", "info", text(&trace)]).expect(3).err;
-    assert!(told.contains("ros2_1: at byte"), "{told}");
+    // What can be read is counted, with a warning.
+    let told = bench
+        .run(["trace", "info", text(&trace), "--json"])
+        .expect(0);
+    assert!(told.err.contains("warning: read in part: "), "{}", told.err);
+    assert!(told.err.contains("ros2_1: at byte"), "{}", told.err);
+    let events = told.document("trace-info")["events"].as_u64().unwrap();
+    assert!(0 < events && events < 99_338, "{events}");
     // What is whole is still looked through for chains, with a warning.
     let analyze = [
         "trace",
@@ -153,4 +159,236 @@ fn a_damaged_trace_is_read_as_far_as_it_goes_or_refused_with_its_place() {
     let told = bench.run(["trace", "info", text(&trace)]).expect(3).err;
     assert!(told.contains("metadata"), "{told}");
     assert!(!told.contains("panicked"), "{told}");
+}
+
+#[test]
+fn distributions_and_ways_to_link_are_told() {
+    let bench = Bench::new();
+    for (name, distro, methods) in [
+        ("humble-talker_listener", "humble", &["topic_and_time"][..]),
+        ("tracecompass-ros2", "humble", &["dds_write"]),
+        ("caret-end-to-end", "galactic", &["caret"]),
+        ("autoware-carla", "galactic", &["latest_before_callback"]),
+    ] {
+        let Some(trace) = unpacked(&bench, name) else {
+            return;
+        };
+        let info = bench.run(["trace", "info", text(&trace), "--json"]);
+        let info = info.expect(0).document("trace-info");
+        assert_eq!(info["distro"], distro, "{name}");
+        let found: Vec<&str> = info["link_methods"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|method| method.as_str().unwrap())
+            .collect();
+        assert_eq!(found, methods, "{name}");
+    }
+}
+
+#[test]
+fn links_are_counted_and_written_one_a_line() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "tracecompass-ros2") else {
+        return;
+    };
+    let pairs = bench.path().join("pairs.csv");
+    let links = [
+        "trace",
+        "links",
+        text(&trace),
+        "--without-dds-events",
+        "--json",
+        "--pairs",
+        text(&pairs),
+    ];
+    let links = bench.run(links).expect(0).document("trace-links");
+    assert_eq!(links["takes"], 4034);
+    assert_eq!(links["linked"], 3994);
+    assert_eq!(links["unlinked"], 40);
+    assert_eq!(links["by_method"]["topic_and_time"], 3994);
+    let lines = std::fs::read_to_string(&pairs).unwrap();
+    assert_eq!(lines.lines().count(), 3994);
+    for line in lines.lines() {
+        let [published, taken, topic, stamp, method] =
+            line.split(',').collect::<Vec<_>>()[..].try_into().unwrap();
+        let number = |text: &str| text.parse::<i64>().unwrap();
+        assert!(number(published) < number(taken) && number(stamp) > 0);
+        assert!(topic.starts_with('/'));
+        assert_eq!(method, "topic_and_time");
+    }
+    let table = bench.run(["trace", "links", text(&trace)]).expect(0).out;
+    assert!(table.contains("dds_write"), "{table}");
+}
+
+/// Counts and durations of every callback, as tracetools_analysis has them.
+#[test]
+fn callbacks_of_containers_are_those_that_tracetools_analysis_counts() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "humble-ab_ctr_r1") else {
+        return;
+    };
+    let callbacks = bench.run(["trace", "callbacks", text(&trace), "--json"]);
+    let callbacks = callbacks.expect(0).document("trace-callbacks");
+    let mut ours: Vec<(String, u64, f64, f64)> = Vec::new();
+    for callback in callbacks["callbacks"].as_array().unwrap() {
+        // All are process 1 of their container.
+        assert_eq!(callback["pid"], 1);
+        assert!(callback["pid_ns"].is_u64());
+        let node = callback["node"].as_str().unwrap();
+        ours.push((
+            node.trim_start_matches('/').to_owned(),
+            callback["count"].as_u64().unwrap() - callback["unfinished"].as_u64().unwrap(),
+            callback["duration_ns"]["q50"].as_f64().unwrap(),
+            callback["duration_ns"]["max"].as_f64().unwrap(),
+        ));
+    }
+    let data = std::env::var_os("STOWPLAN_DATA")
+        .map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let theirs = data.join("traces/humble-ab_ctr_r1.tracetools_analysis.json");
+    let theirs: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(theirs).unwrap()).unwrap();
+    let mut expected: Vec<(String, u64, f64, f64)> = Vec::new();
+    for callback in theirs["callbacks"].as_array().unwrap() {
+        let owner = callback["owner"].as_str().unwrap();
+        let node = owner.lines().find_map(|l| l.strip_prefix("node: "));
+        expected.push((
+            node.unwrap().to_owned(),
+            callback["count"].as_u64().unwrap(),
+            callback["median_ns"].as_f64().unwrap(),
+            callback["max_ns"].as_f64().unwrap(),
+        ));
+    }
+    let order = |a: &(String, u64, f64, f64), b: &(String, u64, f64, f64)| {
+        (&a.0, a.1).cmp(&(&b.0, b.1)).then(a.2.total_cmp(&b.2))
+    };
+    ours.sort_by(order);
+    expected.sort_by(order);
+    assert_eq!(ours, expected);
+}
+
+#[test]
+fn a_path_that_caret_names_is_measured_and_written() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "caret-end-to-end") else {
+        return;
+    };
+    let architecture = trace.join("caret-end-to-end/architecture.yaml");
+    let rows = bench.path().join("instances.parquet");
+    let analyze = [
+        "trace",
+        "analyze",
+        text(&trace),
+        "--architecture",
+        text(&architecture),
+        "--parquet",
+        text(&rows),
+        "--as-tum",
+        "--json",
+    ];
+    let chains = bench.run(analyze).expect(0).document("trace-analyze");
+    let chain = &chains["chains"][0];
+    assert_eq!(chain["name"], "target");
+    assert!(chain["instances"].as_u64().unwrap() > 10);
+    // Galactic has no event for the entry into the middleware.
+    assert!(chain["tum"]["dds_ns"]["mean"].as_f64().unwrap() > 0.0);
+    assert!(chain["tum"]["idle_ns"]["mean"].as_f64().unwrap() > 0.0);
+    assert!(chain["tum"]["cpu_ns"]["mean"].as_f64().unwrap() > 0.0);
+    let bytes = std::fs::read(&rows).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+}
+
+#[test]
+fn start_up_graph_and_window_of_a_trace() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "humble-talker_listener") else {
+        return;
+    };
+    let start_up = bench.run(["trace", "start-up", text(&trace), "--json"]);
+    let start_up = start_up.expect(0).document("trace-start-up");
+    let nodes = start_up["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 2);
+    for node in nodes {
+        let at = |key: &str| node[key].as_i64().unwrap();
+        assert!(0 < at("init_ns") && at("init_ns") < at("first_callback_ns"));
+    }
+    let dot = bench.run(["trace", "graph", text(&trace)]).expect(0).out;
+    assert!(dot.starts_with("digraph trace {"), "{dot}");
+    assert!(
+        dot.contains("\"/talker\"") && dot.contains("/chatter\\n"),
+        "{dot}"
+    );
+    let file = bench.path().join("window.json");
+    let window = ["trace", "window", text(&trace), "--length", "60s", "-o"];
+    bench.run(window.into_iter().chain([text(&file)])).expect(0);
+    let window: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let events = window["traceEvents"].as_array().unwrap();
+    let of = |ph: &str| events.iter().filter(|event| event["ph"] == ph).count();
+    assert_eq!(of("M"), 2);
+    assert!(of("X") > 20 && of("s") > 10);
+    assert_eq!(of("s"), of("f"));
+}
+
+#[test]
+fn a_trace_beside_itself_has_not_changed() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "humble-chain_perpid") else {
+        return;
+    };
+    let compare = [
+        "trace",
+        "compare",
+        text(&trace),
+        text(&trace),
+        "--from",
+        "/c0",
+        "--to",
+        "/c3",
+        "--json",
+    ];
+    let compared = bench.run(compare).expect(0).document("trace-compare");
+    assert!(compared["callbacks"].as_array().unwrap().len() >= 5);
+    assert_eq!(compared["only_in_a"].as_array().unwrap().len(), 0);
+    assert_eq!(compared["changed_most"]["change_ns"], 0.0);
+    let chain = &compared["chains"][0];
+    assert!(chain["instances"][0].as_u64().unwrap() > 3000);
+    assert_eq!(chain["change_ns"]["e2e_ns"], 0.0);
+}
+
+/// Three times Autoware, two million events: with 100 MB of writable memory, callbacks and links are
+/// counted. Kept whole, the instances alone would take more.
+#[test]
+fn two_million_events_are_counted_within_100_megabytes() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "autoware-carla") else {
+        return;
+    };
+    for copy in ["second", "third"] {
+        let done = Command::new("cp")
+            .arg("-r")
+            .arg(trace.join("autoware-carla"))
+            .arg(trace.join(copy))
+            .status();
+        assert!(done.unwrap().success());
+    }
+    for command in ["callbacks", "links"] {
+        let limited = Command::new("sh")
+            .args([
+                "-c",
+                "ulimit -d 100000 && exec \"$0\" trace \"$1\" \"$2\" --json",
+            ])
+            .arg(env!("CARGO_BIN_EXE_stowplan"))
+            .args([command, text(&trace)])
+            .output();
+        let limited = Ended::new(limited.unwrap()).expect(0);
+        let document = limited.document(&format!("trace-{command}"));
+        if command == "callbacks" {
+            let callbacks = document["callbacks"].as_array().unwrap();
+            let runs = callbacks.iter().map(|c| c["count"].as_u64().unwrap());
+            assert_eq!(runs.sum::<u64>(), 3 * 302_862);
+        } else {
+            assert!(document["linked"].as_u64().unwrap() > 500_000);
+        }
+    }
 }

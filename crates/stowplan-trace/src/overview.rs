@@ -1,0 +1,240 @@
+//! What a trace of any length contains, in bounded memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::chain::find::{Endpoint, FoundChains, Seen};
+use crate::event::Discard;
+use crate::graph::Graph;
+use crate::ids::{CallbackId, Id, TopicId};
+use crate::marks::Marks;
+use crate::settle::Counted;
+use crate::summary::{CallbackSummary, Distribution, LinkSummary, TopicSummary};
+use crate::tracker::Gaps;
+use crate::window::Window;
+
+/// What the streams of a trace hold, whatever it means.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Events per name.
+    pub by_event: BTreeMap<String, u64>,
+    /// Events that the tracers say they discarded.
+    pub discarded_events: u64,
+    /// Packets that they discarded, with an unknown number of events.
+    pub discarded_packets: u64,
+    /// Number of streams.
+    pub streams: u64,
+    /// Whether a kind of event that tells the distribution is declared: `rmw_take`.
+    pub declares_take: bool,
+    /// Likewise the timestamp of `rmw_publish`.
+    pub declares_publish_stamp: bool,
+}
+
+/// A trace, counted: entities, callbacks, links, what leads where. Unlike an
+/// [`Analysis`](crate::Analysis) it keeps no single instance, so that its memory
+/// depends on the system and not on how long it was recorded.
+#[derive(Debug)]
+pub struct Overview {
+    /// The entities.
+    pub graph: Graph,
+    /// Instants and totals that single events state.
+    pub marks: Marks,
+    /// What could not be placed.
+    pub gaps: Gaps,
+    /// Where events were discarded.
+    pub discards: Vec<Discard>,
+    /// What the streams hold.
+    pub contents: Contents,
+    /// Streams that could not be read to their end.
+    pub damage: Vec<stowplan_ctf::CtfError>,
+    /// Number of events read.
+    pub events: u64,
+    /// First and last event, nanoseconds; `None` for a trace without events.
+    pub extent: Option<Window>,
+    pub(crate) counted: Counted,
+}
+
+/// Messages from one callback to another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EdgeSummary {
+    /// The callback that published.
+    pub from: CallbackId,
+    /// The callback that got the messages.
+    pub to: CallbackId,
+    /// Their topic.
+    pub topic: Option<TopicId>,
+    /// How many.
+    pub messages: u64,
+    /// Publication → start of the callback.
+    pub latency: Option<Distribution>,
+}
+
+impl Overview {
+    /// Callbacks that ran, in the order in which the trace first names them.
+    #[must_use]
+    pub fn callback_summaries(&self) -> Vec<CallbackSummary> {
+        let ids = self.graph.callbacks.ids().zip(&self.counted.callbacks);
+        ids.filter(|(_, of)| of.count > 0)
+            .map(|(callback, of)| {
+                let process = self.graph.callbacks[callback].process;
+                let mut vtids = of.threads.clone();
+                vtids.sort_unstable();
+                CallbackSummary {
+                    callback,
+                    identity: self.graph.identity_of(callback),
+                    vpid: self.graph.processes[process].key.vpid,
+                    vtids,
+                    count: of.count,
+                    unfinished: of.unfinished,
+                    touched_by_discard: of.touched,
+                    durations: of.durations.clone().distribution(),
+                }
+            })
+            .collect()
+    }
+
+    /// How many messages were linked, and how.
+    #[must_use]
+    pub fn link_summary(&self) -> &LinkSummary {
+        &self.counted.links
+    }
+
+    /// Edges that carried messages, by callbacks.
+    #[must_use]
+    pub fn edge_summaries(&self) -> Vec<EdgeSummary> {
+        let mut edges: Vec<EdgeSummary> = self
+            .counted
+            .edges
+            .iter()
+            .map(|(&(from, to), edge)| EdgeSummary {
+                from,
+                to,
+                topic: self.graph.topic_of(to),
+                messages: edge.messages,
+                latency: edge.latency.clone().distribution(),
+            })
+            .collect();
+        edges.sort_unstable_by_key(|edge| (edge.from, edge.to));
+        edges
+    }
+
+    /// Topics in the order in which the trace first names them.
+    #[must_use]
+    pub fn topic_summaries(&self) -> Vec<TopicSummary> {
+        let mut topics: Vec<TopicSummary> = self
+            .graph
+            .topics
+            .iter()
+            .map(|(topic, name)| TopicSummary::new(topic, name))
+            .collect();
+        for (id, publisher) in self.graph.publishers.iter() {
+            if let Some(topic) = publisher.topic {
+                let topic = &mut topics[topic.index()];
+                topic.publishers += 1;
+                let count = self.counted.publications.get(id.index());
+                topic.publications += count.map_or(0, |count| count.0);
+            }
+        }
+        for (id, subscription) in self.graph.subscriptions.iter() {
+            let topic = &mut topics[subscription.topic.index()];
+            topic.subscriptions += 1;
+            let counts = self.counted.takes.get(id.index());
+            let (takes, linked) = counts.copied().unwrap_or_default();
+            topic.takes += takes;
+            topic.linked += linked;
+        }
+        topics
+    }
+
+    /// As [`Analysis::find_chains`](crate::Analysis::find_chains).
+    #[must_use]
+    pub fn find_chains(&self, from: Endpoint<'_>, to: Endpoint<'_>, limit: usize) -> FoundChains {
+        let edges = self.counted.edges.iter();
+        Seen {
+            graph: &self.graph,
+            publishes: self.counted.publishes.clone(),
+            messages: edges.map(|(&ends, edge)| (ends, edge.messages)).collect(),
+        }
+        .find(from, to, limit)
+    }
+
+    /// The distributions of ROS 2 that the trace comes from.
+    ///
+    /// # Errors
+    /// The reason, where nothing tells.
+    pub fn distributions(&self) -> Result<Vec<&'static str>, String> {
+        let versions: BTreeSet<&str> = self
+            .graph
+            .processes
+            .iter()
+            .filter_map(|(_, process)| process.tracetools_version.as_deref())
+            .collect();
+        if versions.is_empty() {
+            return self.distribution_by_events();
+        }
+        let mut names: Vec<&str> = versions.iter().filter_map(|v| distribution(v)).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            let versions: Vec<&str> = versions.into_iter().collect();
+            return Err(format!(
+                "tracetools {} is of no distribution known here",
+                versions.join(", ")
+            ));
+        }
+        Ok(names)
+    }
+
+    fn distribution_by_events(&self) -> Result<Vec<&'static str>, String> {
+        let contents = &self.contents;
+        if contents.declares_publish_stamp {
+            Ok(vec!["jazzy"])
+        } else if contents.declares_take {
+            Ok(vec!["humble"])
+        } else if contents
+            .by_event
+            .keys()
+            .any(|name| name.starts_with("ros2:"))
+        {
+            Ok(vec!["galactic"])
+        } else {
+            Err("the trace has no ros2 events".to_owned())
+        }
+    }
+}
+
+/// The distribution that ships a version of tracetools (branches of ros2_tracing).
+fn distribution(version: &str) -> Option<&'static str> {
+    let mut numbers = version.split('.').map(str::parse::<u32>);
+    let major = numbers.next()?.ok()?;
+    let minor = numbers.next().and_then(Result::ok).unwrap_or(0);
+    Some(match (major, minor) {
+        (0 | 1, _) => "foxy",
+        (2, _) => "galactic",
+        (3 | 4, _) => "humble",
+        (5 | 6, _) => "iron",
+        (7, _) | (8, 0..=3) => "jazzy",
+        (8, 4..=7) => "kilted",
+        _ => "rolling",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_name_their_distribution() {
+        for (version, name) in [
+            ("1.0.5", "foxy"),
+            ("2.3.0", "galactic"),
+            ("4.1.1", "humble"),
+            ("6.3.1", "iron"),
+            ("8.2.3", "jazzy"),
+            ("8.6.0", "kilted"),
+            ("9.1.0", "rolling"),
+        ] {
+            assert_eq!(distribution(version), Some(name));
+        }
+        assert_eq!(distribution("git"), None);
+    }
+}

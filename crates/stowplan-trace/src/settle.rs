@@ -1,0 +1,339 @@
+//! Reads a trace of any length in bounded memory: what is settled is counted and
+//! forgotten, what is open is kept.
+//!
+//! A publication, a take or a callback instance is settled when it is older than
+//! what can still change: a callback that runs stays open as long as it runs, and a
+//! publication can be taken as long as the depths of its topic let it be.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::durations::{Budget, Durations};
+use crate::event::Discard;
+use crate::graph::Graph;
+use crate::holes::Holes;
+use crate::ids::{
+    CallbackId, Id, InstanceId, PublicationId, PublisherId, SubscriptionId, TakeId, TopicId,
+};
+use crate::keep::Keep;
+use crate::links::{Linker, arrivals};
+use crate::record::{Confidence, LinkMethod, Take};
+use crate::summary::LinkSummary;
+use crate::tracker::Records;
+
+/// How long after an event its meaning may still change, nanoseconds.
+const LAG_NS: i64 = 1_000_000_000;
+/// How long publications are kept in any case, nanoseconds.
+const KEEP_NS: i64 = 5_000_000_000;
+/// The deepest history that is kept.
+const DEEPEST: u64 = 1_000;
+/// Publications that are kept beyond a topic's depth: those on their way.
+const ON_THE_WAY: usize = 16;
+
+/// A message that was taken and whose publication is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// The publication, nanoseconds of the trace's clock.
+    pub published_ns: i64,
+    /// The take.
+    pub taken_ns: i64,
+    /// The publisher.
+    pub publisher: PublisherId,
+    /// The subscription.
+    pub subscription: SubscriptionId,
+    /// Source timestamp, CLOCK_REALTIME nanoseconds, where the take has it.
+    pub stamp: Option<i64>,
+    /// How the link was found.
+    pub method: LinkMethod,
+    /// How sure it is.
+    pub confidence: Confidence,
+}
+
+/// What links need of a publication that is settled.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    publisher: PublisherId,
+    time_ns: i64,
+    callback: Option<CallbackId>,
+}
+
+/// A callback so far.
+#[derive(Debug, Default)]
+pub(crate) struct OfCallback {
+    pub count: u64,
+    pub unfinished: u64,
+    pub touched: u64,
+    pub durations: Durations,
+    pub threads: Vec<i64>,
+    pub first_ns: Option<i64>,
+}
+
+/// Messages from one callback to another on a topic so far.
+#[derive(Debug, Default)]
+pub(crate) struct OfEdge {
+    pub messages: u64,
+    pub latency: Durations,
+}
+
+/// What has been counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    pub callbacks: Vec<OfCallback>,
+    pub edges: FxHashMap<(CallbackId, CallbackId), OfEdge>,
+    pub publishes: FxHashSet<(CallbackId, TopicId)>,
+    /// By publisher: number and first.
+    pub publications: Vec<(u64, i64)>,
+    /// By subscription: takes and links.
+    pub takes: Vec<(u64, u64)>,
+    pub links: LinkSummary,
+    pub pairs: Vec<Pair>,
+    budget: Budget,
+}
+
+/// Settles what is old enough.
+#[derive(Debug, Default)]
+pub(crate) struct Settler {
+    /// Whether pairs are wanted.
+    pub with_pairs: bool,
+    pub counted: Counted,
+    /// What is kept for chains.
+    pub keep: Option<Keep>,
+    linker: Linker,
+    sent: FxHashMap<PublicationId, Sent>,
+    next_publication: usize,
+    next_take: usize,
+    next_instance: usize,
+    open: Vec<InstanceId>,
+    abandoned: FxHashSet<InstanceId>,
+    /// For so many discards and processes.
+    holes: Option<((usize, usize), Holes)>,
+}
+
+impl Settler {
+    /// Settles what lies far enough before `now_ns`.
+    pub fn settle(
+        &mut self,
+        graph: &Graph,
+        records: &mut Records,
+        discards: &[Discard],
+        now_ns: i64,
+    ) {
+        let cut_ns = now_ns.saturating_sub(LAG_NS);
+        let known = (discards.len(), graph.processes.len());
+        if self.holes.as_ref().is_none_or(|holes| holes.0 != known) {
+            self.holes = Some((known, Holes::new(graph, discards)));
+        }
+        self.abandoned.extend(records.abandoned.drain(..));
+        if let Some(keep) = &mut self.keep {
+            keep.reserve(records, cut_ns);
+        }
+        self.publications(graph, records, cut_ns);
+        self.takes(graph, records, cut_ns);
+        self.instances(graph, records, cut_ns);
+        match &mut self.keep {
+            Some(keep) => keep.others(graph, records, self.next_publication),
+            None => {
+                records.arrivals.clear();
+                records.ring_overwrites.clear();
+            }
+        }
+        let depths = depths(graph);
+        let keep = |topic: TopicId| depths[topic.index()];
+        let (sent, keep_of) = (&mut self.sent, &mut self.keep);
+        let before_ns = cut_ns.saturating_sub(KEEP_NS);
+        self.linker.forget(graph, before_ns, keep, |id| {
+            sent.remove(&id);
+            if let Some(keep) = keep_of {
+                keep.gone(id);
+            }
+        });
+    }
+
+    /// The trace has ended.
+    pub fn finish(
+        mut self,
+        graph: &Graph,
+        records: &mut Records,
+        discards: &[Discard],
+    ) -> (Counted, Records) {
+        self.settle(graph, records, discards, i64::MAX);
+        for id in std::mem::take(&mut self.open) {
+            let callback = records.instances[id].callback;
+            self.counted.callbacks[callback.index()].unfinished += 1;
+        }
+        let mut kept = self.keep.map(Keep::finish).unwrap_or_default();
+        arrivals(&mut kept);
+        kept.gaps = records.gaps;
+        (self.counted, kept)
+    }
+
+    fn publications(&mut self, graph: &Graph, records: &mut Records, cut_ns: i64) {
+        while self.next_publication < records.publications.len() {
+            let id = PublicationId::new(self.next_publication);
+            let publication = &records.publications[id];
+            if publication.time_ns >= cut_ns && cut_ns < i64::MAX - LAG_NS {
+                break;
+            }
+            self.next_publication += 1;
+            let instance = publication
+                .instance
+                .and_then(|id| records.instances.get(id));
+            let sent = Sent {
+                publisher: publication.publisher,
+                time_ns: publication.time_ns,
+                callback: instance.map(|instance| instance.callback),
+            };
+            let index = sent.publisher.index();
+            let counts = &mut self.counted.publications;
+            if counts.len() <= index {
+                counts.resize(index + 1, (0, sent.time_ns));
+            }
+            if counts[index].0 == 0 {
+                counts[index].1 = sent.time_ns;
+            }
+            counts[index].0 += 1;
+            let topic = graph.publishers[sent.publisher].topic;
+            if let Some(keep) = &mut self.keep {
+                keep.publication(topic, id, publication);
+            }
+            if let Some(topic) = topic {
+                self.linker.add(graph, id, publication);
+                self.sent.insert(id, sent);
+                if let Some(callback) = sent.callback {
+                    self.counted.publishes.insert((callback, topic));
+                }
+            }
+            records.publications.forget(id);
+        }
+    }
+
+    fn takes(&mut self, graph: &Graph, records: &mut Records, cut_ns: i64) {
+        let from = self.next_take;
+        let mut to = from;
+        while to < records.takes.len() && records.takes[TakeId::new(to)].time_ns < cut_ns {
+            to += 1;
+        }
+        self.next_take = to;
+        self.linker.link(graph, records, from..to);
+        for index in from..to {
+            let id = TakeId::new(index);
+            self.taken(records, &records.takes[id]);
+            if let Some(keep) = &mut self.keep {
+                keep.take(graph, &records.takes[id]);
+            }
+            records.takes.forget(id);
+        }
+    }
+
+    fn taken(&mut self, records: &Records, take: &Take) {
+        let counted = &mut self.counted;
+        let index = take.subscription.index();
+        if counted.takes.len() <= index {
+            counted.takes.resize(index + 1, (0, 0));
+        }
+        counted.takes[index].0 += 1;
+        counted.links.add(take);
+        let Some(link) = take.link else { return };
+        counted.takes[index].1 += 1;
+        let Some(sent) = self.sent.get(&link.publication) else {
+            return;
+        };
+        if self.with_pairs {
+            counted.pairs.push(Pair {
+                published_ns: sent.time_ns,
+                taken_ns: take.time_ns,
+                publisher: sent.publisher,
+                subscription: take.subscription,
+                stamp: take.stamp,
+                method: link.method,
+                confidence: link.confidence,
+            });
+        }
+        let to = take.instance.and_then(|id| records.instances.get(id));
+        if let (Some(from), Some(to)) = (sent.callback, to) {
+            let edge = counted.edges.entry((from, to.callback)).or_default();
+            edge.messages += 1;
+            let latency = to.start_ns - sent.time_ns;
+            edge.latency.add(latency, &mut counted.budget);
+        }
+    }
+
+    fn instances(&mut self, graph: &Graph, records: &mut Records, cut_ns: i64) {
+        let mut open = std::mem::take(&mut self.open);
+        open.retain(|&id| !self.instance(graph, records, id, cut_ns));
+        while self.next_instance < records.instances.len() {
+            let id = InstanceId::new(self.next_instance);
+            let instance = &records.instances[id];
+            if instance.start_ns >= cut_ns {
+                break;
+            }
+            self.next_instance += 1;
+            let index = instance.callback.index();
+            let callbacks = &mut self.counted.callbacks;
+            if callbacks.len() <= index {
+                callbacks.resize_with(index + 1, OfCallback::default);
+            }
+            let callback = &mut callbacks[index];
+            callback.count += 1;
+            callback.first_ns.get_or_insert(instance.start_ns);
+            let vtid = graph.threads[instance.thread].vtid;
+            if !callback.threads.contains(&vtid) {
+                callback.threads.push(vtid);
+            }
+            if !self.instance(graph, records, id, cut_ns) {
+                open.push(id);
+            }
+        }
+        self.open = open;
+    }
+
+    /// Whether an instance is settled now.
+    fn instance(
+        &mut self,
+        graph: &Graph,
+        records: &mut Records,
+        id: InstanceId,
+        cut_ns: i64,
+    ) -> bool {
+        let instance = &records.instances[id];
+        let callback = &mut self.counted.callbacks[instance.callback.index()];
+        match instance.end_ns {
+            Some(end_ns) if end_ns < cut_ns => {
+                let process = graph.threads[instance.thread].process;
+                let holes = self.holes.as_ref();
+                if holes.is_some_and(|h| h.1.touch(process, instance.start_ns, end_ns)) {
+                    callback.touched += 1;
+                } else {
+                    let duration = end_ns - instance.start_ns;
+                    callback.durations.add(duration, &mut self.counted.budget);
+                }
+            }
+            None if self.abandoned.remove(&id) => callback.unfinished += 1,
+            _ => return false,
+        }
+        if let Some(keep) = &mut self.keep {
+            keep.instance(id, instance);
+        }
+        records.instances.forget(id);
+        true
+    }
+}
+
+/// By topic, how many publications of a publisher can still be taken.
+fn depths(graph: &Graph) -> Vec<usize> {
+    let mut depths = vec![0_u64; graph.topics.len()];
+    let publishers = graph.publishers.iter().map(|(_, p)| (p.topic, p.depth));
+    let subscriptions = graph
+        .subscriptions
+        .iter()
+        .map(|(_, s)| (Some(s.topic), Some(s.depth)));
+    for (topic, depth) in publishers.chain(subscriptions) {
+        if let (Some(topic), Some(depth)) = (topic, depth) {
+            let deepest = &mut depths[topic.index()];
+            *deepest = depth.min(DEEPEST).max(*deepest);
+        }
+    }
+    depths
+        .into_iter()
+        .map(|depth| depth as usize + ON_THE_WAY)
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! Messages that are handed over, or described, by other events than those of rcl
+//! and rmw: ring buffers inside a process, the middleware's own, CARET's.
+
+use super::{Slot, Tracker};
+use crate::event::{Body, TraceEvent};
+use crate::graph::Owner;
+use crate::ids::{CallbackId, Id};
+use crate::record::{Confidence, Link, LinkMethod};
+use crate::registry::Registry;
+
+impl Tracker {
+    /// Whether the event is one from inside the middleware; takes what it says of
+    /// the publication that the thread is in.
+    pub(super) fn from_middleware(&mut self, event: &TraceEvent<'_>) -> bool {
+        let state = &mut self.threads[event.thread.index()];
+        let of_message = |message| {
+            let publishing = state.publishing.filter(|p| p.message == Some(message));
+            publishing.map(|p| p.id).or(state.unfollowed)
+        };
+        let (target, stamp, method) = match event.body {
+            Body::Foreign => return true,
+            Body::DdsWrite { timestamp } => {
+                (state.unfollowed, Some(timestamp), LinkMethod::DdsWrite)
+            }
+            Body::CaretWrite { message } => (of_message(message), None, LinkMethod::Caret),
+            Body::CaretStamp { message, stamp } => {
+                (of_message(message), Some(stamp), LinkMethod::Caret)
+            }
+            _ => return false,
+        };
+        if let Some(id) = target
+            && let Some(publication) = self.records.publications.get_mut(id)
+        {
+            publication.rmw_ns.get_or_insert(event.time_ns);
+            if publication.stamp.is_none() && stamp.is_some() {
+                publication.stamp = stamp;
+                publication.stamp_by = method;
+            }
+        }
+        true
+    }
+
+    /// Where no takes are recorded, the start of a subscription's callback stands for one.
+    pub(super) fn infer_take(
+        &mut self,
+        registry: &Registry,
+        event: &TraceEvent<'_>,
+        callback: CallbackId,
+        intra: bool,
+    ) {
+        let graph = &registry.graph;
+        // What came inside the process left no trace at its publisher.
+        if graph.processes[event.process].kinds.takes || intra {
+            return;
+        }
+        if let Owner::Subscription(subscription) = graph.callbacks[callback].owner {
+            let id = self.take(event, subscription, None, None);
+            self.records.takes[id].inferred = true;
+        }
+    }
+
+    /// CARET's word that a subscription hands a message to its callback.
+    pub(super) fn dispatch(&mut self, registry: &mut Registry, event: &TraceEvent<'_>) {
+        let (Body::Dispatch { callback, .. } | Body::DispatchIntra { callback, .. }) = event.body
+        else {
+            return;
+        };
+        let callback = registry.callback(event.process, callback);
+        let Owner::Subscription(subscription) = registry.graph.callbacks[callback].owner else {
+            self.records.gaps.takes_without_subscription += 1;
+            return;
+        };
+        match event.body {
+            Body::Dispatch { stamp, .. } => {
+                let taken = self.threads[event.thread.index()].take;
+                let known = taken.and_then(|id| self.records.takes.get(id));
+                if known.is_none_or(|take| take.subscription != subscription) {
+                    self.take(event, subscription, Some(stamp), None);
+                }
+            }
+            Body::DispatchIntra { message, .. } => {
+                let publication = self.handed.get(&(event.process, message)).copied();
+                let id = self.take(event, subscription, None, None);
+                self.records.takes[id].link = publication.map(|publication| Link {
+                    publication,
+                    method: LinkMethod::MessageAddress,
+                    confidence: Confidence::Probable,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn ring(&mut self, registry: &Registry, event: &TraceEvent<'_>) {
+        match event.body {
+            Body::RingEnqueue {
+                buffer,
+                index,
+                overwritten,
+            } => {
+                let Some(publishing) = self.threads[event.thread.index()].publishing else {
+                    return;
+                };
+                let slot = (event.process, buffer, index);
+                let replaced = self.slots.insert(
+                    slot,
+                    Slot {
+                        publication: publishing.id,
+                        enqueued_ns: event.time_ns,
+                    },
+                );
+                if let (true, Some(replaced), Some(subscription)) = (
+                    overwritten,
+                    replaced,
+                    registry.buffer_subscription(event.process, buffer),
+                ) {
+                    self.records
+                        .ring_overwrites
+                        .push((subscription, replaced.publication));
+                }
+            }
+            Body::RingDequeue { buffer, index } => {
+                let Some(subscription) = registry.buffer_subscription(event.process, buffer) else {
+                    self.records.gaps.takes_without_subscription += 1;
+                    return;
+                };
+                let slot = self.slots.remove(&(event.process, buffer, index));
+                self.take(event, subscription, None, slot);
+            }
+            Body::RingClear { buffer } => {
+                self.slots.retain(|&(process, address, _), _| {
+                    (process, address) != (event.process, buffer)
+                });
+            }
+            _ => {}
+        }
+    }
+}

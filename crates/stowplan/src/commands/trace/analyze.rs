@@ -1,0 +1,265 @@
+//! `stowplan trace analyze`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use stowplan_model::units::show_ns;
+use stowplan_stats::{Sorted, Summary as Statistics};
+use stowplan_trace::{
+    Analysis, ChainInstance, ChainResult, ChainSpec, Confidence, Endpoint, Linking, Overview,
+    Parts, Reading, Window,
+};
+
+use crate::cli::AnalyzeArgs;
+use crate::documents;
+use crate::documents::trace::{AnalyzedChain, Part, TraceAnalysis, TumParts};
+use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::output::{note, tell};
+use crate::{inputs, table};
+
+use super::{architecture, instances};
+
+/// Most chains that are shown between two places.
+const CHAINS: usize = 20;
+
+/// `stowplan trace analyze`.
+pub fn run(args: &AnalyzeArgs) -> Result<(), CommandError> {
+    let reading = Reading {
+        linking: if args.as_tum {
+            Linking::Tum
+        } else {
+            Linking::Best
+        },
+        ..Reading::default()
+    };
+    let (analysis, chains) = match (&args.from, &args.to, &args.stack, &args.architecture) {
+        (Some(from), Some(to), _, _) => between(&args.dir, reading, from, to)?,
+        (_, _, Some(stack), _) => {
+            let analysis = open(&args.dir, reading)?;
+            let chains = of_stack(&analysis, stack)?;
+            (analysis, chains)
+        }
+        (_, _, _, Some(file)) => {
+            let analysis = open(&args.dir, reading)?;
+            let chains = of_architecture(&analysis, file)?;
+            (analysis, chains)
+        }
+        _ => (open(&args.dir, reading)?, Vec::new()),
+    };
+    if let Some(file) = &args.parquet {
+        instances::write(file, &analysis, &chains)?;
+    }
+    print(&analysis, &chains, args)
+}
+
+/// Reads a trace; what of it cannot be read is said on standard error.
+pub fn open(dir: &Path, reading: Reading) -> Result<Analysis, CommandError> {
+    let analysis = Analysis::from_ctf_with(dir, reading).or_exit(ExitCode::BadInput)?;
+    super::warn(&analysis.damage, &analysis.discards, &analysis.graph);
+    Ok(analysis)
+}
+
+fn of_architecture(analysis: &Analysis, file: &Path) -> Result<Vec<ChainResult>, CommandError> {
+    let paths = architecture::read(file)?;
+    let window = window(analysis);
+    let mut results = Vec::new();
+    let mut last = None;
+    for path in &paths {
+        match analysis.resolve_nodes(path) {
+            Ok(chain) => results.push(analysis.measure(chain, window)),
+            Err(error) => {
+                note!("warning: {error}");
+                last = Some(error);
+            }
+        }
+    }
+    match (results.is_empty(), last) {
+        (true, Some(error)) => Err(CommandError::from_error(ExitCode::BadInput, &error)),
+        _ => Ok(results),
+    }
+}
+
+/// The chains between two places, measured. The trace is read twice: once to find
+/// them, once to keep what they need and nothing else.
+pub fn between(
+    dir: &Path,
+    reading: Reading,
+    from: &str,
+    to: &str,
+) -> Result<(Analysis, Vec<ChainResult>), CommandError> {
+    let ends = (Endpoint::Either(from), Endpoint::Either(to));
+    let (analysis, found) = match reading.linking {
+        Linking::Tum => {
+            let analysis = open(dir, reading)?;
+            let found = analysis.find_chains(ends.0, ends.1, CHAINS);
+            (analysis, found)
+        }
+        Linking::Best => {
+            let overview = Overview::from_ctf(dir, reading).or_exit(ExitCode::BadInput)?;
+            super::warn(&overview.damage, &overview.discards, &overview.graph);
+            let found = overview.find_chains(ends.0, ends.1, CHAINS);
+            let chains = found.chains.iter().map(|found| &found.chain);
+            let analysis =
+                Analysis::of_chains(dir, reading, &overview, chains).or_exit(ExitCode::BadInput)?;
+            (analysis, found)
+        }
+    };
+    if found.chains.is_empty() {
+        let message = format!("nothing in this trace leads from '{from}' to '{to}'");
+        return Err(CommandError::new(ExitCode::BadInput, message)
+            .hint("give a topic or a node; `trace graph` draws what leads where"));
+    }
+    if found.more {
+        note!("warning: there are more than {CHAINS} chains; the shortest are shown");
+    }
+    let window = window(&analysis);
+    let results = found
+        .chains
+        .into_iter()
+        .map(|chain| analysis.measure(chain.chain, window))
+        .collect();
+    Ok((analysis, results))
+}
+
+fn of_stack(analysis: &Analysis, stack: &str) -> Result<Vec<ChainResult>, CommandError> {
+    let spec = inputs::stack(stack)?;
+    let window = window(analysis);
+    let chain = |chain| {
+        analysis
+            .chain(&ChainSpec::of_stack(chain), window)
+            .or_exit(ExitCode::BadInput)
+    };
+    spec.stack().chains.iter().map(chain).collect()
+}
+
+/// The armed window of a trace of Stowplan, else the whole trace.
+fn window(analysis: &Analysis) -> Window {
+    analysis.armed_window().unwrap_or(Window::ALWAYS)
+}
+
+fn print(
+    analysis: &Analysis,
+    results: &[ChainResult],
+    args: &AnalyzeArgs,
+) -> Result<(), CommandError> {
+    let chains: Vec<AnalyzedChain> = results
+        .iter()
+        .map(|result| describe(analysis, result, args.as_tum))
+        .collect();
+    if args.json {
+        return documents::print(&TraceAnalysis {
+            schema: "stowplan.trace-analyze/1",
+            chains,
+        });
+    }
+    for chain in &chains {
+        tell!("{}", chain.name.as_deref().unwrap_or("chain"))?;
+        tell!("  {}", chain.path.join("\n  → "))?;
+        tell!("  {} instances, {} invalid", chain.instances, chain.invalid)?;
+        tell!("{}\n", parts_table(chain))?;
+    }
+    Ok(())
+}
+
+fn parts_table(chain: &AnalyzedChain) -> comfy_table::Table {
+    let mut table = table::new(["part", "mean", "median", "P99", "max"]);
+    let parts = [
+        ("end to end", &chain.e2e_ns),
+        ("computation", &chain.computation_ns),
+        ("send", &chain.send_ns),
+        ("transport", &chain.transport_ns),
+        ("wait", &chain.wait_ns),
+        ("idle", &chain.idle_ns),
+    ];
+    for (name, part) in parts {
+        let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), show_ns);
+        table.add_row([
+            name.to_owned(),
+            shown(part.as_ref().map(|p| p.mean)),
+            shown(part.as_ref().map(|p| p.q50)),
+            shown(part.as_ref().and_then(|p| p.p99)),
+            shown(part.as_ref().map(|p| p.max)),
+        ]);
+    }
+    table
+}
+
+pub fn describe(analysis: &Analysis, result: &ChainResult, as_tum: bool) -> AnalyzedChain {
+    let mut reasons = BTreeMap::new();
+    let mut part = |name: &str, of: &dyn Fn(&ChainInstance) -> Option<i64>| {
+        let values: Option<Vec<f64>> = result
+            .instances
+            .iter()
+            .map(|i| of(i).map(|ns| ns as f64))
+            .collect();
+        let summarised = match values {
+            None => Err(missing(name).to_owned()),
+            Some(values) => Sorted::new(values).map_err(|error| error.to_string()),
+        };
+        summarised
+            .map_err(|reason| reasons.insert(name.to_owned(), reason))
+            .ok()
+            .map(|sorted| to_part(&sorted))
+    };
+    let sum = |of: fn(&Parts) -> Option<i64>| move |instance: &ChainInstance| of(&instance.parts);
+    let graph = &analysis.graph;
+    let entries = result.chain.callbacks.iter().all(|&callback| {
+        let process = graph.callbacks[callback].process;
+        graph.processes[process].kinds.rmw_publish
+    });
+    let e2e_ns = part("e2e_ns", &|instance| Some(instance.e2e_ns));
+    let computation_ns = part("computation_ns", &sum(|p| Some(p.computation_ns)));
+    let send_ns = part("send_ns", &|instance| {
+        entries.then_some(instance.parts.send_ns)
+    });
+    let transport_ns = part("transport_ns", &sum(|p| p.transport_ns));
+    let wait_ns = part("wait_ns", &sum(|p| p.wait_ns));
+    let idle_ns = part("idle_ns", &sum(|p| Some(p.idle_ns)));
+    let tum = as_tum.then(|| TumParts {
+        dds_ns: part("tum.dds_ns", &|i| Some(i.parts.communication_ns())),
+        idle_ns: part("tum.idle_ns", &|i| Some(i.parts.idle_ns)),
+        cpu_ns: part("tum.cpu_ns", &|i| Some(i.parts.computation_ns)),
+    });
+    let confidence = result.instances.iter().map(|i| i.confidence).min();
+    AnalyzedChain {
+        name: (!result.chain.name.is_empty()).then(|| result.chain.name.clone()),
+        path: result
+            .chain
+            .callbacks
+            .iter()
+            .map(|&id| analysis.graph.describe(id))
+            .collect(),
+        instances: result.instances.len() as u64,
+        invalid: result.invalid.len() as u64,
+        e2e_ns,
+        computation_ns,
+        send_ns,
+        transport_ns,
+        wait_ns,
+        idle_ns,
+        tum,
+        least_sure_link: confidence.map(Confidence::name),
+        reasons,
+    }
+}
+
+/// Why a part has no values.
+fn missing(part: &str) -> &'static str {
+    match part {
+        "send_ns" => {
+            "this distribution has no event for the entry of a publication into the middleware"
+        }
+        _ => "the trace has no arrival of a message of the chain",
+    }
+}
+
+fn to_part(sorted: &Sorted) -> Part {
+    let statistics = Statistics::of_sorted(sorted);
+    let values = sorted.values();
+    Part {
+        mean: statistics.mean.unwrap_or(f64::NAN),
+        q50: sorted.quantile(0.5),
+        p99: statistics.p99,
+        max: values[values.len() - 1],
+    }
+}

@@ -1,0 +1,98 @@
+//! `stowplan trace info`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use stowplan_model::units::show_ns;
+use stowplan_trace::{Overview, Reading};
+
+use crate::documents;
+use crate::documents::trace::TraceInfo;
+use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::output::tell;
+use crate::table;
+
+/// Runs the command.
+pub fn run(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError> {
+    let overview = Overview::from_ctf(dir, Reading::default()).or_exit(ExitCode::BadInput)?;
+    super::warn(&overview.damage, &overview.discards, &overview.graph);
+    let document = document(&overview, with_events);
+    if json {
+        return documents::print(&document);
+    }
+    tell!(
+        "{} events in {}, {} discarded; {} processes, {} nodes, {} topics; tracetools {}, {}",
+        document.events,
+        show_ns(document.duration_ns as f64),
+        document.discarded_events,
+        document.processes,
+        document.nodes,
+        document.topics,
+        document
+            .tracetools_version
+            .as_deref()
+            .unwrap_or("unknown: no process recorded ros2:rcl_init"),
+        document
+            .distro
+            .as_deref()
+            .or(document.distro_reason.as_deref())
+            .unwrap_or_default(),
+    )?;
+    if document.link_methods.is_empty() {
+        tell!("no message could be linked to its publication")?;
+    } else {
+        tell!("messages linked by {}", document.link_methods.join(", "))?;
+    }
+    for missing in &document.missing {
+        tell!("missing: {missing}")?;
+    }
+    if let Some(by_event) = &document.by_event {
+        let mut table = table::new(["event", "count"]);
+        for (name, count) in by_event {
+            table.add_row([name.clone(), count.to_string()]);
+        }
+        tell!("{table}")?;
+    }
+    Ok(())
+}
+
+fn document(overview: &Overview, with_events: bool) -> TraceInfo {
+    let graph = &overview.graph;
+    let topics: BTreeSet<&String> = graph.topics.iter().map(|(_, name)| name).collect();
+    let versions: BTreeSet<String> = graph
+        .processes
+        .iter()
+        .filter_map(|(_, p)| p.tracetools_version.clone())
+        .collect();
+    let version =
+        (!versions.is_empty()).then(|| versions.into_iter().collect::<Vec<_>>().join(", "));
+    let (distro, distro_reason) = match overview.distributions() {
+        Ok(names) => (Some(names.join(", ")), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    let duration = overview.extent.map(|extent| extent.to_ns - extent.from_ns);
+    TraceInfo {
+        schema: "stowplan.trace-info/1",
+        events: overview.events + overview.gaps.unreadable_events,
+        discarded_events: overview.contents.discarded_events,
+        duration_ns: duration.and_then(|ns| u64::try_from(ns).ok()).unwrap_or(0),
+        processes: graph.processes.len() as u64,
+        nodes: graph.nodes.len() as u64,
+        topics: topics.len() as u64,
+        tracetools_version_reason: version
+            .is_none()
+            .then(|| "no process recorded ros2:rcl_init".to_owned()),
+        tracetools_version: version,
+        distro,
+        distro_reason,
+        link_methods: overview
+            .link_summary()
+            .by_method
+            .keys()
+            .map(|method| method.name())
+            .collect(),
+        discarded_packets: overview.contents.discarded_packets,
+        missing: super::missing(overview),
+        by_event: with_events.then(|| overview.contents.by_event.clone()),
+    }
+}

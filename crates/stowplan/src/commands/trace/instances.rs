@@ -1,0 +1,139 @@
+//! Every instance of chains as a Parquet file.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use stowplan_trace::{Analysis, ChainInstance, ChainResult};
+
+use crate::failure::{CommandError, ExitCode};
+
+/// Writes one row per output of the chains; times in ns of the trace's clock.
+/// Invalid ones have `valid` false and no parts.
+pub fn write(
+    file: &Path,
+    analysis: &Analysis,
+    results: &[ChainResult],
+) -> Result<(), CommandError> {
+    try_write(file, analysis, results).map_err(|error| {
+        let message = format!("cannot write {}: {error}", file.display());
+        CommandError::new(ExitCode::BadInput, message)
+    })
+}
+
+fn try_write(
+    file: &Path,
+    analysis: &Analysis,
+    results: &[ChainResult],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .build();
+    let mut writer = None;
+    for (number, result) in results.iter().enumerate() {
+        let batch = batch(analysis, number, result)?;
+        let writer = match &mut writer {
+            Some(writer) => writer,
+            none => none.insert(ArrowWriter::try_new(
+                File::create(file)?,
+                batch.schema(),
+                Some(properties.clone()),
+            )?),
+        };
+        writer.write(&batch)?;
+    }
+    if let Some(writer) = writer {
+        writer.close()?;
+    }
+    Ok(())
+}
+
+fn batch(
+    analysis: &Analysis,
+    number: usize,
+    result: &ChainResult,
+) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let valid = result.instances.len();
+    let rows = valid + result.invalid.len();
+    let chain = if result.chain.name.is_empty() {
+        number.to_string()
+    } else {
+        result.chain.name.clone()
+    };
+    let path: Vec<String> = result
+        .chain
+        .callbacks
+        .iter()
+        .map(|&callback| analysis.graph.describe(callback))
+        .collect();
+    let path = path.join(" → ");
+    let ints = |of: &dyn Fn(&ChainInstance) -> Option<i64>| -> ArrayRef {
+        let values = result.instances.iter().map(of);
+        let none = std::iter::repeat_n(None, rows - valid);
+        Arc::new(Int64Array::from_iter(values.chain(none)))
+    };
+    let ended = result
+        .invalid
+        .iter()
+        .map(|invalid| analysis.records.instances[invalid.output].end_ns);
+    let outputs = result.instances.iter().map(|i| Some(i.output_ns));
+    let words = result.instances.iter().map(|i| Some(i.confidence.name()));
+    let reasons = result.invalid.iter().map(|i| Some(i.reason.as_str()));
+    let none = std::iter::repeat_n(None, valid);
+    RecordBatch::try_from_iter_with_nullable([
+        (
+            "chain",
+            texts(std::iter::repeat_n(Some(chain.as_str()), rows)),
+            false,
+        ),
+        (
+            "path",
+            texts(std::iter::repeat_n(Some(path.as_str()), rows)),
+            false,
+        ),
+        (
+            "input_ns",
+            ints(&|i| Some(result.inputs[i.input].start_ns)),
+            true,
+        ),
+        (
+            "output_ns",
+            Arc::new(Int64Array::from_iter(outputs.chain(ended))) as ArrayRef,
+            true,
+        ),
+        ("e2e_ns", ints(&|i| Some(i.e2e_ns)), true),
+        ("e2e_full_ns", ints(&|i| i.e2e_full_ns), true),
+        (
+            "computation_ns",
+            ints(&|i| Some(i.parts.computation_ns)),
+            true,
+        ),
+        ("send_ns", ints(&|i| Some(i.parts.send_ns)), true),
+        ("transit_ns", ints(&|i| Some(i.parts.transit_ns)), true),
+        ("transport_ns", ints(&|i| i.parts.transport_ns), true),
+        ("wait_ns", ints(&|i| i.parts.wait_ns), true),
+        ("idle_ns", ints(&|i| Some(i.parts.idle_ns)), true),
+        ("age_ns", ints(&|i| Some(i.age_ns)), true),
+        (
+            "valid",
+            Arc::new(BooleanArray::from_iter(
+                (0..rows).map(|row| Some(row < valid)),
+            )) as ArrayRef,
+            false,
+        ),
+        (
+            "least_sure_link",
+            texts(words.chain(std::iter::repeat_n(None, rows - valid))),
+            true,
+        ),
+        ("reason", texts(none.chain(reasons)), true),
+    ])
+}
+
+fn texts<'s>(values: impl Iterator<Item = Option<&'s str>>) -> ArrayRef {
+    Arc::new(StringArray::from_iter(values))
+}

@@ -1,0 +1,91 @@
+//! `stowplan trace links`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
+use stowplan_trace::{Graph, Overview, Pair, Reading};
+
+use crate::cli::LinksArgs;
+use crate::documents;
+use crate::documents::trace::TraceLinks;
+use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::output::tell;
+use crate::table;
+
+/// Runs the command.
+pub fn run(args: &LinksArgs) -> Result<(), CommandError> {
+    let reading = Reading {
+        middleware_events: !args.without_dds_events,
+        ..Reading::default()
+    };
+    let overview = match &args.pairs {
+        None => Overview::from_ctf(&args.dir, reading).or_exit(ExitCode::BadInput)?,
+        Some(file) => with_pairs(&args.dir, reading, file)?,
+    };
+    super::warn(&overview.damage, &overview.discards, &overview.graph);
+    let links = overview.link_summary();
+    let document = TraceLinks {
+        schema: "stowplan.trace-links/1",
+        takes: links.takes,
+        linked: links.linked,
+        unlinked: links.unlinked,
+        by_method: links
+            .by_method
+            .iter()
+            .map(|(m, n)| (m.name(), *n))
+            .collect(),
+        by_confidence: links
+            .by_confidence
+            .iter()
+            .map(|(c, n)| (c.name(), *n))
+            .collect(),
+        missing: super::missing(&overview),
+    };
+    if args.json {
+        return documents::print(&document);
+    }
+    tell!(
+        "{} messages taken, {} linked to their publication, {} not",
+        document.takes,
+        document.linked,
+        document.unlinked
+    )?;
+    let mut table = table::new(["how", "links"]);
+    for (name, count) in document.by_method.iter().chain(&document.by_confidence) {
+        table.add_row([(*name).to_owned(), count.to_string()]);
+    }
+    tell!("{table}")
+}
+
+/// Writes a line per link while the trace is read.
+fn with_pairs(dir: &Path, reading: Reading, file: &Path) -> Result<Overview, CommandError> {
+    let failed = |error: std::io::Error| {
+        let message = format!("cannot write {}: {error}", file.display());
+        CommandError::new(ExitCode::BadInput, message)
+    };
+    let mut out = BufWriter::new(File::create(file).map_err(failed)?);
+    let mut written = Ok(());
+    let overview = Overview::from_ctf_with_pairs(dir, reading, |graph, pair| {
+        if written.is_ok() {
+            written = line(&mut out, graph, pair);
+        }
+    })
+    .or_exit(ExitCode::BadInput)?;
+    written.and_then(|()| out.flush()).map_err(failed)?;
+    Ok(overview)
+}
+
+fn line(out: &mut impl std::io::Write, graph: &Graph, pair: &Pair) -> std::io::Result<()> {
+    let topic = &graph.topics[graph.subscriptions[pair.subscription].topic];
+    let stamp = pair
+        .stamp
+        .map_or_else(String::new, |stamp| stamp.to_string());
+    writeln!(
+        out,
+        "{},{},{topic},{stamp},{}",
+        pair.published_ns,
+        pair.taken_ns,
+        pair.method.name()
+    )
+}

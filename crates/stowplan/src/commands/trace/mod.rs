@@ -1,0 +1,107 @@
+//! `stowplan trace …`: traces of any tracer that speaks CTF.
+
+mod analyze;
+mod architecture;
+mod callbacks;
+mod compare;
+mod graph;
+mod info;
+mod instances;
+mod links;
+mod start_up;
+mod window;
+
+use stowplan_ctf::CtfError;
+use stowplan_trace::{Discard, Graph, Overview, Owner};
+
+use crate::cli::TraceCommand;
+use crate::failure::{CommandError, in_words};
+use crate::output::note;
+
+/// Runs the command.
+pub fn run(command: &TraceCommand) -> Result<(), CommandError> {
+    match command {
+        TraceCommand::Info { dir, json, events } => info::run(dir, *json, *events),
+        TraceCommand::Links(args) => links::run(args),
+        TraceCommand::Callbacks { dir, json } => callbacks::run(dir, *json),
+        TraceCommand::Analyze(args) => analyze::run(args),
+        TraceCommand::StartUp { dir, json } => start_up::run(dir, *json),
+        TraceCommand::Compare(args) => compare::run(args),
+        TraceCommand::Graph { dir, output } => graph::run(dir, output.as_deref()),
+        TraceCommand::Window(args) => window::run(args),
+    }
+}
+
+/// Says on standard error what of a trace cannot be read and what it lost.
+fn warn(damage: &[CtfError], discards: &[Discard], graph: &Graph) {
+    for error in damage {
+        note!("warning: read in part: {}", in_words(error));
+    }
+    let discarded: u64 = discards.iter().map(|discard| discard.count).sum();
+    let places = discards.iter().filter(|discard| discard.count > 0).count();
+    if discarded > 0 {
+        note!(
+            "warning: the tracer discarded {discarded} events at {places} places; what they touch is \
+             invalid\nhint: record with larger sub-buffers"
+        );
+    }
+    let unnamed = graph
+        .callbacks
+        .iter()
+        .filter(|(_, callback)| callback.owner == Owner::Unknown)
+        .count();
+    if unnamed > 0 {
+        note!(
+            "warning: nothing in the trace says to which node or topic {unnamed} callbacks belong: \
+             tracing began after they were made"
+        );
+    }
+}
+
+/// What a trace lacks, in words.
+fn missing(overview: &Overview) -> Vec<String> {
+    let mut missing = Vec::new();
+    let graph = &overview.graph;
+    let mut say = |count: u64, what: &str| {
+        if count > 0 {
+            missing.push(format!("{count} {what}"));
+        }
+    };
+    let unknown = |of: &dyn Fn() -> usize| of() as u64;
+    say(
+        unknown(&|| {
+            let callbacks = graph.callbacks.iter();
+            callbacks.filter(|c| c.1.owner == Owner::Unknown).count()
+        }),
+        "callbacks whose node and trigger are not in the trace: tracing began after they were made",
+    );
+    say(
+        unknown(&|| graph.nodes.iter().filter(|n| n.1.name.is_none()).count()),
+        "nodes without a name: no rcl_node_init",
+    );
+    say(
+        unknown(&|| {
+            let publishers = graph.publishers.iter();
+            publishers.filter(|p| p.1.topic.is_none()).count()
+        }),
+        "publishers whose topic is not in the trace (rcl copies that of /rosout)",
+    );
+    let gaps = overview.gaps;
+    say(gaps.ends_without_start, "callback ends without their start");
+    say(gaps.starts_without_end, "callback starts without their end");
+    say(
+        gaps.takes_without_subscription,
+        "takes by subscriptions that the trace does not name",
+    );
+    say(
+        gaps.unreadable_events,
+        "events that lack a field which every distribution records",
+    );
+    say(overview.contents.discarded_events, "discarded events");
+    say(overview.contents.discarded_packets, "discarded packets");
+    say(
+        overview.damage.len() as u64,
+        "streams that could be read in part or not at all",
+    );
+    missing
+}

@@ -1,0 +1,122 @@
+//! Reading a trace: our commands beside `babeltrace2 -o dummy`, which only decodes.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::build::{Workspace, build_command_line, installed};
+use super::error::PeersError;
+use super::figures::{self, Series, order};
+use super::process::run;
+
+/// How often the memory of a program is looked at.
+const EVERY: Duration = Duration::from_millis(2);
+/// Longest time of a command.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Measures and prints seconds per million events and the greatest resident set.
+pub fn row(workspace: &Workspace, rounds: usize, trace: &Path) -> Result<(), PeersError> {
+    let babeltrace = installed("babeltrace2", "babeltrace2")?;
+    let program = build_command_line(workspace)?;
+    let mut info = Command::new(&program);
+    info.args(["trace", "info", "--json"]).arg(trace);
+    let output = run(&mut info, PATIENCE)?.output;
+    let events = serde_json::from_str::<Value>(&output)
+        .ok()
+        .and_then(|info| info["events"].as_f64())
+        .filter(|events| *events > 0.0)
+        .ok_or_else(|| PeersError::output("`stowplan trace info` told no events", &output))?;
+    let ours = |command: &str| {
+        let mut command_line = Command::new(&program);
+        command_line.args(["trace", command, "--json"]).arg(trace);
+        command_line
+    };
+    let theirs = || {
+        let mut command_line = Command::new(&babeltrace);
+        command_line.arg(trace).args(["-o", "dummy"]);
+        command_line
+    };
+    let names = [
+        "trace info",
+        "trace callbacks",
+        "trace links",
+        "babeltrace2 -o dummy",
+    ];
+    let mut times: Vec<Series> = names.map(Series::named).into();
+    let mut peaks = vec![0.0_f64; names.len()];
+    for round in 0..rounds {
+        for contender in order(round, names.len()) {
+            let mut command = match contender {
+                0 => ours("info"),
+                1 => ours("callbacks"),
+                2 => ours("links"),
+                _ => theirs(),
+            };
+            let (seconds, peak) = timed(&mut command)?;
+            times[contender].values.push(seconds / events * 1e9);
+            peaks[contender] = peaks[contender].max(peak);
+        }
+    }
+    let title = format!("{events} events of {}, wall time", trace.display());
+    figures::print(&title, "ns an event", &times, names.len() - 1)?;
+    for (name, peak) in names.into_iter().zip(peaks) {
+        println!("  {name:<38} greatest resident set seen {peak:.1} MB");
+    }
+    Ok(())
+}
+
+/// Wall time in seconds and the greatest resident set in MB.
+fn timed(command: &mut Command) -> Result<(f64, f64), PeersError> {
+    let begin = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(PeersError::io("run a reader of traces"))?;
+    let status_file = format!("/proc/{}/status", child.id());
+    let mut peak = 0.0_f64;
+    loop {
+        let ended = child.try_wait();
+        let ended = ended.map_err(PeersError::io("wait for a reader of traces"))?;
+        if let Some(status) = ended {
+            let seconds = begin.elapsed().as_secs_f64();
+            if status.success() {
+                return Ok((seconds, peak));
+            }
+            let mut output = String::new();
+            if let Some(errors) = &mut child.stderr {
+                // What it said is only for the message below.
+                let _ = errors.read_to_string(&mut output);
+            }
+            return Err(PeersError::output(format!("{status}"), &output));
+        }
+        // It may end between the two.
+        let status = fs::read_to_string(&status_file).unwrap_or_default();
+        peak = peak.max(peak_mb(&status).unwrap_or(0.0));
+        std::thread::sleep(EVERY);
+    }
+}
+
+/// `VmHWM` of a status file.
+fn peak_mb(status: &str) -> Option<f64> {
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024.0 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_is_read_in_megabytes() {
+        let status = "Name:\tx\nVmHWM:\t    2000 kB\nVmRSS:\t 1 kB\n";
+        assert_eq!(peak_mb(status), Some(2.048));
+        assert_eq!(peak_mb("Name:\tx\n"), None);
+    }
+}
