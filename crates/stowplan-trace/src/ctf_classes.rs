@@ -74,8 +74,7 @@ impl Class {
             let elements = event.integers(self.fields[index]);
             elements.map(Iterator::collect).unwrap_or_default()
         };
-        let mut held = Held::default();
-        held.texts = match kind {
+        let texts = match kind {
             K::NodeInit | K::LifecycleTransition => [text(1), text(2)],
             K::PublisherInit | K::SubscriptionInit => [text(3), None],
             K::ServiceInit => [text(2), None],
@@ -84,10 +83,11 @@ impl Class {
             K::RclInit | K::NodeLoadBegin | K::LaunchReady => [text(0), None],
             _ => [None, None],
         };
-        if matches!(kind, K::MessageLinkAsync | K::MessageLinkSync) {
-            held.lists = [list(0), list(1)];
-        }
-        held
+        let lists = match kind {
+            K::MessageLinkAsync | K::MessageLinkSync => [list(0), list(1)],
+            _ => [Vec::new(), Vec::new()],
+        };
+        Held { texts, lists }
     }
 
     /// The event as the analysis takes it; `None` if a field that every

@@ -105,7 +105,7 @@ impl Tracker {
         }
         // Other providers trace the inside of the middleware, where the source
         // timestamp is still to be taken.
-        if self.from_middleware(event) {
+        if self.middleware_event(event) {
             return;
         }
         if let Some(id) = self.threads[index].unfollowed.take()

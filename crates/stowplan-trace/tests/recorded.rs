@@ -147,7 +147,8 @@ fn agreeing(folder: &Path, analysis: &Analysis, link_is: (LinkMethod, Confidence
         let thread = &analysis.graph.threads[publication.thread];
         let vpid = analysis.graph.processes[thread.process].key.vpid;
         let of_thread = &writes[&(vpid, thread.vtid)];
-        let next = of_thread.partition_point(|w| w.0 < publication.rmw_ns.unwrap());
+        let sent_ns = publication.rmw_ns.expect("Humble has rmw_publish");
+        let next = of_thread.partition_point(|w| w.0 < sent_ns);
         assert_eq!(of_thread[next].1, stamp);
         agreed += 1;
     }

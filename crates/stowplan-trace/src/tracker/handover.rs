@@ -11,7 +11,7 @@ use crate::registry::Registry;
 impl Tracker {
     /// Whether the event is one from inside the middleware; takes what it says of
     /// the publication that the thread is in.
-    pub(super) fn from_middleware(&mut self, event: &TraceEvent<'_>) -> bool {
+    pub(super) fn middleware_event(&mut self, event: &TraceEvent<'_>) -> bool {
         let state = &mut self.threads[event.thread.index()];
         let of_message = |message| {
             let publishing = state.publishing.filter(|p| p.message == Some(message));

@@ -59,18 +59,7 @@ fn batch(
 ) -> Result<RecordBatch, arrow::error::ArrowError> {
     let valid = result.instances.len();
     let rows = valid + result.invalid.len();
-    let chain = if result.chain.name.is_empty() {
-        number.to_string()
-    } else {
-        result.chain.name.clone()
-    };
-    let path: Vec<String> = result
-        .chain
-        .callbacks
-        .iter()
-        .map(|&callback| analysis.graph.describe(callback))
-        .collect();
-    let path = path.join(" → ");
+    let (chain, path) = names(analysis, number, result);
     let ints = |of: &dyn Fn(&ChainInstance) -> Option<i64>| -> ArrayRef {
         let values = result.instances.iter().map(of);
         let none = std::iter::repeat_n(None, rows - valid);
@@ -132,6 +121,20 @@ fn batch(
         ),
         ("reason", texts(none.chain(reasons)), true),
     ])
+}
+
+/// Name of a chain, or its number where it has none, and its callbacks.
+fn names(analysis: &Analysis, number: usize, result: &ChainResult) -> (String, String) {
+    let chain = if result.chain.name.is_empty() {
+        number.to_string()
+    } else {
+        result.chain.name.clone()
+    };
+    let callbacks = result.chain.callbacks.iter();
+    let path: Vec<String> = callbacks
+        .map(|&callback| analysis.graph.describe(callback))
+        .collect();
+    (chain, path.join(" → "))
 }
 
 fn texts<'s>(values: impl Iterator<Item = Option<&'s str>>) -> ArrayRef {
