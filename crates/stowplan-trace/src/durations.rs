@@ -93,25 +93,30 @@ impl Durations {
     }
 }
 
+/// Buckets that are allocated together.
+const BLOCK: usize = 32;
+
 /// How many samples lie in each bucket. Buckets are of equal width in an octave.
 #[derive(Debug, Clone, Default)]
 struct Counts {
-    /// By octave, ascending.
-    octaves: Vec<(u32, Box<[u32; PER_OCTAVE as usize]>)>,
+    /// Octave, first bucket and counts of blocks that hold any, ascending.
+    blocks: Vec<(u32, u32, Box<[u32; BLOCK]>)>,
 }
 
 impl Counts {
     fn add(&mut self, ns: i64) {
         let (octave, at) = bucket(ns.max(0).unsigned_abs());
-        let index = match self.octaves.binary_search_by_key(&octave, |o| o.0) {
+        let (first, at) = ((at / BLOCK * BLOCK) as u32, at % BLOCK);
+        let key = (octave, first);
+        let index = match self.blocks.binary_search_by_key(&key, |b| (b.0, b.1)) {
             Ok(index) => index,
             Err(index) => {
-                let empty = Box::new([0; PER_OCTAVE as usize]);
-                self.octaves.insert(index, (octave, empty));
+                let empty = Box::new([0; BLOCK]);
+                self.blocks.insert(index, (octave, first, empty));
                 index
             }
         };
-        let count = &mut self.octaves[index].1[at];
+        let count = &mut self.blocks[index].2[at];
         *count = count.saturating_add(1);
     }
 
@@ -120,15 +125,15 @@ impl Counts {
         let rank = q * (count - 1) as f64;
         let mut before = 0.0;
         let mut last = 0.0;
-        for (octave, buckets) in &self.octaves {
+        for (octave, first, buckets) in &self.blocks {
             for (at, &inside) in buckets.iter().enumerate() {
                 let inside = f64::from(inside);
                 if inside > 0.0 && rank < before + inside {
-                    let (low, width) = bounds(*octave, at as u64);
+                    let (low, width) = bounds(*octave, u64::from(*first) + at as u64);
                     return low + width * (rank - before + 0.5) / inside.max(1.0);
                 }
                 if inside > 0.0 {
-                    let (low, width) = bounds(*octave, at as u64);
+                    let (low, width) = bounds(*octave, u64::from(*first) + at as u64);
                     last = low + width;
                 }
                 before += inside;
