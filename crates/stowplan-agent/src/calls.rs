@@ -28,8 +28,8 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             cpu,
             working_set_bytes,
         } => {
-            let ns = stowplan_host::calibrate(Path::new(&program), cpu, working_set_bytes)?;
-            Ok(Answer::Calibrated(ns))
+            let speed = stowplan_host::calibrate(Path::new(&program), cpu, working_set_bytes)?;
+            Ok(Answer::Calibrated(speed.ns_per_iteration))
         }
         Call::Quiet { timeout_ms } => wait_for_quiet(agent, Duration::from_millis(timeout_ms)),
         Call::Cold { files } => Ok(Answer::Cold(cold::cold(&files)?)),

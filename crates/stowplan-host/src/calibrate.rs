@@ -8,17 +8,24 @@ use serde::Deserialize;
 
 use crate::HostError;
 
-/// What `stowplan-node calibrate` prints.
-#[derive(Deserialize)]
-struct Calibration {
-    ns_per_iteration: f64,
+/// Nanoseconds per iteration of the work kernel, as `stowplan-node calibrate` prints them.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Calibration {
+    /// Median of some hundred windows.
+    pub ns_per_iteration: f64,
+    /// Least of them: the speed where nothing else runs.
+    pub least_ns_per_iteration: f64,
 }
 
-/// Nanoseconds per iteration of the work kernel of the node program `program`, bound to one CPU.
+/// Speed of the work kernel of the node program `program`, bound to one CPU.
 ///
 /// # Errors
 /// When the program cannot be run, fails, or says something else.
-pub fn calibrate(program: &Path, cpu: u32, working_set_bytes: u64) -> Result<f64, HostError> {
+pub fn calibrate(
+    program: &Path,
+    cpu: u32,
+    working_set_bytes: u64,
+) -> Result<Calibration, HostError> {
     let failed = || HostError::new(format!("cannot calibrate with {}", program.display()));
     let done = Command::new(program)
         .args(["calibrate", "--cpu", &cpu.to_string()])
@@ -31,9 +38,7 @@ pub fn calibrate(program: &Path, cpu: u32, working_set_bytes: u64) -> Result<f64
         let why = format!("{}: {}", done.status, said.trim());
         return Err(failed().because(io::Error::other(why)));
     }
-    serde_json::from_slice::<Calibration>(&done.stdout)
-        .map(|calibration| calibration.ns_per_iteration)
-        .map_err(|e| failed().because(e))
+    serde_json::from_slice(&done.stdout).map_err(|e| failed().because(e))
 }
 
 #[cfg(test)]

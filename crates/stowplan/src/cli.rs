@@ -38,6 +38,8 @@ pub enum Command {
     /// Look into recorded traces
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Make a stack of another project's file
+    Import(ImportArgs),
     /// Compare two results, or two deployments of one result
     Compare(CompareArgs),
     /// Write the report of a result
@@ -206,6 +208,8 @@ pub enum TraceCommand {
     },
     /// Write a span of time as JSON that Perfetto and Chrome show
     Window(WindowArgs),
+    /// Make a stack of a trace
+    Learn(LearnArgs),
 }
 
 /// Options of `trace compare`.
@@ -222,6 +226,31 @@ pub struct TraceCompareArgs {
     #[arg(long, requires = "from", value_name = "TOPIC|NODE")]
     pub to: Option<String>,
     /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `trace learn`.
+#[derive(Debug, Args)]
+pub struct LearnArgs {
+    /// Folder with one or more CTF traces
+    pub dir: PathBuf,
+    /// File for the stack; standard output by default
+    #[arg(long, short)]
+    pub output: Option<PathBuf>,
+    /// Name of the stack; that of the file by default
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Topic or node at which the stack's chain begins; by default it has its longest chains
+    #[arg(long, requires = "to", value_name = "TOPIC|NODE")]
+    pub from: Option<String>,
+    /// Topic or node at which the stack's chain ends
+    #[arg(long, requires = "from", value_name = "TOPIC|NODE")]
+    pub to: Option<String>,
+    /// Nanoseconds that an iteration of the work kernel takes; measured on this machine by default
+    #[arg(long, value_name = "NS")]
+    pub ns_per_iteration: Option<f64>,
+    /// Print the trace's rates, durations, endpoints and launch as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -284,6 +313,34 @@ pub struct AnalyzeArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// What can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImportFormat {
+    /// JSON topology of irobot-ros/ros2-performance
+    Topology,
+    /// X.system.yaml of autoware_system_designer
+    Designer,
+}
+
+/// Options of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// What the file is
+    #[arg(value_enum)]
+    pub format: ImportFormat,
+    /// The file
+    pub file: PathBuf,
+    /// File for the stack; standard output by default
+    #[arg(long, short)]
+    pub output: Option<PathBuf>,
+    /// Mode of a system; its default one where left out
+    #[arg(long)]
+    pub mode: Option<String>,
+    /// Folder of a system's modules and nodes; the one that holds its own by default
+    #[arg(long, value_name = "DIR")]
+    pub design: Option<PathBuf>,
 }
 
 /// Options of `compare`.

@@ -3,6 +3,8 @@
 mod clean;
 mod compare;
 mod doctor;
+mod import;
+mod learn;
 mod manual;
 mod measure;
 mod plan;
@@ -23,6 +25,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         Command::Latency(args) => measure::latency(&args),
         Command::Usage(args) => measure::usage(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Clean(args) => clean::run(&args),

@@ -67,7 +67,7 @@ fn machine(calibration_needed: bool) -> Result<(MachineFacts, Option<String>), C
     match programs::node().and_then(|node| {
         stowplan_host::calibrate(&node, 0, CALIBRATION_BYTES).or_exit(ExitCode::RunFailed)
     }) {
-        Ok(ns) => Ok((facts(Some(ns)), None)),
+        Ok(speed) => Ok((facts(Some(speed.ns_per_iteration)), None)),
         Err(error) if calibration_needed => Err(error),
         Err(error) => Ok((facts(None), Some(error.message))),
     }

@@ -3,6 +3,7 @@
 
 pub mod clean;
 pub mod doctor;
+pub mod learn;
 pub mod plan;
 pub mod trace;
 pub mod trace_system;
@@ -53,6 +54,7 @@ mod tests {
         committed_equals::<trace::TraceCallbacks>("trace-callbacks");
         committed_equals::<trace_system::TraceStartUp>("trace-start-up");
         committed_equals::<trace_system::TraceComparison>("trace-compare");
+        committed_equals::<learn::LearntTrace>("trace-learn");
         committed_equals::<clean::Clean>("clean");
     }
 }

@@ -7,6 +7,7 @@ mod errors;
 mod faults;
 mod interrupted;
 mod known;
+mod learn;
 mod measured;
 mod nothing_left;
 mod one_at_a_time;

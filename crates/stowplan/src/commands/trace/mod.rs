@@ -29,6 +29,7 @@ pub fn run(command: &TraceCommand) -> Result<(), CommandError> {
         TraceCommand::Compare(args) => compare::run(args),
         TraceCommand::Graph { dir, output } => graph::run(dir, output.as_deref()),
         TraceCommand::Window(args) => window::run(args),
+        TraceCommand::Learn(args) => super::learn::run(args),
     }
 }
 

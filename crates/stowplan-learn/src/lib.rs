@@ -1,0 +1,28 @@
+//! From recorded traces and other projects' files to a stack file that Stowplan can run.
+//!
+//! Everything becomes a [`Draft`] first: the elements of a stack file, each figure either known or
+//! assumed with its range and reason, and comments that say where it comes from. [`Draft::to_yaml`]
+//! writes it as people would.
+//!
+//! - [`Learned`]: from the analysis of a trace of `ros2_tracing`, with the [`Facts`] it rests on.
+//! - [`topology`]: node graphs of irobot-ros/ros2-performance.
+//! - [`designer`]: systems of autowarefoundation/autoware_system_designer.
+
+pub mod designer;
+mod draft;
+mod error;
+mod facts;
+mod launch;
+mod names;
+pub mod topology;
+mod trace;
+mod write;
+
+pub use draft::{
+    Draft, DraftCallback, DraftChain, DraftLaunch, DraftModule, DraftNode, DraftProcess, DraftQos,
+    DraftTopic, DraftTrigger, Figure, LogNormal,
+};
+pub use error::ImportError;
+pub use facts::{CallbackFacts, Endpoints, Facts, TopicFacts};
+pub use launch::LaunchTimes;
+pub use trace::{LearnError, Learned, Options, learn};

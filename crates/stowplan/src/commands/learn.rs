@@ -1,0 +1,149 @@
+//! `stowplan trace learn`: a stack from a trace.
+
+use std::path::Path;
+
+use stowplan_learn::{Facts, Learned, Options};
+use stowplan_model::units::show_ns;
+use stowplan_results::{Results, SubjectKind};
+use stowplan_run::CALIBRATION_BYTES;
+use stowplan_trace::Analysis;
+
+use crate::cli::LearnArgs;
+use crate::documents::learn::LearntTrace;
+use crate::documents::{self};
+use crate::failure::{CommandError, ExitCode, OrExit, in_words};
+use crate::output::{note, tell, tell_on};
+use crate::programs;
+
+/// Runs the command.
+pub fn run(args: &LearnArgs) -> Result<(), CommandError> {
+    let ns_per_iteration = match args.ns_per_iteration {
+        Some(ns) if ns.is_finite() && ns > 0.0 => ns,
+        Some(ns) => {
+            let message = format!("an iteration cannot take {ns} ns");
+            return Err(CommandError::new(ExitCode::Usage, message));
+        }
+        // Durations are those that nothing disturbed, so the speed is too.
+        None => {
+            let node = programs::node()?;
+            stowplan_host::calibrate(&node, 0, CALIBRATION_BYTES)
+                .or_exit(ExitCode::RunFailed)?
+                .least_ns_per_iteration
+        }
+    };
+    let analysis = Analysis::from_ctf(&args.dir).or_exit(ExitCode::BadInput)?;
+    for error in &analysis.damage {
+        note!("warning: read in part: {}", in_words(error));
+    }
+    let options = Options {
+        name: args.name.clone().unwrap_or_else(|| name_of(args)),
+        ns_per_iteration,
+        cpus: std::thread::available_parallelism()
+            .map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
+        chain: args.from.clone().zip(args.to.clone()),
+        launch_begin_ns: launch_begin(&args.dir, &analysis),
+    };
+    let learned = stowplan_learn::learn(&analysis, &options).map_err(|error| {
+        CommandError::from_error(ExitCode::BadInput, &error)
+            .hint("`stowplan trace info --events` counts what is in the trace")
+    })?;
+    let yaml = learned.draft.to_yaml();
+    write_stack(&yaml, args.output.as_deref(), args.json)?;
+    if args.json {
+        return documents::print(&LearntTrace::of(&learned.facts));
+    }
+    match &args.output {
+        Some(path) => summary(&learned, path),
+        None => Ok(()),
+    }
+}
+
+/// When the launchers of a run of ours began, for a trace that lies in its result: they record no events,
+/// but the run's start-up says so. Both know when nodes were loaded, which ties their clocks together.
+fn launch_begin(dir: &Path, analysis: &Analysis) -> Option<i64> {
+    let dir = dir.canonicalize().ok()?;
+    let run: u32 = dir
+        .file_name()?
+        .to_str()?
+        .strip_prefix("run-")?
+        .parse()
+        .ok()?;
+    let rows = Results::open(dir.parent()?.parent()?)
+        .ok()?
+        .startup()
+        .ok()?;
+    let rows: Vec<_> = rows.into_iter().filter(|row| row.run == run).collect();
+    let total = rows
+        .iter()
+        .find(|row| row.subject_kind == SubjectKind::Total)?;
+    let loaded = |name: &str| {
+        let mut loaded = analysis.marks.loaded.iter();
+        loaded
+            .find(|l| l.1.trim_start_matches('/') == name)
+            .map(|l| l.3)
+    };
+    let t0 = rows
+        .iter()
+        .filter(|row| row.subject_kind == SubjectKind::Node)
+        .find_map(|row| Some(loaded(&row.subject)? - row.end_ns?))?;
+    Some(t0 + total.first_instruction_ns?)
+}
+
+/// The name of the file that is written, else that of the trace's folder.
+fn name_of(args: &LearnArgs) -> String {
+    let path = args.output.as_deref().unwrap_or(&args.dir);
+    path.file_stem().map_or_else(
+        || "learnt".to_owned(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
+}
+
+/// Checks a stack that was made and writes it to a file, or else to standard output unless that is for
+/// something else.
+pub fn write_stack(yaml: &str, output: Option<&Path>, silent: bool) -> Result<(), CommandError> {
+    let shown = output.map_or_else(|| "the stack".to_owned(), |path| path.display().to_string());
+    stowplan_spec::parse_spec(yaml, &shown).or_exit(ExitCode::BadInput)?;
+    match output {
+        Some(path) => std::fs::write(path, yaml).map_err(|error| {
+            CommandError::new(
+                ExitCode::RunFailed,
+                format!("cannot write {shown}: {error}"),
+            )
+        }),
+        None if silent => Ok(()),
+        None => tell_on!("{yaml}"),
+    }
+}
+
+fn summary(learned: &Learned, path: &Path) -> Result<(), CommandError> {
+    let Facts {
+        nodes,
+        processes,
+        containers,
+        ..
+    } = learned.facts;
+    let callbacks: usize = learned.draft.nodes().map(|node| node.callbacks.len()).sum();
+    tell!(
+        "{}: {nodes} nodes in {processes} processes, {containers} of them component containers; {} topics, {callbacks} callbacks, {} chains; from {} of the trace",
+        path.display(),
+        learned.draft.topics.len(),
+        learned.draft.chains.len(),
+        show_ns(learned.facts.window_ns as f64),
+    )?;
+    match (&learned.facts.launch, &learned.facts.launch_reason) {
+        (Some(times), _) => {
+            let shares = times.shares().unwrap_or_default();
+            tell!(
+                "launch: {} from launch's own node to the last node: {:.0} % evaluate, {:.0} % spawn, {:.0} % load",
+                show_ns(times.total_ns() as f64),
+                shares[0] * 100.0,
+                shares[1] * 100.0,
+                shares[2] * 100.0
+            )
+        }
+        (None, reason) => tell!(
+            "launch: not known, {}",
+            reason.as_deref().unwrap_or_default()
+        ),
+    }
+}

@@ -1,0 +1,233 @@
+//! A stack from a trace, run and traced again; stacks from other projects' files.
+
+use std::path::Path;
+
+use serde_json::Value;
+use stowplan_results::{Results, RunStatus};
+
+use crate::measured::only_result;
+use crate::one_at_a_time::turn;
+use crate::support::{Bench, engines_missing};
+use crate::traces::{data, unpacked};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Nanoseconds of an iteration in tests that run nothing: a figure that makes work readable.
+const NS: &str = "1";
+
+fn learn(bench: &Bench, trace: &Path, more: &[&str]) -> Value {
+    let learn = ["trace", "learn", text(trace), "--json"];
+    let ended = bench.run(learn.into_iter().chain(more.iter().copied()));
+    ended.expect(0).document("trace-learn")
+}
+
+fn callback<'a>(facts: &'a Value, node: &str, name: &str) -> &'a Value {
+    let callbacks = facts["callbacks"].as_array().unwrap();
+    callbacks
+        .iter()
+        .find(|c| c["node"] == node && c["callback"] == name)
+        .unwrap_or_else(|| panic!("{node}/{name} is not in {facts:#}"))
+}
+
+/// The chain of `humble-chain_perpid` as its authors describe it: five nodes in three processes, 200 Hz.
+#[test]
+fn the_stack_of_a_chain_is_learnt() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "humble-chain_perpid") else {
+        return;
+    };
+    let facts = learn(
+        &bench,
+        &trace,
+        &["-o", "chain.yaml", "--ns-per-iteration", NS],
+    );
+    assert_eq!(
+        (&facts["nodes"], &facts["processes"]),
+        (&5.into(), &3.into())
+    );
+    assert!(facts["launch"].is_null() && facts["launch_reason"].is_string());
+    for topic in ["/c0", "/c1", "/c2", "/c3"] {
+        let topics = facts["topics"].as_array().unwrap();
+        let topic = topics.iter().find(|t| t["name"] == topic).unwrap();
+        let per_s = topic["per_s"].as_f64().unwrap();
+        assert!((per_s / 200.0 - 1.0).abs() < 0.02, "{topic}");
+    }
+    let plan = bench.run(["plan", "chain.yaml", "--json"]).expect(0);
+    let plan = plan.document("plan");
+    assert_eq!((&plan["nodes"], &plan["processes"]), (&5.into(), &3.into()));
+    let yaml = std::fs::read_to_string(bench.path().join("chain.yaml")).unwrap();
+    let spec = stowplan_spec::parse_stack(&yaml, "chain.yaml").unwrap();
+    let longest = &spec.chains[0].callbacks;
+    assert_eq!(longest.len(), 5, "{yaml}");
+    assert!(yaml.contains("an upper bound"), "{yaml}");
+    assert!(yaml.contains("executor: multi"), "{yaml}");
+
+    let asked = ["trace", "learn", text(&trace), "--ns-per-iteration", NS];
+    let asked = |from, to| {
+        let ends = ["--from", from, "--to", to];
+        bench.run(asked.into_iter().chain(ends))
+    };
+    let out = asked("/c1", "/c3").expect(0).out;
+    let spec = stowplan_spec::parse_stack(&out, "asked").unwrap();
+    assert_eq!(spec.chains[0].callbacks.len(), 2, "{out}");
+    let told = asked("/c3", "/c1").expect(3).err;
+    assert!(told.contains("from '/c3' to '/c1'"), "{told}");
+}
+
+/// What was learnt comes back: rates within 2 %, and callbacks take what they took. On a machine that is
+/// busy with other things the least disturbed run tells.
+#[test]
+fn a_learnt_stack_runs_and_gives_its_figures_back() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "humble-chain_perpid") else {
+        return;
+    };
+    if engines_missing(&["bare", "oci"]) {
+        return;
+    }
+    let _turn = turn();
+    let before = learn(&bench, &trace, &["-o", "chain.yaml"]);
+    let latency = [
+        "latency",
+        "chain.yaml",
+        "--place",
+        "bare:flat,oci",
+        "--partition",
+        "single",
+        "--blocks",
+        "2",
+        "--window",
+        "4s",
+        "--settle",
+        "0s",
+        "--keep-traces",
+    ];
+    bench.run(latency).expect(0);
+    let dir = only_result(&bench);
+    let results = Results::open(&dir).unwrap();
+    let mut again = Vec::new();
+    for run in &results.runs {
+        assert_eq!(run.status, RunStatus::Finished, "{run:?}");
+        let trace = dir.join(format!("traces/run-{:04}", run.run));
+        let facts = learn(&bench, &trace, &[]);
+        assert_eq!(facts["nodes"], before["nodes"]);
+        assert_eq!(
+            facts["launch"]["processes"], before["processes"],
+            "{facts:#}"
+        );
+        again.push(facts);
+    }
+    for known in before["callbacks"].as_array().unwrap() {
+        let (node, name) = (
+            known["node"].as_str().unwrap(),
+            known["callback"].as_str().unwrap(),
+        );
+        let nearest = |key: &str| {
+            let known = known[key].as_f64().unwrap();
+            let ratios = again
+                .iter()
+                .map(|facts| callback(facts, node, name)[key].as_f64().unwrap() / known);
+            ratios
+                .min_by(|a, b| (a - 1.0).abs().total_cmp(&(b - 1.0).abs()))
+                .unwrap()
+        };
+        let rate = nearest("per_s");
+        assert!(
+            (rate - 1.0).abs() < 0.02,
+            "{node}/{name}: {rate} of its rate"
+        );
+        let median = nearest("median_ns");
+        assert!(
+            (0.8..1.8).contains(&median),
+            "{node}/{name}: {median} of its median"
+        );
+    }
+}
+
+/// Node counts as `rcl_node_init` has them; what is a container by its own service.
+#[test]
+fn the_stack_of_a_whole_vehicle_is_learnt() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "autoware-carla") else {
+        return;
+    };
+    let facts = learn(
+        &bench,
+        &trace,
+        &["-o", "carla.yaml", "--ns-per-iteration", NS],
+    );
+    assert_eq!(facts["nodes"], 195);
+    let launch = &facts["launch"];
+    let share = |part: &str| launch[part].as_f64().unwrap() / launch["total_ns"].as_f64().unwrap();
+    // 9.2 of 20.6 s, as computed by hand from the trace (MEASURING §1).
+    assert!(
+        (launch["total_ns"].as_f64().unwrap() / 1e9 - 20.6).abs() < 0.2,
+        "{launch}"
+    );
+    assert!((share("evaluate_ns") - 9.2 / 20.6).abs() < 0.02, "{launch}");
+    assert!((share("spawn_ns") - 3.7 / 20.6).abs() < 0.02, "{launch}");
+    let plan = bench.run(["plan", "carla.yaml", "--json"]).expect(0);
+    let plan = plan.document("plan");
+    assert_eq!(plan["nodes"], 195, "{plan:#}");
+    assert_eq!(plan["refusals"].as_array().unwrap().len(), 0, "{plan:#}");
+}
+
+#[test]
+fn a_topology_of_another_project_becomes_a_stack() {
+    let bench = Bench::new();
+    let Some(data) = data("topologies/sierra_nevada.json") else {
+        return;
+    };
+    for (name, nodes, topics, subscriptions) in
+        [("sierra_nevada", 10, 13, 17), ("mont_blanc", 20, 23, 35)]
+    {
+        let file = data.join(format!("topologies/{name}.json"));
+        bench
+            .run(["import", "topology", text(&file), "-o", "t.yaml"])
+            .expect(0);
+        let plan = bench.run(["plan", "t.yaml", "--json"]).expect(0);
+        assert_eq!(plan.document("plan")["nodes"], nodes);
+        let stack = stowplan_spec::load_stack(&bench.path().join("t.yaml")).unwrap();
+        assert_eq!(stack.name.as_str(), name);
+        assert_eq!(stack.topics.len(), topics);
+        let callbacks = stack.nodes.iter().flat_map(|n| &n.callbacks);
+        let taken = callbacks.filter(|c| c.publishes.is_empty()).count();
+        assert_eq!(taken, subscriptions);
+    }
+}
+
+#[test]
+fn files_of_other_projects_that_are_wrong_are_refused_with_their_place() {
+    let bench = Bench::new();
+    bench.write("t.json", "{ \"nodes\": [ { \"node_name\": 1 } ] }");
+    let told = bench.run(["import", "topology", "t.json"]).expect(3).err;
+    assert!(told.contains("t.json:1:"), "{told}");
+    bench.write(
+        "S.system.yaml",
+        "name: S.system\ncomponents:\n  - name: a\n    entity: A.node\n",
+    );
+    let told = bench
+        .run(["import", "designer", "S.system.yaml"])
+        .expect(3)
+        .err;
+    assert!(
+        told.contains("S.system.yaml:4:13: there is no file 'A.node.yaml'"),
+        "{told}"
+    );
+    assert!(told.contains("hint: --design"), "{told}");
+    bench.write("A.node.yaml", "name: A.node\npublishers:\n  - name: x\nprocesses:\n  - name: p\n    trigger_conditions:\n      - periodic: 10\n    outcomes:\n      - to_output: x\n");
+    let out = bench
+        .run(["import", "designer", "S.system.yaml"])
+        .expect(0)
+        .out;
+    assert!(out.contains("p: { timer: 10Hz, publishes: [/a/x]"), "{out}");
+    bench
+        .run(["import", "topology", "t.json", "--mode", "x"])
+        .expect(2);
+    bench.run(["trace", "learn", "nowhere"]).expect(3);
+    bench
+        .run(["trace", "learn", "nowhere", "--ns-per-iteration", "0"])
+        .expect(2);
+}
