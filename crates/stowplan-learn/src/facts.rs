@@ -64,6 +64,8 @@ pub struct CallbackFacts {
     pub calls: u64,
     /// Calls a second; `None` with fewer than two.
     pub per_s: Option<f64>,
+    /// Median time between two starts in nanoseconds; `None` with fewer than two.
+    pub interval_ns: Option<f64>,
     /// Median wall duration in nanoseconds; `None` without a finished call.
     pub median_ns: Option<f64>,
     /// Its work as the stack has it, in nanoseconds; `None` without a finished call.

@@ -381,6 +381,7 @@ fn facts(
                 callback: entry.draft.callbacks[at].name.clone(),
                 calls: calls.stream.count,
                 per_s: calls.stream.per_s(window),
+                interval_ns: calls.interval_ns(),
                 median_ns: Calls::quantile(&calls.wall_ns, 0.5),
                 work_ns: maker.work_ns(id),
             }

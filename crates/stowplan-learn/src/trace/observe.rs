@@ -68,6 +68,8 @@ impl Stream {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub stream: Stream,
+    /// Starts in the order of the trace, nanoseconds.
+    starts: Vec<i64>,
     /// Wall durations of finished calls.
     pub wall_ns: Vec<f64>,
     /// The same without the time in which its messages were sent.
@@ -78,6 +80,15 @@ pub(super) struct Calls {
 }
 
 impl Calls {
+    /// Median time between two starts in nanoseconds: what a timer keeps that now and then is late.
+    pub fn interval_ns(&self) -> Option<f64> {
+        let between = self
+            .starts
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64);
+        Self::quantile(&between.collect::<Vec<_>>(), 0.5)
+    }
+
     /// A quantile of a sample; `None` of an empty one.
     pub fn quantile(sample: &[f64], q: f64) -> Option<f64> {
         Sorted::new(sample.to_vec())
@@ -125,6 +136,7 @@ impl<'a> Observed<'a> {
         let analysis = self.analysis;
         let calls = &mut self.calls[instance.callback.index()];
         calls.stream.add(instance.start_ns);
+        calls.starts.push(instance.start_ns);
         calls.threads.insert(instance.thread);
         let Some(end_ns) = instance.end_ns else {
             return;

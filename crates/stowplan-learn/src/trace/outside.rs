@@ -20,26 +20,21 @@ pub(super) struct Outside {
     topics: usize,
 }
 
-/// Sources for all topics that somebody subscribes to and nobody of the trace publishes on.
+/// Sources of what subscriptions got beyond what the nodes of the trace published.
 pub(super) fn sources(observed: &Observed<'_>, entries: &[NodeEntry]) -> Outside {
     let callbacks = || entries.iter().flat_map(|entry| &entry.draft.callbacks);
-    let published: HashSet<&str> = callbacks()
-        .filter(|callback| callback.trigger != DraftTrigger::Timer(NEVER_NS))
-        .flat_map(|callback| &callback.publishes)
-        .map(String::as_str)
-        .collect();
     let advertised: HashSet<&str> = callbacks()
         .flat_map(|callback| &callback.publishes)
         .map(String::as_str)
         .collect();
-    let periods = periods(observed);
     let subscribed: BTreeSet<&str> = callbacks()
         .filter_map(|callback| match &callback.trigger {
             DraftTrigger::Subscription(topic) => Some(topic.as_str()),
             DraftTrigger::Timer(_) => None,
         })
-        .filter(|topic| !published.contains(topic))
         .collect();
+    let published = published(observed);
+    let called = called(observed);
     let mut taken = HashSet::new();
     let mut node = DraftNode {
         name: OUTSIDE.to_owned(),
@@ -51,14 +46,16 @@ pub(super) fn sources(observed: &Observed<'_>, entries: &[NodeEntry]) -> Outside
     let mut silent = Vec::new();
     for topic in subscribed {
         let last = names::parts(topic).last().copied().unwrap_or("topic");
-        if let Some(&(period, calls)) = periods.get(topic) {
+        let (got, calls) = called.get(topic).copied().unwrap_or_default();
+        let missing = got - published.get(topic).copied().unwrap_or_default();
+        if missing > got * SAME_RATE {
             node.callbacks.push(DraftCallback {
                 name: free(&mut taken, &format!("publish_{last}")),
-                trigger: DraftTrigger::Timer(rounded(period)),
+                trigger: DraftTrigger::Timer(rounded(1e9 / missing)),
                 publishes: vec![topic.to_owned()],
                 uses: Vec::new(),
                 work: None,
-                comment: format!("one subscription got {calls} messages"),
+                comment: format!("a subscription got {calls} messages, {got:.4}/s"),
             });
         } else if !advertised.contains(topic) {
             silent.push(topic.to_owned());
@@ -85,26 +82,37 @@ pub(super) fn sources(observed: &Observed<'_>, entries: &[NodeEntry]) -> Outside
     }
 }
 
-/// Of each topic, the shortest period at which one of its subscriptions was called, and how often.
-fn periods<'a>(observed: &Observed<'a>) -> BTreeMap<&'a str, (f64, u64)> {
+/// Messages a second that the nodes of the trace published, by topic.
+fn published<'a>(observed: &Observed<'a>) -> BTreeMap<&'a str, f64> {
     let graph = &observed.analysis.graph;
-    let mut periods: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
+    let topics = observed.topics().into_iter();
+    topics
+        .filter_map(|(id, stream)| {
+            let per_s = stream.per_s(observed.window)?;
+            Some((graph.topics[id].as_str(), per_s))
+        })
+        .collect()
+}
+
+/// Calls a second of the subscription of each topic that was called most, and how many.
+fn called<'a>(observed: &Observed<'a>) -> BTreeMap<&'a str, (f64, u64)> {
+    let graph = &observed.analysis.graph;
+    let mut called: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
     for (id, callback) in graph.callbacks.iter() {
         let Owner::Subscription(subscription) = callback.owner else {
             continue;
         };
         let stream = &observed.calls[id.index()].stream;
-        let Some(period) = stream.period_ns(observed.window) else {
+        let Some(per_s) = stream.per_s(observed.window) else {
             continue;
         };
         let topic = graph.topics[graph.subscriptions[subscription].topic].as_str();
-        let entry = periods.entry(topic).or_insert((period, stream.count));
-        // Of equal ones the first, so that the result does not depend on rounding.
-        if period < entry.0 * (1.0 - SAME_RATE) {
-            *entry = (period, stream.count);
+        let most = called.entry(topic).or_default();
+        if per_s > most.0 {
+            *most = (per_s, stream.count);
         }
     }
-    periods
+    called
 }
 
 impl Outside {

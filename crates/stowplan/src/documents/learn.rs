@@ -83,6 +83,8 @@ pub struct LearntCallback {
     pub calls: u64,
     /// Calls a second; null with fewer than two.
     pub per_s: Option<f64>,
+    /// Median time between two starts; null with fewer than two.
+    pub interval_ns: Option<f64>,
     /// Median wall duration; null without a finished call.
     pub median_ns: Option<f64>,
     /// Work as the stack has it; null without a finished call.
@@ -138,6 +140,7 @@ fn callback(callback: &CallbackFacts) -> LearntCallback {
         callback: callback.callback.clone(),
         calls: callback.calls,
         per_s: callback.per_s,
+        interval_ns: callback.interval_ns,
         median_ns: callback.median_ns,
         work_ns: callback.work_ns,
     }
