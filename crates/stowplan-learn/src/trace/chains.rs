@@ -91,6 +91,15 @@ impl<'a> Ways<'a> {
         way
     }
 
+    /// How far a way leads: callbacks, then nodes.
+    fn extent(&self, way: &[usize]) -> (usize, usize) {
+        let nodes: HashSet<&str> = way
+            .iter()
+            .map(|&at| self.callbacks[at].0.name.as_str())
+            .collect();
+        (way.len(), nodes.len())
+    }
+
     fn chain(&self, way: &[usize], comment: &str) -> DraftChain {
         let text = |&at: &usize| {
             let (node, callback) = self.callbacks[at];
@@ -124,10 +133,10 @@ pub(super) fn chains(
         let reached = (0..ways.callbacks.len()).filter(|&at| before[at].is_some());
         let far = reached
             .map(|end| Ways::way(&before, end))
-            .max_by_key(Vec::len);
+            .max_by_key(|way| ways.extent(way));
         found.extend(far.filter(|way| way.len() > 1));
     }
-    found.sort_by_key(|way| std::cmp::Reverse(way.len()));
+    found.sort_by_key(|way| std::cmp::Reverse(ways.extent(way)));
     let mut ends = HashSet::new();
     let mut names = HashSet::new();
     let mut chains = Vec::new();
