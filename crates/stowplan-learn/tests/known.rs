@@ -117,7 +117,14 @@ impl Tape {
         callback: u64,
         publisher: Option<u64>,
     ) {
-        self.say(time, who, Body::CallbackStart { callback });
+        self.say(
+            time,
+            who,
+            Body::CallbackStart {
+                callback,
+                intra: false,
+            },
+        );
         if let Some(publisher) = publisher {
             let message = 7;
             self.say(
