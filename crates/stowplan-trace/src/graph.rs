@@ -308,12 +308,17 @@ impl Graph {
     /// Gives callbacks that look alike their number in order of creation.
     pub(crate) fn number_callbacks(&mut self) {
         let mut seen = std::collections::HashMap::new();
-        for id in self.callbacks.ids() {
-            let mut identity = self.identity_of(id);
-            identity.ordinal = 0;
-            let count = seen.entry(identity).or_insert(0_u32);
-            self.callbacks[id].ordinal = *count;
+        let mut ordinals = Vec::with_capacity(self.callbacks.len());
+        for (id, callback) in self.callbacks.iter() {
+            let node = self.node_of(id).map(|node| self.nodes[node].full_name());
+            // Symbols can be thousands of characters long: they are not copied.
+            let alike = (node, self.trigger_of(id), callback.symbol.as_deref());
+            let count = seen.entry(alike).or_insert(0_u32);
+            ordinals.push(*count);
             *count += 1;
+        }
+        for (id, ordinal) in self.callbacks.ids().zip(ordinals) {
+            self.callbacks[id].ordinal = ordinal;
         }
     }
 }
