@@ -23,7 +23,7 @@ pub struct Analysis {
     pub discards: Vec<Discard>,
     /// Instants and totals that single events state.
     pub marks: Marks,
-    /// Streams that could not be read to their end.
+    /// Where streams are broken.
     pub damage: Vec<stowplan_ctf::CtfError>,
     /// Number of events read.
     pub events: u64,

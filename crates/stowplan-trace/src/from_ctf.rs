@@ -211,7 +211,7 @@ fn read(
     let mut events = traces.readable_events(&mut damage).map_err(open)?;
     let mut adapter = Adapter::new(folder, &traces, reading, builder, events.streams().len());
     for error in &damage {
-        adapter.damaged(error, i64::MIN);
+        adapter.damaged(error, i64::MIN, None);
     }
     loop {
         match events.next_item() {
@@ -225,8 +225,8 @@ fn read(
             Ok(Some(Item::Lost(lost))) => adapter.lost(&lost),
             Ok(None) => break,
             Err(error) => {
-                // That stream ends here; the others go on.
-                adapter.damaged(&error, adapter.now_ns);
+                // That stream goes on with its next packet, if there is one.
+                adapter.damaged(&error, adapter.now_ns, events.resumes_ns());
                 damage.push(error);
             }
         }
@@ -337,8 +337,9 @@ impl Adapter {
         ids
     }
 
-    /// What a damaged stream still had to say is missing from `from_ns` on.
-    fn damaged(&mut self, error: &CtfError, from_ns: i64) {
+    /// What a damaged stream still had to say is missing from `from_ns` on, until it
+    /// goes on.
+    fn damaged(&mut self, error: &CtfError, from_ns: i64, resumes_ns: Option<i64>) {
         let CtfError::Stream { file, .. } = error else {
             return;
         };
@@ -348,7 +349,7 @@ impl Adapter {
                 self.builder.discard(Discard {
                     scope: DiscardScope::Trace(trace.name.clone()),
                     from_ns,
-                    to_ns: i64::MAX,
+                    to_ns: resumes_ns.map_or(i64::MAX, |ns| ns.saturating_sub(trace.epoch_ns)),
                     // How many events is not known.
                     count: 0,
                 });

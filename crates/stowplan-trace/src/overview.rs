@@ -44,7 +44,7 @@ pub struct Overview {
     pub discards: Vec<Discard>,
     /// What the streams hold.
     pub contents: Contents,
-    /// Streams that could not be read to their end.
+    /// Where streams are broken.
     pub damage: Vec<stowplan_ctf::CtfError>,
     /// Number of events read.
     pub events: u64,

@@ -322,3 +322,57 @@ fn a_damaged_trace_is_read_in_part_and_never_panics() {
         }
     }
 }
+
+/// A packet whose events are overwritten: the rest of the stream is read, and only
+/// what the packet touches is invalid.
+#[test]
+fn after_a_broken_packet_the_stream_goes_on() {
+    let Some(folder) = common::kept_trace("humble-chain_perpid") else {
+        return;
+    };
+    let whole = Analysis::from_ctf(folder.path()).expect("traces");
+    let stream = streams(folder.path())
+        .into_iter()
+        .max_by_key(|path| fs::metadata(path).expect("a file").len())
+        .expect("a stream");
+    let mut bytes = fs::read(&stream).expect("readable");
+    // LTTng's packets begin on pages: spoil the end of the first.
+    let magic = bytes[..4].to_vec();
+    let second = (4096..bytes.len())
+        .step_by(4096)
+        .find(|&at| bytes[at..at + 4] == magic[..])
+        .expect("a second packet");
+    let at = second / 8 * 7;
+    bytes[at..at + 2000].fill(0xff);
+    fs::write(&stream, &bytes).expect("writable");
+    let part = Analysis::from_ctf(folder.path()).expect("traces");
+    assert_eq!(part.damage.len(), 1, "{:?}", part.damage);
+    let lost = whole.events - part.events;
+    assert!(0 < lost && lost < 6000, "{lost}");
+    let [discard] = &part.discards[..] else {
+        panic!("{:?}", part.discards);
+    };
+    assert!(discard.from_ns < discard.to_ns && discard.to_ns < i64::MAX);
+    let result = chain_of_stages(&part);
+    assert!(!result.invalid.is_empty());
+    assert!(result.instances.len() > 3000 && result.invalid.len() < 900);
+}
+
+/// All stream files below a folder.
+fn streams(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        if path.is_dir() && name != "index" {
+            found.extend(streams(&path));
+        } else if name.starts_with("ros2") {
+            found.push(path);
+        }
+    }
+    found
+}

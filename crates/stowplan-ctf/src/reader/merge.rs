@@ -135,8 +135,8 @@ impl<'t> Events<'t> {
     /// neither within a stream nor over all.
     ///
     /// # Errors
-    /// With file and byte, where a stream is broken. What was read before holds; the
-    /// other streams can be read on, this one ends there.
+    /// With file and byte, where a stream is broken. What was read before holds, and
+    /// reading can go on: the stream with its next packet, if that can be found.
     #[inline]
     pub fn next_item(&mut self) -> Result<Option<Item<'_>>, CtfError> {
         if self.taken {
@@ -154,14 +154,26 @@ impl<'t> Events<'t> {
         let Some(&mut (ref mut time, stream)) = self.heap.first_mut() else {
             return Ok(());
         };
-        let next = self.cursors[stream as usize].advance();
-        if let Ok(Some(next)) = next {
-            *time = next;
-        } else {
-            self.heap.swap_remove(0);
+        match self.cursors[stream as usize].advance() {
+            Ok(Some(next)) => *time = next,
+            Ok(None) => {
+                self.heap.swap_remove(0);
+            }
+            Err(error) => {
+                // The next call goes on with the same stream.
+                self.taken = true;
+                return Err(error);
+            }
         }
         self.sift_down();
-        next.map(|_| ())
+        Ok(())
+    }
+
+    /// After an error: when the stream that is broken goes on, nanoseconds since the
+    /// epoch; `None` if it ends there.
+    pub fn resumes_ns(&self) -> Option<i64> {
+        let &(_, stream) = self.heap.first()?;
+        self.cursors.get(stream as usize)?.resumes_ns()
     }
 
     /// Moves the first of the heap to where it belongs.

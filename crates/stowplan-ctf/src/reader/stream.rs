@@ -162,13 +162,33 @@ impl<'t> Cursor<'t> {
                 let start = self.at;
                 return match self.event() {
                     Ok(()) => Ok(Some(self.last_ns)),
-                    Err(fault) => Err(self.error(self.packet_at, self.at.max(start), fault)),
+                    Err(fault) => {
+                        let error = self.error(self.packet_at, self.at.max(start), fault);
+                        // The next packet may be whole.
+                        self.at = self.end;
+                        Err(error)
+                    }
                 };
             }
-            if !self.packet()? {
-                return Ok(None);
+            match self.packet() {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(error) => {
+                    // Where the next one begins is not known.
+                    self.file = self.files.len();
+                    return Err(error);
+                }
             }
         }
+    }
+
+    /// When the packet after a broken one begins, nanoseconds since the epoch; `None`
+    /// if there is none or it does not say.
+    pub fn resumes_ns(&self) -> Option<i64> {
+        let rest = self.files.get(self.file)?.data.get(self.next_packet..)?;
+        let uuid = self.metadata.uuid.as_ref();
+        let read = packet::read(&self.metadata.plan, uuid, rest, &mut Vec::new());
+        Some(self.scale.epoch_ns(read.ok()?.begin?))
     }
 
     /// The item that [`Cursor::advance`] went to.

@@ -33,10 +33,19 @@ pub fn run(command: &TraceCommand) -> Result<(), CommandError> {
     }
 }
 
+/// Most broken places that are named.
+const SHOWN: usize = 5;
+
 /// Says on standard error what of a trace cannot be read and what it lost.
 fn warn(damage: &[CtfError], discards: &[Discard], graph: &Graph) {
-    for error in damage {
+    for error in damage.iter().take(SHOWN) {
         note!("warning: read in part: {}", in_words(error));
+    }
+    if damage.len() > SHOWN {
+        note!(
+            "warning: {} more places cannot be read",
+            damage.len() - SHOWN
+        );
     }
     let discarded: u64 = discards.iter().map(|discard| discard.count).sum();
     let places = discards.iter().filter(|discard| discard.count > 0).count();
@@ -102,7 +111,7 @@ fn missing(overview: &Overview) -> Vec<String> {
     say(overview.contents.discarded_packets, "discarded packets");
     say(
         overview.damage.len() as u64,
-        "streams that could be read in part or not at all",
+        "places where a stream is broken",
     );
     missing
 }
