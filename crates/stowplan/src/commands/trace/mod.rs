@@ -62,8 +62,8 @@ fn warn(damage: &[CtfError], discards: &[Discard], graph: &Graph) {
         .count();
     if unnamed > 0 {
         note!(
-            "warning: nothing in the trace says to which node or topic {unnamed} callbacks belong: \
-             tracing began after they were made"
+            "warning: nothing in the trace says to which node or topic {unnamed} callbacks belong; \
+             tracing may have begun after they were made"
         );
     }
 }
@@ -83,7 +83,7 @@ fn missing(overview: &Overview) -> Vec<String> {
             let callbacks = graph.callbacks.iter();
             callbacks.filter(|c| c.1.owner == Owner::Unknown).count()
         }),
-        "callbacks whose node and trigger are not in the trace: tracing began after they were made",
+        "callbacks whose node and trigger are not in the trace; tracing may have begun later",
     );
     say(
         unknown(&|| graph.nodes.iter().filter(|n| n.1.name.is_none()).count()),
