@@ -1,7 +1,6 @@
 //! One container, made by libcontainer.
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use libcontainer::container::Container;
@@ -79,7 +78,7 @@ fn way_back(
     let mut late = spec::deferred(plan, around);
     let what = "the runtime configuration is not as libcontainer wants it";
     Ok(Some(Return {
-        namespace: place.host().as_raw_fd(),
+        host: place.host().raw(),
         capabilities: serde_json::from_value(late["capabilities"].take()).context(what)?,
         seccomp: serde_json::from_value(late["seccomp"].take()).context(what)?,
     }))

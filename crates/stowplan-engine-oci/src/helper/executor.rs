@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::ffi::{CString, NulError};
 use std::io;
-use std::os::fd::{BorrowedFd, RawFd};
 
 use libcontainer::capabilities::drop_privileges;
 use libcontainer::oci_spec::runtime::{LinuxCapabilities, LinuxSeccomp, Spec};
@@ -16,7 +15,8 @@ use libcontainer::workload::{
 use rustix::process::{
     DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal,
 };
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use super::view::RawView;
 
 /// Runs the program as libcontainer does, after what libcontainer cannot do.
 #[derive(Clone)]
@@ -32,8 +32,8 @@ pub(crate) struct ServiceExecutor {
 /// The way back to the host's mount namespace, and what must wait until then because it forbids going.
 #[derive(Clone)]
 pub(crate) struct Return {
-    /// Descriptor of the namespace, inherited from the helper.
-    pub namespace: RawFd,
+    /// The host's mounts, by descriptors inherited from the helper.
+    pub host: RawView,
     /// Capabilities to keep.
     pub capabilities: Option<LinuxCapabilities>,
     /// Seccomp profile.
@@ -42,10 +42,8 @@ pub(crate) struct Return {
 
 impl Return {
     fn go(&self) -> Result<(), String> {
-        // SAFETY: the helper keeps the descriptor open as long as it lives, and libcontainer only marks it
-        // close-on-exec.
-        let namespace = unsafe { BorrowedFd::borrow_raw(self.namespace) };
-        move_into_link_name_space(namespace, Some(LinkNameSpaceType::Mount))
+        self.host
+            .enter()
             .map_err(|error| format!("cannot return to the host's mount namespace: {error}"))?;
         if let Some(capabilities) = &self.capabilities {
             drop_privileges(capabilities, &*create_syscall())

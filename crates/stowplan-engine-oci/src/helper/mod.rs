@@ -16,6 +16,7 @@ mod processes;
 mod readback;
 mod rootless;
 mod service;
+mod view;
 mod wake;
 
 use std::os::fd::AsRawFd;

@@ -2,18 +2,16 @@
 
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
-    mount_change, unmount,
-};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 use rustix::process::geteuid;
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use stowplan_wire::deployment::Program;
 
 use super::error::{Context as _, HelperError};
+use super::view::{self, View};
 use super::{hierarchies, rootless};
 use crate::protocol::HelperPlan;
 
@@ -23,14 +21,14 @@ pub(super) const CGROUPS: &str = "/sys/fs/cgroup";
 /// The namespaces that a helper came from and works in.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// The host's mount namespace.
-    host: File,
+    /// The host's mounts.
+    host: View,
     /// The host's user namespace.
     host_users: File,
     /// Whether the helper has become root of a user namespace of its own, because it was not root.
     rootless: bool,
     /// The helper's own.
-    own: File,
+    own: View,
     /// Number of the container being made: each has scratch space of its own.
     generation: u32,
 }
@@ -47,7 +45,7 @@ impl Place {
             let path = Path::new("/proc/self/ns").join(kind);
             File::open(&path).context(format_args!("cannot open {}", path.display()))
         };
-        let (host, host_users) = (open("mnt")?, open("user")?);
+        let (host, host_users) = (View::own()?, open("user")?);
         let rootless = !geteuid().is_root();
         if rootless {
             rootless::become_root()?;
@@ -55,12 +53,8 @@ impl Place {
         // SAFETY: only CLONE_FILES makes unshare unsafe (descriptors of others), and it is not asked for.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
             .context("cannot unshare the mount namespace")?;
-        let own = open("mnt")?;
-        mount_change(
-            "/",
-            MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
-        )
-        .context("cannot make mounts private")?;
+        view::make_private()?;
+        let own = View::own()?;
         hierarchies::hide(rootless)?;
         match unmount(CGROUPS, UnmountFlags::DETACH) {
             // Not a mount point, or without root not ours to unmount.
@@ -102,8 +96,8 @@ impl Place {
         Path::new(CGROUPS).join(self.generation.to_string())
     }
 
-    /// The host's mount namespace.
-    pub(crate) fn host(&self) -> &File {
+    /// The host's mounts.
+    pub(crate) fn host(&self) -> &View {
         &self.host
     }
 
@@ -115,7 +109,7 @@ impl Place {
     /// Path to the host's namespace of this kind, while this process lives.
     pub(crate) fn host_namespace(&self, kind: &str) -> PathBuf {
         match kind {
-            "mnt" => descriptor_path(&self.host),
+            "mnt" => descriptor_path(self.host.namespace()),
             "user" => descriptor_path(&self.host_users),
             // The helper stays in these.
             other => Path::new("/proc/self/ns").join(other),
@@ -131,9 +125,9 @@ impl Place {
             // There is no way back, and no cgroup to look after.
             return action();
         }
-        go(&self.host)?;
+        self.host.enter()?;
         let result = action();
-        go(&self.own)?;
+        self.own.enter()?;
         result
     }
 
@@ -195,11 +189,6 @@ impl Place {
 
 fn descriptor_path(file: &File) -> PathBuf {
     Path::new("/proc/self/fd").join(file.as_raw_fd().to_string())
-}
-
-fn go(namespace: &File) -> Result<(), HelperError> {
-    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
-        .context("cannot change the mount namespace")
 }
 
 fn mount_scratch(on: &Path) -> Result<(), HelperError> {
