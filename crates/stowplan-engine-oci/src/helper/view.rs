@@ -1,17 +1,15 @@
 //! A mount namespace together with the folder that is the root in it: of a process in a chroot, the two differ.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::process::parent_id;
-use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::mount::{
     MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount_change, move_mount,
     open_tree, unmount,
 };
-use rustix::process::{chroot, fchdir};
+use rustix::process::{chdir, chroot, fchdir, pivot_root};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::error::{Context as _, HelperError};
@@ -88,38 +86,36 @@ fn enter(namespace: BorrowedFd<'_>, root: BorrowedFd<'_>) -> Result<(), Errno> {
 /// Makes every mount of this process's new namespace private, so that none of ours is seen outside.
 ///
 /// That is asked of the root's mount. In a chroot the root is a folder and no mount, which neither this nor
-/// pivot_root(2) takes: there a copy of what the process sees becomes its root.
+/// pivot_root(2) nor a new user namespace takes: there what the process sees becomes the root of its namespace.
 pub(super) fn make_private() -> Result<(), HelperError> {
-    let change = || {
-        let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-        mount_change("/", flags)
-    };
     match change() {
-        Err(Errno::INVAL) => {
-            root_of_its_own()?;
-            change().context("cannot make mounts private")
-        }
+        Err(Errno::INVAL) => leave_chroot().context("cannot make a root of the chroot"),
         other => other.context("cannot make mounts private"),
     }
 }
 
-fn root_of_its_own() -> Result<(), HelperError> {
-    let what = "cannot make a root of the chroot";
-    let seen = || fs::read_to_string(format!("/proc/{}/mountinfo", parent_id()));
-    let before = seen().context(what)?;
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+fn change() -> Result<(), Errno> {
+    let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", flags)
+}
+
+fn leave_chroot() -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = open("/", flags, Mode::empty())?;
+    let own = open("/proc/self/ns/mnt", OFlags::CLOEXEC, Mode::empty())?;
+    // Back to the namespace's own root, where everything can be made private before anything is mounted.
+    move_into_link_name_space(own.as_fd(), Some(LinkNameSpaceType::Mount))?;
+    change()?;
+    let clone = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE;
-    let tree = open_tree(CWD, "/", flags).context(what)?;
-    let empty = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-    move_mount(&tree, Path::new(""), CWD, Path::new("/"), empty).context(what)?;
-    fchdir(&tree).context(what)?;
-    if seen().context(what)? != before {
-        unmount(".", UnmountFlags::DETACH).context(what)?;
-        return Err(
-            HelperError::new(format!("{what}: its mount is shared with other namespaces"))
-                .hint("make it private outside of the chroot: mount --make-rprivate /"),
-        );
-    }
-    chroot(".").context(what)
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    let tree = open_tree(&folder, "", clone)?;
+    let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(&tree, "", &folder, "", both)?;
+    // As pivot_root(2) says: the old root ends up on top of the new one, from where it is detached.
+    fchdir(&tree)?;
+    pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    chdir("/")
 }
