@@ -11,7 +11,7 @@ use stowplan_image::{Image, ImageSpec, LibFile};
 use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
 use stowplan_measure::lower::{LowerOptions, lower, start_up_files};
 use stowplan_measure::{Measured, SessionPlan, measure};
-use stowplan_model::{Partition, Stack};
+use stowplan_model::{CallbackRef, Partition, Stack, Trigger};
 use stowplan_plan::{Choice, Preset};
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_stats::t_interval;
@@ -32,6 +32,37 @@ struct Bench {
     image: Image,
     pairs: u32,
     window: Duration,
+    ends: Vec<End>,
+}
+
+/// A callback of the chain up to which ages are taken.
+struct End {
+    node: String,
+    callback: String,
+    name: String,
+}
+
+/// The chain's end, and the last callback before its first timer: a timer that samples data makes the mean jump by its
+/// period when the data comes a little later or earlier, which hides what recording does.
+fn ends(stack: &Stack) -> Vec<End> {
+    let chain = &stack.chains[0].callbacks;
+    let is_timer = |callback: &&CallbackRef| {
+        let nodes = stack.nodes.iter().filter(|node| node.name == callback.node);
+        nodes
+            .flat_map(|node| &node.callbacks)
+            .any(|c| c.name == callback.callback && matches!(c.trigger, Trigger::Timer { .. }))
+    };
+    let before_timer = chain
+        .iter()
+        .skip(1)
+        .take_while(|callback| !is_timer(callback));
+    let ends = before_timer.last().into_iter().chain(chain.last());
+    ends.map(|end| End {
+        node: end.node.to_string(),
+        callback: end.callback.to_string(),
+        name: format!("{}/{}", end.node, end.callback),
+    })
+    .collect()
 }
 
 fn main() {
@@ -41,40 +72,50 @@ fn main() {
         .map_or(PAIRS, |n| u32::try_from(*n).expect("pairs"));
     let window = Duration::from_secs(numbers.get(1).copied().unwrap_or(WINDOW_S));
     let bench = Bench::new(pairs, window);
-    println!("pair   recorded ms   not recorded ms   difference %");
-    let mut logs = Vec::new();
+    let mut logs = vec![Vec::new(); bench.ends.len()];
+    println!("ms recorded / not recorded, and the difference, up to each of these callbacks:");
+    println!(
+        "pair  {}",
+        bench
+            .ends
+            .iter()
+            .map(|end| format!("{:>34}", end.name))
+            .collect::<String>()
+    );
     for pair in 0..pairs {
         // Which of the two comes first alternates.
         let first = pair % 2 == 0;
-        let one = bench.mean_age_ms(pair, first);
-        let other = bench.mean_age_ms(pair, !first);
+        let one = bench.mean_ages_ms(pair, first);
+        let other = bench.mean_ages_ms(pair, !first);
         let (on, off) = if first { (one, other) } else { (other, one) };
-        logs.push((on / off).ln());
-        println!(
-            "{:4} {on:13.4} {off:17.4} {:14.3}",
-            pair + 1,
-            (on / off - 1.0) * 100.0
-        );
+        print!("{:4}  ", pair + 1);
+        for ((on, off), logs) in on.iter().zip(&off).zip(&mut logs) {
+            logs.push((on / off).ln());
+            print!("{on:13.4} /{off:9.4} {:+7.3} %", (on / off - 1.0) * 100.0);
+        }
+        println!();
     }
-    let Ok(interval) = t_interval(&logs, 0.95) else {
-        return println!("no interval from {pairs} pairs");
+    for (end, logs) in bench.ends.iter().zip(&logs) {
+        conclude(&end.name, logs);
+    }
+}
+
+/// What recording changes, with its 95 % interval.
+fn conclude(name: &str, logs: &[f64]) {
+    let pairs = logs.len();
+    let Ok(interval) = t_interval(logs, 0.95) else {
+        return println!("{name}: no interval from {pairs} pairs");
     };
     let percent = |log: f64| log.exp_m1() * 100.0;
-    let mean = logs.iter().sum::<f64>() / f64::from(pairs);
+    let mean = percent(logs.iter().sum::<f64>() / pairs as f64);
     let (low, high) = (percent(interval.low), percent(interval.high));
-    println!(
-        "recording changes the mean by {:+.3} % [{low:+.3}, {high:+.3}], {pairs} pairs",
-        percent(mean)
-    );
     let within = low > -1.0 && high < 1.0;
-    println!(
-        "{}",
-        if within {
-            "equivalent at 1 %"
-        } else {
-            "not shown to be equivalent at 1 %"
-        }
-    );
+    let verdict = if within {
+        "equivalent at 1 %"
+    } else {
+        "not shown to be equivalent at 1 %"
+    };
+    println!("{name}: {mean:+.3} % [{low:+.3}, {high:+.3}], {pairs} pairs: {verdict}");
 }
 
 impl Bench {
@@ -92,14 +133,15 @@ impl Bench {
             partition: stowplan_plan::partition(&stack, &Choice::Preset(Preset::Modules))
                 .expect("a partition"),
             image: stowplan_image::build(&image, private_state()).expect("the image"),
+            ends: ends(&stack),
             stack,
             pairs,
             window,
         }
     }
 
-    /// Mean age of the data at the end of the stack's first chain.
-    fn mean_age_ms(&self, pair: u32, record: bool) -> f64 {
+    /// Mean age of the data at each of the ends.
+    fn mean_ages_ms(&self, pair: u32, record: bool) -> Vec<f64> {
         let run = format!("recording-{}-{pair}-{record}", std::process::id());
         let participants = 30;
         let domain = free_domain(u64::from(pair), participants).expect("a free domain");
@@ -141,8 +183,12 @@ impl Bench {
             trace_dir: trace.path(),
         };
         let measured = measure(&self.host, &engine, &plan).expect("the run");
-        let age = age_at_the_end(&self.stack, &services, &measured);
-        age.sum_ns as f64 / age.count as f64 / 1e6
+        let ages = self
+            .ends
+            .iter()
+            .map(|end| age_at(end, &services, &measured));
+        ages.map(|age| age.sum_ns as f64 / age.count as f64 / 1e6)
+            .collect()
     }
 }
 
@@ -155,17 +201,16 @@ fn start(service: &ServicePlan) -> ServiceStart {
     }
 }
 
-fn age_at_the_end(stack: &Stack, services: &[ServicePlan], measured: &Measured) -> Age {
-    let end = stack.chains[0].callbacks.last().expect("a callback");
+fn age_at(end: &End, services: &[ServicePlan], measured: &Measured) -> Age {
     let nodes = services
         .iter()
         .flat_map(|s| &s.processes)
         .flat_map(|p| &p.nodes);
     let callback = nodes
-        .filter(|node| node.name == end.node.as_str())
+        .filter(|node| node.name == end.node)
         .flat_map(|node| &node.callbacks)
-        .find(|callback| callback.name == end.callback.as_str())
-        .expect("the chain's last callback");
+        .find(|callback| callback.name == end.callback)
+        .expect("the callback");
     let ages = measured
         .announcements
         .iter()
