@@ -8,15 +8,12 @@ use std::rc::Rc;
 use stowplan_engine::{Deployment, Engine};
 use stowplan_host::{Host, digest};
 use stowplan_remote::{AgentHost, RemoteEngine};
-use stowplan_testkit::{agent_program, command_plan, node_program, private_state};
+use stowplan_testkit::{agent_program, command_plan, node_program, private_state, service_plan};
 use stowplan_wire::agent::Announced;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{EngineEventKind, Program, Select};
 use stowplan_wire::host::SampleSubject;
-use stowplan_wire::service::{
-    CallbackPlan, DistributionPlan, ExecutorPlan, LaunchPlan, NodePlan, ProcessPlan, ProfilePlan,
-    ServicePlan, TriggerPlan,
-};
+use stowplan_wire::service::{CallbackPlan, DistributionPlan, NodePlan, ServicePlan, TriggerPlan};
 use tempfile::TempDir;
 
 const DDS: &str = r#"<CycloneDDS xmlns="https://cdds.io/config"><Domain Id="any"><General><Interfaces>
@@ -51,30 +48,10 @@ fn service(run: &str) -> ServicePlan {
         reentrant_groups: vec![],
         depends_on: vec![],
     };
-    ServicePlan {
-        build_id: stowplan_wire::build_id(),
-        run: run.to_owned(),
-        service: "sensing".to_owned(),
-        domain: 200 + std::process::id() % 20,
-        seed: 1,
-        record: true,
-        record_callback_cpu: false,
-        launch: LaunchPlan {
-            start_iterations: 0,
-            entity_iterations: 0,
-            files: vec![],
-            memory_bytes: 0,
-        },
-        topics: vec![],
-        processes: vec![ProcessPlan {
-            name: "p".to_owned(),
-            executor: ExecutorPlan::Single,
-            profile: ProfilePlan::Minimal,
-            component_container: false,
-            use_sim_time: false,
-            nodes: vec![node],
-        }],
-    }
+    let mut plan = service_plan(run, "sensing");
+    plan.domain = 200 + std::process::id() % 20;
+    plan.processes[0].nodes = vec![node];
+    plan
 }
 
 /// A started node program.
