@@ -2,7 +2,8 @@
 //!
 //! Reads requests on standard input and answers on standard output, one JSON document a line
 //! (`stowplan_wire::agent`). One thread, one poll. End of input, SIGTERM or SIGINT kill everything that it
-//! started and end it. `stowplan-agent oci` is the helper process of one container.
+//! started and end it. With `--own-network` it does all that in a network namespace of its own, where it may make
+//! one. `stowplan-agent oci` is the helper process of one container.
 
 mod agent;
 mod arm;
@@ -14,12 +15,17 @@ mod watch;
 
 use std::process::ExitCode;
 
-use stowplan_host::{HostError, open_files};
+use stowplan_host::{HostError, network, open_files};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
         None => outcome(open_files().and_then(|()| agent::serve())),
+        Some("--own-network") => outcome(
+            network::enter_own()
+                .and_then(|()| open_files())
+                .and_then(|()| agent::serve()),
+        ),
         // Dispatched before anything else: a helper is a process with a life of its own.
         Some("oci") => match open_files::restore_own() {
             Ok(()) => stowplan_engine_oci::helper_main(),

@@ -82,6 +82,9 @@ fn kernel_parameters(command_line: &str) -> String {
         .join(" ")
 }
 
+/// Key of the setting that says whether the loopback of the services' network has multicast: `yes` or `no`.
+pub const LOOPBACK_MULTICAST: &str = "net.loopback-multicast";
+
 fn settings() -> BTreeMap<String, String> {
     let mut settings: BTreeMap<String, String> = FILES
         .iter()
@@ -100,6 +103,10 @@ fn settings() -> BTreeMap<String, String> {
     let parameters = read("/proc/cmdline").map(|line| kernel_parameters(&line));
     if let Some(parameters) = parameters.filter(|text| !text.is_empty()) {
         settings.insert("kernel-parameters".to_owned(), parameters);
+    }
+    if let Ok(multicast) = crate::network::loopback_has_multicast() {
+        let text = if multicast { "yes" } else { "no" };
+        settings.insert(LOOPBACK_MULTICAST.to_owned(), text.to_owned());
     }
     if let Some(line) = read("/proc/stat").and_then(|text| text.lines().next().map(str::to_owned))
         && let Some(steal) = line.split_whitespace().nth(8)

@@ -172,7 +172,7 @@ impl Bench {
             domain,
             cyclonedds_xml: &cyclonedds_xml(DdsProfile {
                 domain: Some(domain),
-                ..DdsProfile::for_participants(participants)
+                ..DdsProfile::for_participants(participants, false)
             }),
             ring_bytes: 32 << 20,
             cold: None,

@@ -13,6 +13,9 @@ const SPARE_INDICES: u32 = 16;
 /// Highest index whose ports still belong to the domain (DDSI-RTPS 2.5 §9.6.2.3: 250 ports a domain).
 const LAST_INDEX: u32 = 119;
 
+/// Receive buffer that Autoware's configuration of CycloneDDS asks for. The kernel gives at most `net.core.rmem_max`.
+const RECEIVE_BUFFER_BYTES: u32 = 10 << 20;
+
 /// Ports of a participant index in a domain, DDSI-RTPS 2.5 §9.6.2.3: metatraffic and data, unicast.
 fn unicast_ports(domain: u32, index: u32) -> [u32; 2] {
     let base = 7400 + 250 * domain + 2 * index;
@@ -22,8 +25,8 @@ fn unicast_ports(domain: u32, index: u32) -> [u32; 2] {
 /// What a profile of the generated configuration is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DdsProfile {
-    /// Highest participant index that is tried and addressed.
-    pub max_participant_index: u32,
+    /// How participants find each other.
+    pub discovery: Discovery,
     /// Receive buffer asked of the kernel, in bytes.
     pub receive_buffer_bytes: u32,
     /// The domain; `None` is any. A program that asks for the default domain, as most tools do, joins the first
@@ -31,16 +34,35 @@ pub struct DdsProfile {
     pub domain: Option<u32>,
 }
 
+/// How participants find each other on loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discovery {
+    /// By multicast. Everything else is sent to each reader: data in a multicast would wake every participant.
+    Multicast,
+    /// Every participant asks every index up to this one.
+    Unicast {
+        /// Highest participant index that is tried and addressed.
+        max_participant_index: u32,
+    },
+}
+
 impl DdsProfile {
-    /// A profile for a run with this many participants.
+    /// A profile for a run with this many participants, on a loopback with or without multicast.
     #[must_use]
-    pub fn for_participants(participants: usize) -> Self {
+    pub fn for_participants(participants: usize, multicast: bool) -> Self {
         let participants = u32::try_from(participants).unwrap_or(u32::MAX);
+        let discovery = if multicast {
+            Discovery::Multicast
+        } else {
+            Discovery::Unicast {
+                max_participant_index: participants
+                    .saturating_add(SPARE_INDICES)
+                    .min(LAST_INDEX.max(participants)),
+            }
+        };
         Self {
-            max_participant_index: participants
-                .saturating_add(SPARE_INDICES)
-                .min(LAST_INDEX.max(participants)),
-            receive_buffer_bytes: 1 << 20,
+            discovery,
+            receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             domain: None,
         }
     }
@@ -50,16 +72,36 @@ impl DdsProfile {
 ///
 /// A lease of 60 s instead of 10 s, announced as often as with 10 s: on a machine with more work than cores a
 /// receive thread can wait longer than ten seconds, and a lost lease makes everything be discovered again.
-/// Loopback only, unicast discovery: `lo` has no multicast flag on most machines, so every
-/// participant asks every index up to the highest. Sizes are those of rmw_cyclonedds' defaults
-/// with the message size at which loopback UDP does not fragment.
+/// Loopback only. With multicast, participants announce themselves to a group and need no index. A machine's own `lo`
+/// has no multicast flag as a rule; there, every participant asks every index up to the highest. Sizes are those of
+/// rmw_cyclonedds' defaults with the message size at which loopback UDP does not fragment.
 #[must_use]
 pub fn cyclonedds_xml(profile: DdsProfile) -> String {
     let DdsProfile {
-        max_participant_index,
+        discovery,
         receive_buffer_bytes,
         domain,
     } = profile;
+    let (multicast, allow, participants) = match discovery {
+        Discovery::Multicast => (
+            "true",
+            "spdp",
+            "<ParticipantIndex>none</ParticipantIndex>".to_owned(),
+        ),
+        Discovery::Unicast {
+            max_participant_index,
+        } => (
+            "false",
+            "false",
+            format!(
+                r#"<ParticipantIndex>auto</ParticipantIndex>
+      <MaxAutoParticipantIndex>{max_participant_index}</MaxAutoParticipantIndex>
+      <Peers>
+        <Peer Address="127.0.0.1" />
+      </Peers>"#
+            ),
+        ),
+    };
     let domain = domain.map_or_else(|| "any".to_owned(), |id| id.to_string());
     format!(
         r#"<?xml version="1.0" encoding="UTF-8" ?>
@@ -67,20 +109,16 @@ pub fn cyclonedds_xml(profile: DdsProfile) -> String {
   <Domain Id="{domain}">
     <General>
       <Interfaces>
-        <NetworkInterface name="lo" multicast="false" />
+        <NetworkInterface name="lo" multicast="{multicast}" />
       </Interfaces>
-      <AllowMulticast>false</AllowMulticast>
+      <AllowMulticast>{allow}</AllowMulticast>
       <MaxMessageSize>65500B</MaxMessageSize>
       <FragmentSize>65000B</FragmentSize>
     </General>
     <Discovery>
       <LeaseDuration>60s</LeaseDuration>
       <SPDPInterval>8s</SPDPInterval>
-      <ParticipantIndex>auto</ParticipantIndex>
-      <MaxAutoParticipantIndex>{max_participant_index}</MaxAutoParticipantIndex>
-      <Peers>
-        <Peer Address="127.0.0.1" />
-      </Peers>
+      {participants}
     </Discovery>
     <Internal>
       <SocketReceiveBufferSize min="default" max="{receive_buffer_bytes}B" />
@@ -144,10 +182,18 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_addresses_every_participant() {
+    fn with_multicast_nobody_needs_an_index() {
+        let xml = cyclonedds_xml(DdsProfile::for_participants(500, true));
+        assert!(xml.contains(r#"<NetworkInterface name="lo" multicast="true" />"#));
+        assert!(xml.contains("<ParticipantIndex>none</ParticipantIndex>"));
+        assert!(!xml.contains("Peer"));
+    }
+
+    #[test]
+    fn without_it_the_configuration_addresses_every_participant() {
         let xml = cyclonedds_xml(DdsProfile {
             domain: Some(110),
-            ..DdsProfile::for_participants(80)
+            ..DdsProfile::for_participants(80, false)
         });
         assert!(xml.contains("<Domain Id=\"110\">"));
         assert!(xml.contains("<MaxAutoParticipantIndex>96</MaxAutoParticipantIndex>"));

@@ -167,7 +167,7 @@ impl Run {
                 domain,
                 cyclonedds_xml: &cyclonedds_xml(DdsProfile {
                     domain: Some(domain),
-                    ..DdsProfile::for_participants(4)
+                    ..DdsProfile::for_participants(4, false)
                 }),
                 ring_bytes: 4 << 20,
                 cold: None,

@@ -30,6 +30,15 @@ pub struct AgentHost {
     pid: u32,
 }
 
+/// The network namespace of an agent and of the services that have none of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// One of its own with multicast on its loopback; where the agent may not make one, the machine's.
+    Own,
+    /// The machine's.
+    Machine,
+}
+
 /// What a window cost the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Armed {
@@ -66,15 +75,19 @@ macro_rules! expect {
 }
 
 impl AgentHost {
-    /// Starts an agent on this machine and greets it.
+    /// Starts an agent on this machine, in the network that its services are to share, and greets it.
     ///
     /// # Errors
     /// When it cannot be started or is of another build.
-    pub fn spawn(program: &Path) -> Result<Rc<Self>, EngineError> {
-        Self::spawn_with(program, &[])
+    pub fn spawn(program: &Path, network: Network) -> Result<Rc<Self>, EngineError> {
+        let arguments: &[&str] = match network {
+            Network::Own => &["--own-network"],
+            Network::Machine => &[],
+        };
+        Self::greet(Pipe::spawn(program, arguments, &[])?)
     }
 
-    /// The same with environment variables for the agent, such as `STOWPLAN_STATE`.
+    /// The same in the machine's network, with environment variables for the agent, such as `STOWPLAN_STATE`.
     ///
     /// # Errors
     /// When it cannot be started or is of another build.
@@ -82,7 +95,10 @@ impl AgentHost {
         program: &Path,
         environment: &[(&str, &OsStr)],
     ) -> Result<Rc<Self>, EngineError> {
-        let mut pipe = Pipe::spawn(program, environment)?;
+        Self::greet(Pipe::spawn(program, &[], environment)?)
+    }
+
+    fn greet(mut pipe: Pipe) -> Result<Rc<Self>, EngineError> {
         let build_id = stowplan_wire::build_id();
         let hello = Call::Hello { build_id };
         let (id, engines) = expect!(

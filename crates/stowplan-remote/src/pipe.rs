@@ -35,6 +35,7 @@ pub(crate) struct Pipe {
 impl Pipe {
     pub(crate) fn spawn(
         program: &Path,
+        arguments: &[&str],
         environment: &[(&str, &OsStr)],
     ) -> Result<Self, EngineError> {
         let failed = || EngineError::new(format!("cannot start {}", program.display()));
@@ -43,6 +44,7 @@ impl Pipe {
             .map_err(|e| failed().because(e))?;
         let theirs = errors.try_clone().map_err(|e| failed().because(e))?;
         let mut child = Command::new(program)
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(theirs)

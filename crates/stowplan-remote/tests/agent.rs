@@ -11,8 +11,9 @@ use std::time::Duration;
 use raw::Raw;
 
 use stowplan_engine::{Deployment, Engine, EngineError};
-use stowplan_host::{Host, ledger};
-use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_host::facts::LOOPBACK_MULTICAST;
+use stowplan_host::{Host, ledger, network};
+use stowplan_remote::{AgentHost, Network, RemoteEngine};
 use stowplan_testkit::{agent_program, command_plan, private_state};
 use stowplan_wire::agent::{Answer, Call};
 use stowplan_wire::deployment::{EngineEventKind, Select, StopMode};
@@ -178,4 +179,18 @@ fn when_the_agent_is_killed_services_end_and_the_rest_is_cleaned() {
         locators[0].pid,
         locators[0].start_ticks
     ));
+}
+
+#[test]
+fn an_agent_with_a_network_of_its_own_has_multicast_there_and_leaves_the_machine_s_alone() {
+    let multicast = |host: &AgentHost| host.facts().unwrap().settings[LOOPBACK_MULTICAST].clone();
+    let before = network::loopback_has_multicast().unwrap();
+    let own = AgentHost::spawn(agent_program(), Network::Own).unwrap();
+    if network::may_have_own() {
+        assert_eq!(multicast(&own), "yes");
+    } else {
+        assert_eq!(multicast(&own), multicast(&spawn()));
+    }
+    assert_eq!(network::loopback_has_multicast().unwrap(), before);
+    assert_eq!(multicast(&spawn()), if before { "yes" } else { "no" });
 }

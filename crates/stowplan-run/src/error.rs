@@ -82,6 +82,12 @@ pub enum ExperimentError {
         /// This machine.
         now: String,
     },
+    /// The result began in a network with multicast and this one has none, or the other way round.
+    #[error(
+        "this result began in a network whose loopback has multicast, or had none, unlike now, so DDS discovery \
+         differs: resume it with the permissions that it was begun with"
+    )]
+    OtherNetwork,
     /// The result began with another node program.
     #[error(
         "this result began with another stowplan-node; its blocks cannot be compared with new ones"

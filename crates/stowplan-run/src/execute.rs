@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 
 use stowplan_engine::{Capabilities, EngineError};
 use stowplan_host::Host;
+use stowplan_host::facts::LOOPBACK_MULTICAST;
 use stowplan_image::{Image, ImageSpec, LibFile};
 use stowplan_measure::lower::start_up_files;
 use stowplan_plan::MachineFacts;
-use stowplan_remote::AgentHost;
+use stowplan_remote::{AgentHost, Network};
 use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
 
+use crate::dds;
 use crate::error::ExperimentError;
 use crate::live::{CALIBRATION_BYTES, Live, run_numbers};
 use crate::observe::Observer;
@@ -77,7 +79,8 @@ pub fn begin(
     let spec = request.spec()?;
     let station = station(
         spec.stack(),
-        &session.programs.clone(),
+        session.programs,
+        request.network(),
         session.agent_started,
     )?;
     let ns_per_iteration = calibrate(&station)?;
@@ -121,7 +124,12 @@ pub fn resume(
     }
     let (writer, results) = ResultsWriter::resume(dir)?;
     let spec = request.spec()?;
-    let station = station(spec.stack(), session.programs, session.agent_started)?;
+    let station = station(
+        spec.stack(),
+        session.programs,
+        request.network(),
+        session.agent_started,
+    )?;
     same_station(&results.experiment, &station)?;
     let ns = results
         .experiment
@@ -144,9 +152,10 @@ pub fn resume(
 fn station(
     stack: &stowplan_model::Stack,
     programs: &Programs,
+    network: Network,
     agent_started: &mut dyn FnMut(u32),
 ) -> Result<Station, ExperimentError> {
-    let host = AgentHost::spawn(&programs.agent)?;
+    let host = AgentHost::spawn(&programs.agent, network)?;
     agent_started(host.agent_pid());
     let libs = start_up_files(stack)
         .into_iter()
@@ -176,7 +185,7 @@ fn prepared(
         cpus: station.facts.cpus,
         ns_per_iteration: Some(ns_per_iteration),
         memory_bytes: Some(station.facts.memory_bytes),
-        multicast: false,
+        multicast: dds::has_multicast(&station.facts),
     };
     let mut known: BTreeMap<String, Result<Capabilities, String>> = BTreeMap::new();
     let mut prepared = prepare(request, &machine, &mut |engine| {
@@ -233,6 +242,9 @@ fn same_station(experiment: &Experiment, station: &Station) -> Result<(), Experi
                 now.host, now.cpu_model, now.cpus, now.kernel
             ),
         });
+    }
+    if before.settings.get(LOOPBACK_MULTICAST) != now.settings.get(LOOPBACK_MULTICAST) {
+        return Err(ExperimentError::OtherNetwork);
     }
     match experiment.digests.get("stowplan-node") {
         Some(sha) if *sha != station.image.program_sha256 => Err(ExperimentError::OtherProgram),
@@ -293,9 +305,12 @@ fn run(
         session.observer.warning(warning);
     }
     let blocks = jobs(prepared.deployments.len(), request.blocks, request.seed);
+    let dds = dds::profile(prepared, &station.facts);
+    dds::keep(dds, writer.dir())?;
     let mut live = Live {
         request,
         prepared,
+        dds,
         host: station.host,
         image: station.image,
         writer: &writer,

@@ -1,6 +1,7 @@
 //! Experiments: schedule, blocks, clean-up, resume.
 
 mod analyse;
+mod dds;
 mod error;
 mod execute;
 mod isolation;

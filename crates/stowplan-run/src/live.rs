@@ -40,6 +40,8 @@ pub(crate) struct Live<'a> {
     pub prepared: &'a Prepared,
     pub host: Rc<AgentHost>,
     pub image: Image,
+    /// Profile of DDS in all deployments, for any domain.
+    pub dds: DdsProfile,
     pub writer: &'a ResultsWriter,
     pub experiment: RefCell<Experiment>,
     pub begun: Instant,
@@ -220,8 +222,8 @@ impl Live<'_> {
         );
         let salt =
             u64::from(std::process::id()) + u64::from(job.block) * 31 + job.deployment as u64;
-        let participants = planned.plan.participants;
-        let domain = free_domain(salt, participants).map_err(|e| RunError::new(e.to_string()))?;
+        let domain = free_domain(salt, self.prepared.participants())
+            .map_err(|e| RunError::new(e.to_string()))?;
         let options = LowerOptions {
             run: run.clone(),
             domain,
@@ -256,7 +258,7 @@ impl Live<'_> {
                 domain,
                 cyclonedds_xml: &cyclonedds_xml(DdsProfile {
                     domain: Some(domain),
-                    ..DdsProfile::for_participants(participants)
+                    ..self.dds
                 }),
                 ring_bytes: self.prepared.ring_bytes,
                 cold: (start.kind == StartKind::Cold).then(|| vec![image_dir.clone()]),

@@ -37,6 +37,15 @@ pub struct Prepared {
     pub warnings: Vec<String>,
 }
 
+impl Prepared {
+    /// DDS participants of the deployment that has most.
+    #[must_use]
+    pub fn participants(&self) -> usize {
+        let all = self.deployments.iter().map(|d| d.plan.participants);
+        all.max().unwrap_or(0)
+    }
+}
+
 /// A deployment with its plan.
 pub struct Planned {
     /// The deployment.

@@ -8,6 +8,7 @@ use stowplan_model::{
     Deployment, Isolation, Limits, Name, Partition, Place, SchedulingClass, ServiceAssignment,
     Stack,
 };
+use stowplan_remote::Network;
 use stowplan_spec::Spec;
 
 use crate::error::ExperimentError;
@@ -17,7 +18,7 @@ use crate::isolation::{isolation_by_name, isolation_of_names};
 pub const REQUEST_FILE: &str = "request.json";
 
 /// Version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Which question the experiment answers; it decides what is primary and how runs start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +86,8 @@ pub struct Request {
     pub isolation: BTreeMap<String, bool>,
     /// Whether traces are kept.
     pub keep_traces: bool,
+    /// Whether services run in the machine's network namespace rather than in one of the experiment's own.
+    pub host_network: bool,
     /// The command line.
     pub command: Vec<String>,
 }
@@ -152,6 +155,8 @@ pub struct Ask<'a> {
     pub isolation: Isolation,
     /// Whether traces are kept.
     pub keep_traces: bool,
+    /// Whether services run in the machine's network namespace.
+    pub host_network: bool,
     /// The command line.
     pub command: Vec<String>,
 }
@@ -182,7 +187,18 @@ impl Request {
                 .collect(),
             isolation: isolation_by_name(ask.isolation),
             keep_traces: ask.keep_traces,
+            host_network: ask.host_network,
             command: ask.command,
+        }
+    }
+
+    /// The network that services without one of their own share.
+    #[must_use]
+    pub fn network(&self) -> Network {
+        if self.host_network {
+            Network::Machine
+        } else {
+            Network::Own
         }
     }
 
@@ -399,6 +415,7 @@ mod tests {
                 ..Isolation::default()
             },
             keep_traces: false,
+            host_network: false,
             command: vec![],
         })
     }

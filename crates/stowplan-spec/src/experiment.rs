@@ -42,4 +42,6 @@ pub struct Experiment {
     pub isolation: Isolation,
     /// Whether traces stay with the results.
     pub keep_traces: bool,
+    /// Whether services run in the machine's network namespace.
+    pub host_network: bool,
 }

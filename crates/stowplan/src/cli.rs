@@ -114,6 +114,9 @@ pub struct MeasureArgs {
     /// Keep the traces of every run
     #[arg(long)]
     pub keep_traces: bool,
+    /// Run in the machine's network namespace instead of one of the experiment's own
+    #[arg(long)]
+    pub host_network: bool,
     /// Exit with 7 when no primary comparison has a verdict
     #[arg(long)]
     pub require_verdict: bool,

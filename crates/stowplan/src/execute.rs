@@ -84,6 +84,7 @@ fn failed(error: &ExperimentError) -> CommandError {
         | ExperimentError::Name { .. }
         | ExperimentError::Plan(_)
         | ExperimentError::OtherMachine { .. }
+        | ExperimentError::OtherNetwork
         | ExperimentError::OtherProgram => ExitCode::BadInput,
         ExperimentError::Results(
             ResultsError::Json { .. }

@@ -1,12 +1,12 @@
 //! What the helper does to a created container from outside: cgroup, scheduling class, loopback.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use stowplan_host::cgroup::Group;
+use stowplan_host::network;
 use stowplan_host::scheduling::set_class;
 use stowplan_wire::deployment::LimitsPlan;
 
@@ -61,21 +61,5 @@ pub(crate) fn loopback_up(pid: u32) -> Result<(), HelperError> {
 
 fn set_loopback_up(namespace: &File) -> std::io::Result<()> {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-    let socket = socket_with(
-        AddressFamily::INET,
-        SocketType::DGRAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
-    // SAFETY: `ifreq` is plain data for which all zeroes is a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    request.ifr_name[0] = b'l'.cast_signed();
-    request.ifr_name[1] = b'o'.cast_signed();
-    let flags = libc::IFF_UP | libc::IFF_LOOPBACK | libc::IFF_RUNNING | libc::IFF_MULTICAST;
-    request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).unwrap_or_default();
-    // SAFETY: SIOCSIFFLAGS reads one `ifreq`, which lives until the call returns.
-    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) } == 0 {
-        return Ok(());
-    }
-    Err(std::io::Error::last_os_error())
+    network::loopback_up()
 }

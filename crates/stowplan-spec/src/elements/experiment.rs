@@ -48,6 +48,10 @@ pub(crate) struct ExperimentSpec {
     /// Whether traces stay with the results.
     #[serde(default)]
     pub keep_traces: bool,
+    /// Whether services run in the machine's network namespace: for real programs that talk to something outside of
+    /// the experiment. Where left out they have a network of their own with multicast on its loopback.
+    #[serde(default)]
+    pub host_network: bool,
 }
 
 /// State of the page cache at start.

@@ -3,7 +3,7 @@
 use stowplan_engine::{Engine, Probe};
 use stowplan_host::Host;
 use stowplan_model::units::show_bytes;
-use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_remote::{AgentHost, Network, RemoteEngine};
 use stowplan_wire::agent::ProbeAnswer;
 
 use crate::cli::DoctorArgs;
@@ -15,7 +15,7 @@ use crate::{engines, programs, table};
 
 /// Runs the command.
 pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
-    let host = AgentHost::spawn(&programs::agent()?).or_exit(ExitCode::RunFailed)?;
+    let host = AgentHost::spawn(&programs::agent()?, Network::Own).or_exit(ExitCode::RunFailed)?;
     let mut statuses = Vec::new();
     for name in host.engines() {
         let engine = RemoteEngine::new(&host, name).or_exit(ExitCode::RunFailed)?;

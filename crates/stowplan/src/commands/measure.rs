@@ -87,6 +87,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             settle: "20s".to_owned(),
             resume: None,
             keep_traces: false,
+            host_network: false,
             require_verdict: false,
             json: false,
         },
@@ -140,6 +141,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
         limits: experiment.limits.clone(),
         isolation: experiment.isolation,
         keep_traces: experiment.keep_traces || args.measure.keep_traces,
+        host_network: experiment.host_network || args.measure.host_network,
         command: std::env::args().collect(),
     });
     begin(&request, &args.measure)
@@ -200,6 +202,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         limits: Vec::new(),
         isolation: Isolation::default(),
         keep_traces: args.measure.keep_traces,
+        host_network: args.measure.host_network,
         command: std::env::args().collect(),
     }))
 }

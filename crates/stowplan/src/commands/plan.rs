@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use stowplan_host::network;
 use stowplan_model::units::{show_bytes, show_ns};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions, Schedule};
 use stowplan_run::CALIBRATION_BYTES;
@@ -54,6 +55,11 @@ fn one_run() -> Schedule {
     }
 }
 
+/// Whether the services of an experiment would have multicast here.
+fn multicast() -> bool {
+    network::may_have_own() || network::loopback_has_multicast().unwrap_or(false)
+}
+
 /// This machine, and why its kernel iterations are not calibrated, where they are not.
 fn machine(calibration_needed: bool) -> Result<(MachineFacts, Option<String>), CommandError> {
     let cpus = std::thread::available_parallelism()
@@ -62,7 +68,7 @@ fn machine(calibration_needed: bool) -> Result<(MachineFacts, Option<String>), C
         cpus,
         ns_per_iteration,
         memory_bytes: None,
-        multicast: false,
+        multicast: multicast(),
     };
     match programs::node().and_then(|node| {
         stowplan_host::calibrate(&node, 0, CALIBRATION_BYTES).or_exit(ExitCode::RunFailed)

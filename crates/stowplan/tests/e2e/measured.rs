@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use stowplan_host::network;
 use stowplan_results::{Results, RunStatus, UsageRow};
 
 use crate::one_at_a_time::turn;
@@ -78,6 +79,7 @@ fn a_result_has_the_files_of_its_page() {
     for file in [
         "experiment.json",
         "request.json",
+        "cyclonedds.xml",
         "runs.parquet",
         "startup.parquet",
         "latency.parquet",
@@ -97,6 +99,21 @@ fn a_result_has_the_files_of_its_page() {
         &root().join("crates/stowplan-results/schema/experiment.json"),
         &serde_json::from_str(&experiment).unwrap(),
     );
+}
+
+#[test]
+fn services_find_each_other_by_multicast_where_they_may_have_a_network_of_their_own() {
+    let Some(shared) = shared() else { return };
+    let xml = std::fs::read_to_string(shared.dir.join("cyclonedds.xml")).unwrap();
+    let settings = Results::open(&shared.dir)
+        .unwrap()
+        .experiment
+        .machine
+        .settings;
+    let multicast = network::may_have_own() || network::loopback_has_multicast().unwrap();
+    assert_eq!(xml.contains("multicast=\"true\""), multicast, "{xml}");
+    let told = if multicast { "yes" } else { "no" };
+    assert_eq!(settings["net.loopback-multicast"], told);
 }
 
 #[test]

@@ -1,0 +1,31 @@
+//! The one DDS configuration of all deployments of an experiment, and where it is kept.
+
+use std::path::Path;
+
+use stowplan_host::facts::LOOPBACK_MULTICAST;
+use stowplan_measure::dds::{DdsProfile, cyclonedds_xml};
+use stowplan_wire::host::MachineFacts;
+
+use crate::error::ExperimentError;
+use crate::prepare::Prepared;
+
+/// File in the result folder.
+const FILE: &str = "cyclonedds.xml";
+
+/// Whether DDS can use multicast in the network of the services.
+pub(crate) fn has_multicast(facts: &MachineFacts) -> bool {
+    let setting = facts.settings.get(LOOPBACK_MULTICAST);
+    setting.is_some_and(|has| has == "yes")
+}
+
+/// The profile that addresses the participants of every deployment, for any domain.
+pub(crate) fn profile(prepared: &Prepared, facts: &MachineFacts) -> DdsProfile {
+    DdsProfile::for_participants(prepared.participants(), has_multicast(facts))
+}
+
+/// Keeps the configuration beside the result. That of a run has the number of its domain instead of `any`.
+pub(crate) fn keep(profile: DdsProfile, dir: &Path) -> Result<(), ExperimentError> {
+    let path = dir.join(FILE);
+    std::fs::write(&path, cyclonedds_xml(profile))
+        .map_err(|source| ExperimentError::Write { path, source })
+}
