@@ -182,10 +182,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_default_holds_its_bound_for_any_number_of_samples(n in 2..30_000usize) {
+        fn the_default_holds_its_bound_for_any_number_of_samples(
+            n in prop_oneof![Just(DEFAULT_POINTS + 1), 2..30_000usize],
+        ) {
             let sorted = Sorted::new((0..n).map(|i| i as f64).collect()).unwrap();
             let sketch = Sketch::new(&sorted, DEFAULT_POINTS).unwrap();
-            prop_assert!(n <= DEFAULT_POINTS || sketch.rank_error() <= 0.001);
+            // Of 2,001 samples two are exactly a thousandth apart, give or take the rounding of their ranks.
+            prop_assert!(n <= DEFAULT_POINTS || sketch.rank_error() <= 0.001 + f64::EPSILON);
         }
 
         #[test]
