@@ -88,7 +88,7 @@ impl Serialiser {
     }
 }
 
-/// Measures the kernel on one CPU and describes the result as JSON.
+/// Measures the kernel on one CPU, by the CPU time that it takes, and describes the result as JSON.
 ///
 /// # Errors
 /// When the CPU cannot be had.
@@ -104,9 +104,9 @@ pub fn calibrate(bytes: u64, cpu: u32) -> Result<serde_json::Value, NodeError> {
     })?;
     let work = WorkingSet::new(bytes);
     let time = |iterations: u64| {
-        let begin = record::now();
+        let begin = record::thread_cpu();
         work.run(iterations);
-        record::now() - begin
+        record::thread_cpu() - begin
     };
     // Brings the working set into the cache and the CPU to its frequency.
     let mut iterations = 1 << 16;
