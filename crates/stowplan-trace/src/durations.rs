@@ -1,6 +1,6 @@
 //! Samples of durations whose memory can be kept from growing with their number.
 
-use stowplan_stats::supports;
+use stowplan_stats::{Sorted, supports};
 
 use crate::summary::Distribution;
 
@@ -68,6 +68,24 @@ impl Durations {
                 self.values = Values::Counted(counts);
             }
             Values::Counted(counts) => counts.add(ns),
+        }
+    }
+
+    /// Durations at these shares (0 to 1) of the samples, after Hyndman and Fan 7; `None` without samples.
+    pub fn quantiles(&self, shares: &[f64]) -> Option<Vec<f64>> {
+        if self.count == 0 {
+            return None;
+        }
+        match &self.values {
+            Values::Exact(values) => {
+                let sorted = Sorted::new(values.iter().map(|&ns| ns as f64).collect()).ok()?;
+                Some(shares.iter().map(|&q| sorted.quantile(q)).collect())
+            }
+            Values::Counted(counts) => {
+                let (min, max) = (self.min as f64, self.max as f64);
+                let at = |&q: &f64| counts.quantile(q, self.count).clamp(min, max);
+                Some(shares.iter().map(at).collect())
+            }
         }
     }
 
@@ -202,6 +220,31 @@ mod tests {
             (counted.p99_ns.unwrap(), exact.p99_ns.unwrap()),
         ] {
             assert!((a / b - 1.0).abs() < 0.004, "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn quantiles_of_few_samples_are_the_samples() {
+        let mut durations = Durations::default();
+        assert_eq!(durations.quantiles(&[0.5]), None);
+        for ns in [40, 10, 30, 20] {
+            durations.add(ns, &mut Budget::default());
+        }
+        let thirds = [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0];
+        assert_eq!(
+            durations.quantiles(&thirds).unwrap(),
+            [10.0, 20.0, 30.0, 40.0]
+        );
+    }
+
+    #[test]
+    fn quantiles_of_counted_samples_differ_little() {
+        let mut none = Budget { left: 0 };
+        let mut durations = Durations::default();
+        (0..=10_000).for_each(|ns| durations.add(1_000 + ns, &mut none));
+        let found = durations.quantiles(&[0.0, 0.25, 1.0]).unwrap();
+        for (found, exact) in found.into_iter().zip([1_000.0, 3_500.0, 11_000.0]) {
+            assert!((found / exact - 1.0_f64).abs() < 0.004, "{found} {exact}");
         }
     }
 }

@@ -180,6 +180,9 @@ pub struct Callback {
     pub ordinal: u32,
 }
 
+/// Topics that ROS 2 itself has.
+const INFRASTRUCTURE: [&str; 3] = ["/rosout", "/parameter_events", "/clock"];
+
 /// All entities.
 #[derive(Debug, Default)]
 pub struct Graph {
@@ -294,6 +297,12 @@ impl Graph {
             Trigger::Service(name) => format!("{node} service {name}"),
             Trigger::Unknown => format!("{node} callback"),
         }
+    }
+
+    /// Whether a topic belongs to ROS 2 itself: logging, parameters, simulated time.
+    #[must_use]
+    pub fn is_infrastructure(&self, topic: TopicId) -> bool {
+        INFRASTRUCTURE.contains(&self.topics[topic].as_str())
     }
 
     /// The topic of this name.

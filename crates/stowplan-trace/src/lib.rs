@@ -58,7 +58,7 @@ pub use ids::{
 };
 pub use losses::{EdgeLosses, Losses};
 pub use marks::{CallbackCpu, Marks};
-pub use overview::{Contents, EdgeSummary, Overview};
+pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};

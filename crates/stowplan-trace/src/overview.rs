@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::chain::find::{Endpoint, FoundChains, Seen};
+use crate::chain::find::{Endpoint, FoundChain, FoundChains, Seen};
 use crate::event::Discard;
 use crate::graph::Graph;
-use crate::ids::{CallbackId, Id, TopicId};
+use crate::ids::{CallbackId, Id, PublisherId, SubscriptionId, TopicId};
 use crate::marks::Marks;
 use crate::settle::Counted;
 use crate::summary::{CallbackSummary, Distribution, LinkSummary, TopicSummary};
@@ -68,6 +68,20 @@ pub struct EdgeSummary {
     pub latency: Option<Distribution>,
 }
 
+/// Messages from a publisher to a subscription that were published outside callbacks, or
+/// that no callback got: by threads of the program's own, or by rclpy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutsideSummary {
+    /// The publisher.
+    pub publisher: PublisherId,
+    /// The subscription.
+    pub subscription: SubscriptionId,
+    /// How many.
+    pub messages: u64,
+    /// Publication → start of the callback; `None` where none got them.
+    pub latency: Option<Distribution>,
+}
+
 impl Overview {
     /// Callbacks that ran, in the order in which the trace first names them.
     #[must_use]
@@ -117,6 +131,30 @@ impl Overview {
         edges
     }
 
+    /// Messages that are on no edge between callbacks.
+    #[must_use]
+    pub fn outside_summaries(&self) -> Vec<OutsideSummary> {
+        let outside = self.counted.outside.iter();
+        let mut all: Vec<OutsideSummary> = outside
+            .map(|(&(publisher, subscription), edge)| OutsideSummary {
+                publisher,
+                subscription,
+                messages: edge.messages,
+                latency: edge.latency.clone().distribution(),
+            })
+            .collect();
+        all.sort_unstable_by_key(|of| (of.publisher, of.subscription));
+        all
+    }
+
+    /// Durations of a callback at these shares (0 to 1) of its instances, nanoseconds, after
+    /// Hyndman and Fan 7; `None` if none counts.
+    #[must_use]
+    pub fn duration_quantiles(&self, callback: CallbackId, shares: &[f64]) -> Option<Vec<f64>> {
+        let of = self.counted.callbacks.get(callback.index())?;
+        of.durations.quantiles(shares)
+    }
+
     /// Topics in the order in which the trace first names them.
     #[must_use]
     pub fn topic_summaries(&self) -> Vec<TopicSummary> {
@@ -148,13 +186,24 @@ impl Overview {
     /// As [`Analysis::find_chains`](crate::Analysis::find_chains).
     #[must_use]
     pub fn find_chains(&self, from: Endpoint<'_>, to: Endpoint<'_>, limit: usize) -> FoundChains {
+        self.seen().find(from, to, limit)
+    }
+
+    /// The longest chains, at most `limit`, each with an end of its own: of the shortest ways
+    /// from a callback to which nothing leads, the one that is longest. Hops with few messages,
+    /// infrastructure topics and slow timers are left out.
+    #[must_use]
+    pub fn longest_chains(&self, limit: usize) -> Vec<FoundChain> {
+        self.seen().longest(limit)
+    }
+
+    fn seen(&self) -> Seen<'_> {
         let edges = self.counted.edges.iter();
         Seen {
             graph: &self.graph,
             publishes: self.counted.publishes.clone(),
             messages: edges.map(|(&ends, edge)| (ends, edge.messages)).collect(),
         }
-        .find(from, to, limit)
     }
 
     /// The distributions of ROS 2 that the trace comes from.

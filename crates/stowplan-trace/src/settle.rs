@@ -79,6 +79,8 @@ pub(crate) struct OfEdge {
 pub(crate) struct Counted {
     pub callbacks: Vec<OfCallback>,
     pub edges: FxHashMap<(CallbackId, CallbackId), OfEdge>,
+    /// Messages that no callback published, or that none got.
+    pub outside: FxHashMap<(PublisherId, SubscriptionId), OfEdge>,
     pub publishes: FxHashSet<(CallbackId, TopicId)>,
     /// By publisher: number and first.
     pub publications: Vec<(u64, i64)>,
@@ -249,9 +251,15 @@ impl Settler {
             });
         }
         let to = take.instance.and_then(|id| records.instances.get(id));
-        if let (Some(from), Some(to)) = (sent.callback, to) {
-            let edge = counted.edges.entry((from, to.callback)).or_default();
-            edge.messages += 1;
+        let edge = match (sent.callback, to) {
+            (Some(from), Some(to)) => counted.edges.entry((from, to.callback)).or_default(),
+            _ => {
+                let ends = (sent.publisher, take.subscription);
+                counted.outside.entry(ends).or_default()
+            }
+        };
+        edge.messages += 1;
+        if let Some(to) = to {
             let latency = to.start_ns - sent.time_ns;
             edge.latency.add(latency, &mut counted.budget);
         }

@@ -39,7 +39,7 @@ pub struct FoundChains {
 }
 
 /// What leads from callback to callback, as the trace shows it.
-struct Edges(FxHashMap<CallbackId, Vec<(CallbackId, Hop, Option<u64>)>>);
+pub(super) struct Edges(pub(super) FxHashMap<CallbackId, Vec<(CallbackId, Hop, Option<u64>)>>);
 
 /// What chains are found from.
 pub(crate) struct Seen<'g> {
@@ -170,7 +170,7 @@ const IMPLICIT_TOPICS: [&str; 2] = ["/rosout", "/parameter_events"];
 const MAX_OPEN_PATHS: usize = 100_000;
 
 impl Edges {
-    fn new(seen: &Seen<'_>) -> Self {
+    pub(super) fn new(seen: &Seen<'_>) -> Self {
         let graph = seen.graph;
         let mut edges: FxHashMap<CallbackId, Vec<_>> = FxHashMap::default();
         for (&(from, to), &count) in &seen.messages {
@@ -254,14 +254,14 @@ pub(crate) fn is_implicit(graph: &Graph, topic: Option<TopicId>) -> bool {
 }
 
 #[derive(Debug, Clone)]
-struct Path {
+pub(super) struct Path {
     callbacks: Vec<CallbackId>,
     hops: Vec<Hop>,
     messages: Vec<Option<u64>>,
 }
 
 impl Path {
-    fn begin(callback: CallbackId) -> Self {
+    pub(super) fn begin(callback: CallbackId) -> Self {
         Self {
             callbacks: vec![callback],
             hops: Vec::new(),
@@ -269,7 +269,7 @@ impl Path {
         }
     }
 
-    fn with(&self, next: CallbackId, hop: Hop, messages: Option<u64>) -> Self {
+    pub(super) fn with(&self, next: CallbackId, hop: Hop, messages: Option<u64>) -> Self {
         let mut path = self.clone();
         path.callbacks.push(next);
         path.hops.push(hop);
@@ -277,7 +277,7 @@ impl Path {
         path
     }
 
-    fn into_chain(self, output: Option<TopicId>) -> FoundChain {
+    pub(super) fn into_chain(self, output: Option<TopicId>) -> FoundChain {
         FoundChain {
             chain: Chain {
                 name: String::new(),

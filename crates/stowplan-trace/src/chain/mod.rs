@@ -8,6 +8,7 @@
 mod fate;
 pub(crate) mod find;
 pub(crate) mod follow;
+mod longest;
 mod measure;
 mod nodes;
 mod parts;
@@ -32,6 +33,16 @@ impl Analysis {
     /// each other are not connected.
     pub fn resolve(&self, spec: &ChainSpec) -> Result<Chain, ChainError> {
         spec::resolve(&self.graph, spec, follow::publishes(self))
+    }
+
+    /// Whether the trace tells `send` from `transit` on the whole chain: the distribution records the
+    /// entry of a publication into the middleware.
+    #[must_use]
+    pub fn records_send(&self, chain: &Chain) -> bool {
+        chain.callbacks.iter().all(|&callback| {
+            let process = self.graph.callbacks[callback].process;
+            self.graph.processes[process].kinds.rmw_publish
+        })
     }
 
     /// Every instance of a chain whose input was released in a window.
