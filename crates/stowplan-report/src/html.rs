@@ -1,27 +1,39 @@
 //! One HTML file that holds everything it needs.
 
+use std::path::Path;
+
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ReportError;
-use crate::page;
-use crate::report::Report;
 
 const SCRIPT: &str = include_str!("../assets/report.js");
 const STYLE: &str = include_str!("../assets/report.css");
 /// Licences of what is bundled into the script.
 const LICENCES: &str = include_str!("../assets/licences.txt");
 
-/// The page of a report.
-pub(crate) fn page(report: &Report) -> Result<String, ReportError> {
-    let data = in_script(&page::json(report)?);
-    let title = escape(&report.experiment.name);
+/// What a page shows.
+pub(crate) struct Content<'a> {
+    /// Its heading.
+    pub title: &'a str,
+    /// The data of its figures, JSON.
+    pub data: &'a str,
+    /// Version of the program that measured.
+    pub version: &'a str,
+    /// The command that gives the same as text.
+    pub as_text: &'a str,
+}
+
+/// A page that holds everything it needs.
+pub(crate) fn page(content: &Content<'_>) -> String {
+    let data = in_script(content.data);
+    let title = escape(content.title);
     // Scripts run only if they are this one; styles that figures set on their marks are inline.
     let hash = base64(&Sha256::digest(SCRIPT.as_bytes()));
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{hash}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     );
     let licences = escape(LICENCES);
-    Ok(format!(
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -30,12 +42,25 @@ pub(crate) fn page(report: &Report) -> Result<String, ReportError> {
          <title>{title} – Stowplan</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <div id=\"app\"><h1>{title}</h1></div>\n\
          <noscript><p>The figures of this report are drawn by the script in this file, which is switched off. \
-         <code>stowplan report --form markdown</code> gives the same tables as text.</p></noscript>\n\
+         <code>{as_text}</code> gives the same figures as text.</p></noscript>\n\
          <template id=\"licences\"><pre>{licences}</pre></template>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
-        version = escape(&report.experiment.stowplan_version),
-    ))
+        version = escape(content.version),
+        as_text = escape(content.as_text),
+    )
+}
+
+/// Writes a page, beside its place first: a reader never finds half of it.
+pub(crate) fn write(page: &str, out: &Path) -> Result<(), ReportError> {
+    let mut name = out.as_os_str().to_owned();
+    name.push(".new");
+    std::fs::write(&name, page)
+        .and_then(|()| std::fs::rename(&name, out))
+        .map_err(|source| ReportError::Write {
+            path: out.to_owned(),
+            source,
+        })
 }
 
 /// JSON that cannot end the script element it stands in.
@@ -43,7 +68,7 @@ fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

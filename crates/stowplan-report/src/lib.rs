@@ -1,13 +1,14 @@
 //! HTML, terminal and Markdown views of saved results.
 //!
-//! A pure view: everything shown is computed from the files of a result, so that a
-//! report can be made again from a finished experiment, without the machine.
+//! A pure view: everything shown is computed from the files of a result, or from a recorded
+//! trace, so that a report can be made again without the machine.
 #![forbid(unsafe_code)]
 
 mod across;
 mod compare;
 mod error;
 mod format;
+mod graph;
 mod html;
 mod latency;
 mod losses;
@@ -17,6 +18,7 @@ mod report;
 mod startup;
 mod tables;
 mod text;
+mod trace;
 mod usage;
 
 use std::path::Path;
@@ -25,10 +27,12 @@ use stowplan_results::{Comparison, Results};
 
 pub use across::across;
 pub use error::ReportError;
+pub use graph::{Form, GraphNode, Limits, NodeGraph, View, Way};
 pub use latency::{ChainLatency, Part, PartFigures, RunFigures};
 pub use losses::DeploymentLosses;
 pub use report::Report;
 pub use startup::{DeploymentStartup, ModuleTimes, RunStartup, Spread};
+pub use trace::TraceReport;
 pub use usage::{DeploymentUsage, RunUsage, Series};
 
 /// Writes the report as one HTML file that works offline.

@@ -97,7 +97,7 @@ struct ChainDeployment<'a> {
 
 /// Samples of one part: their figures, and order statistics as differences from point to point.
 #[derive(Serialize)]
-struct Samples<'a> {
+pub(crate) struct Samples<'a> {
     summary: &'a Summary,
     /// Largest error in rank of a quantile that is read off, 0 to 1.
     rank_error: f64,
@@ -166,7 +166,7 @@ pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
     serde_json::to_string(&page).map_err(not_json)
 }
 
-fn not_json(source: serde_json::Error) -> ReportError {
+pub(crate) fn not_json(source: serde_json::Error) -> ReportError {
     ReportError::Page { source }
 }
 
@@ -318,13 +318,18 @@ fn chain_deployment(view: &ChainLatency, points: Points) -> ChainDeployment<'_> 
 }
 
 fn samples(figures: &PartFigures, most: usize) -> Samples<'_> {
-    let kept = thinned(&figures.sketch, most);
-    let last = figures.sketch.n().saturating_sub(1) as f64;
+    of_sketch(&figures.summary, &figures.sketch, most)
+}
+
+/// A sketch as at most about `most` points.
+pub(crate) fn of_sketch<'a>(summary: &'a Summary, sketch: &Sketch, most: usize) -> Samples<'a> {
+    let kept = thinned(sketch, most);
+    let last = sketch.n().saturating_sub(1) as f64;
     let rank_error = kept.windows(2).map(|p| p[1].rank - p[0].rank);
     let index = kept.iter().map(|p| (p.rank * last).round() as u64);
     let ns = kept.iter().map(|p| whole(p.value));
     Samples {
-        summary: &figures.summary,
+        summary,
         rank_error: rank_error.fold(0.0, f64::max),
         index: from_one_to_next(index, |a, b| a - b),
         ns: from_one_to_next(ns, |a, b| a - b),

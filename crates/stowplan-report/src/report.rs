@@ -12,7 +12,7 @@ use crate::latency::ChainLatency;
 use crate::losses::DeploymentLosses;
 use crate::startup::DeploymentStartup;
 use crate::usage::DeploymentUsage;
-use crate::{compare, html, latency, losses, startup, tables, text, usage};
+use crate::{compare, html, latency, losses, page, startup, tables, text, usage};
 
 /// A run with more steal than this is marked (share of the window).
 const STEAL: f64 = 0.005;
@@ -78,20 +78,17 @@ impl Report {
 
     /// The page.
     pub fn html(&self) -> Result<String, ReportError> {
-        html::page(self)
+        Ok(html::page(&html::Content {
+            title: &self.experiment.name,
+            data: &page::json(self)?,
+            version: &self.experiment.stowplan_version,
+            as_text: "stowplan report --form markdown",
+        }))
     }
 
-    /// Writes the page, beside its place first: a reader never finds half of it.
+    /// Writes the page.
     pub fn write_html(&self, out: &Path) -> Result<(), ReportError> {
-        let page = self.html()?;
-        let mut name = out.as_os_str().to_owned();
-        name.push(".new");
-        std::fs::write(&name, page)
-            .and_then(|()| std::fs::rename(&name, out))
-            .map_err(|source| ReportError::Write {
-                path: out.to_owned(),
-                source,
-            })
+        html::write(&self.html()?, out)
     }
 
     /// Label of a deployment.

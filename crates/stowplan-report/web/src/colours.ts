@@ -1,18 +1,22 @@
-// One colour per deployment, the same in every figure and both themes.
-
-import type { Deployment, Page } from "./data";
+// One colour per deployment (in the page of a trace: per chain), the same in every figure and both themes.
 
 const COLOURS = 10;
 
-/** The deployments that ran, which of them are shown, and their colours. */
+export interface Series {
+  id: string;
+  label: string;
+}
+
+/** What can be shown beside each other, which of it is shown, and its colours. */
 export class Shown {
-  readonly deployments: Deployment[];
   private readonly hidden = new Set<string>();
   private readonly listeners: (() => void)[] = [];
 
-  constructor(page: Page) {
-    this.deployments = page.deployments.filter((d) => d.finished > 0);
-  }
+  constructor(
+    readonly deployments: Series[],
+    /** What one of them is called. */
+    readonly noun = "deployment",
+  ) {}
 
   colour(id: string): string {
     const index = this.deployments.findIndex((d) => d.id === id);

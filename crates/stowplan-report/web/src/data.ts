@@ -146,14 +146,6 @@ export interface Page {
   warnings: string[];
 }
 
-export function read(): Page {
-  const text = document.getElementById("data")?.textContent;
-  if (!text) throw new Error("this file holds no data");
-  const page = JSON.parse(text) as Page;
-  if (page.schema !== "stowplan.page/1") throw new Error(`unknown data ${page.schema}`);
-  return page;
-}
-
 /** Order statistics of samples: value in ns at a share of the samples. */
 export interface Distribution {
   n: number;

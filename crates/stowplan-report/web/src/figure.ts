@@ -46,7 +46,7 @@ export function figure(spec: Figure, shown: Shown): { element: HTMLElement; redr
         svg?.setAttribute("aria-describedby", reading);
       }
       drawing.replaceChildren(
-        ...(drawn.length ? drawn : [h("p", { class: "nothing" }, "No deployment is selected.")]),
+        ...(drawn.length ? drawn : [h("p", { class: "nothing" }, `No ${shown.noun} is selected.`)]),
       );
       let marks = 0;
       for (const one of drawn) {
@@ -75,6 +75,13 @@ export function figure(spec: Figure, shown: Shown): { element: HTMLElement; redr
   queueMicrotask(measure);
   shown.onChange(redraw);
   return { element, redraw };
+}
+
+/** Figures that share a control redraw together. */
+export function linked(specs: Figure[], shown: Shown, choice: { onChange(listener: () => void): void }): HTMLElement[] {
+  const made = specs.map((spec) => figure(spec, shown));
+  choice.onChange(() => made.forEach((one) => one.redraw()));
+  return made.map((one) => one.element);
 }
 
 /** The figure's data, made when it is first opened. */

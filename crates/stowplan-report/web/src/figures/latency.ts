@@ -5,7 +5,7 @@ import type { Shown } from "../colours";
 import { below, distribution, quantile, type Chain, type Distribution, type Page } from "../data";
 import { choice, segments, table } from "../dom";
 import type { Figure } from "../figure";
-import { count, inUnit, unitFor, type Unit } from "../format";
+import { count, inUnit, sentence, unitFor, type Unit } from "../format";
 import { base, grid, lines, marginFor, tip, under } from "./common";
 
 interface View {
@@ -25,7 +25,7 @@ export class LatencyChoice {
   private readonly listeners: (() => void)[] = [];
   private readonly decoded = new Map<string, Distribution>();
 
-  constructor(private readonly page: Page) {
+  constructor(private readonly page: Pick<Page, "chains" | "parts">) {
     this.chain = page.chains[0]?.chain ?? "";
     this.part = page.parts[0]?.[0] ?? "";
   }
@@ -187,7 +187,7 @@ export function ecdf(of: LatencyChoice, shown: Shown): Figure {
       const shares = [0.01, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
       return table(
         [
-          { head: "Deployment", cell: (v: View) => v.label },
+          { head: sentence(shown.noun), cell: (v: View) => v.label },
           { head: "Instances", number: true, cell: (v: View) => count(v.d.n) },
           ...shares.map((q) => ({
             head: `P${Number((q * 100).toFixed(1))}`,
@@ -208,7 +208,7 @@ export function histogram(of: LatencyChoice, shown: Shown): Figure {
     id: "latency-histogram",
     title: "Histogram of latency",
     read:
-      "Height is the share of chain instances per bin, on one scale for all deployments; the solid line is the median, " +
+      `Height is the share of chain instances per bin, on one scale for all ${shown.noun}s; the solid line is the median, ` +
       "the dashed one P99. Several peaks mean that timer phases or branches of the work decide.",
     draw(width) {
       const views = of.views(shown);

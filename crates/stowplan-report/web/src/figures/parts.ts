@@ -5,7 +5,7 @@ import type { Shown } from "../colours";
 import type { ChainDeployment } from "../data";
 import { table } from "../dom";
 import type { Figure } from "../figure";
-import { inUnit, missing, unitFor } from "../format";
+import { inUnit, missing, sentence, unitFor } from "../format";
 import { base, grid, legend, marginFor, tip, under } from "./common";
 import type { LatencyChoice } from "./latency";
 
@@ -95,7 +95,7 @@ export function parts(of: LatencyChoice, shown: Shown): Figure {
       };
       return table(
         [
-          { head: "Deployment", cell: (d: ChainDeployment) => shown.label(d.deployment) },
+          { head: sentence(shown.noun), cell: (d: ChainDeployment) => shown.label(d.deployment) },
           ...PARTS.map(([key, label]) => ({ head: label, number: true, cell: (d: ChainDeployment) => mean(d, key) })),
           { head: "End to end", number: true, cell: (d: ChainDeployment) => mean(d, "e2e_paper") },
         ],

@@ -82,7 +82,7 @@ export function startupRuns(page: Page, shown: Shown, choice: StartChoice): Figu
           ...base,
           width,
           marginLeft: marginFor(labels, width),
-          marginRight: 78,
+          marginRight: 96,
           height: 56 + labels.length * 36,
           x: { ...under, label: `time since t0 (${unit.name})`, zero: true, nice: true, transform: (ns: number) => ns / unit.ns },
           y: { domain: labels, label: null, tickSize: 0 },

@@ -1,0 +1,190 @@
+//! The chains of a trace: where the time of their instances goes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use stowplan_stats::{DEFAULT_POINTS, Sketch, Sorted, Summary};
+use stowplan_trace::{CallbackId, ChainInstance, ChainResult};
+
+use super::TraceReport;
+use crate::error::ReportError;
+use crate::latency::Part;
+use crate::page::{Samples, of_sketch};
+
+/// Points per part of a chain.
+const POINTS: usize = 500;
+
+/// Parts that a trace tells, those of the sum first.
+const PARTS: [Part; 9] = [
+    Part::E2ePaper,
+    Part::Idle,
+    Part::Send,
+    Part::Transport,
+    Part::Wait,
+    Part::Communication,
+    Part::Computation,
+    Part::E2eFull,
+    Part::DataAge,
+];
+
+/// The figures of a chain.
+pub(super) struct Figures {
+    label: String,
+    path: Vec<String>,
+    instances: u64,
+    invalid: u64,
+    left_out: u64,
+    surest: Option<&'static str>,
+    parts: Vec<(Part, Summary, Sketch)>,
+    reasons: BTreeMap<&'static str, &'static str>,
+}
+
+/// A chain in the page.
+#[derive(Serialize)]
+pub(super) struct Measured<'a> {
+    label: &'a str,
+    path: &'a [String],
+    instances: u64,
+    invalid: u64,
+    left_out: u64,
+    least_sure_link: Option<&'static str>,
+    parts: BTreeMap<&'static str, Samples<'a>>,
+    /// Why parts have no values.
+    reasons: &'a BTreeMap<&'static str, &'static str>,
+}
+
+/// Keys and names of the parts.
+pub(super) fn parts() -> Vec<[&'static str; 2]> {
+    PARTS.map(|part| [part.key(), part.label()]).to_vec()
+}
+
+pub(super) fn figures(report: &TraceReport<'_>) -> Result<Vec<Figures>, ReportError> {
+    let mut taken = BTreeSet::new();
+    let chains = report.chains.iter();
+    chains
+        .map(|chain| figures_of(report, chain, &mut taken))
+        .collect()
+}
+
+/// Full names of the nodes that the chains lead through.
+pub(super) fn nodes(report: &TraceReport<'_>) -> BTreeSet<String> {
+    let chains = report.chains.iter();
+    let callbacks = chains.flat_map(|result| &result.chain.callbacks);
+    let nodes = callbacks.filter_map(|&callback| node(report, callback));
+    nodes.collect()
+}
+
+fn node(report: &TraceReport<'_>, callback: CallbackId) -> Option<String> {
+    let graph = &report.analysis.graph;
+    Some(graph.nodes[graph.node_of(callback)?].full_name())
+}
+
+/// A short name: the nodes at both ends; numbered where that is taken.
+fn label(report: &TraceReport<'_>, chain: &ChainResult, taken: &mut BTreeSet<String>) -> String {
+    let callbacks = &chain.chain.callbacks;
+    let end = |callback: Option<&CallbackId>| {
+        let name = callback.and_then(|&callback| node(report, callback));
+        let name = name.unwrap_or_else(|| "(unknown node)".to_owned());
+        name.rsplit('/').next().unwrap_or_default().to_owned()
+    };
+    let plain = match &*chain.chain.name {
+        "" => format!("{} → {}", end(callbacks.first()), end(callbacks.last())),
+        name => name.to_owned(),
+    };
+    let mut label = plain.clone();
+    let mut number = 1;
+    while !taken.insert(label.clone()) {
+        number += 1;
+        label = format!("{plain} ({number})");
+    }
+    label
+}
+
+fn figures_of(
+    report: &TraceReport<'_>,
+    chain: &ChainResult,
+    taken: &mut BTreeSet<String>,
+) -> Result<Figures, ReportError> {
+    let sends = report.analysis.records_send(&chain.chain);
+    let mut parts = Vec::new();
+    let mut reasons = BTreeMap::new();
+    let label = label(report, chain, taken);
+    for part in PARTS {
+        let values: Option<Vec<f64>> = chain
+            .instances
+            .iter()
+            .map(|instance| value(part, instance, sends).map(|ns| ns as f64))
+            .collect();
+        match values {
+            Some(values) if !values.is_empty() => {
+                let what = || ReportError::stats(format!("{} of {label}", part.label()));
+                let sorted = Sorted::new(values).map_err(what())?;
+                let sketch = Sketch::new(&sorted, DEFAULT_POINTS).map_err(what())?;
+                parts.push((part, Summary::of_sorted(&sorted), sketch));
+            }
+            Some(_) => {
+                reasons.insert(part.key(), "the trace has no whole instance of the chain");
+            }
+            None => {
+                reasons.insert(part.key(), lacking(part));
+            }
+        }
+    }
+    let confidence = chain.instances.iter().map(|i| i.confidence).min();
+    let callbacks = chain.chain.callbacks.iter();
+    Ok(Figures {
+        label,
+        path: callbacks
+            .map(|&callback| report.analysis.graph.describe(callback))
+            .collect(),
+        instances: chain.instances.len() as u64,
+        invalid: chain.invalid.len() as u64,
+        left_out: chain.left_out,
+        surest: confidence.map(stowplan_trace::Confidence::name),
+        parts,
+        reasons,
+    })
+}
+
+/// `None` where the trace does not tell it.
+fn value(part: Part, instance: &ChainInstance, sends: bool) -> Option<i64> {
+    let parts = &instance.parts;
+    match part {
+        Part::E2ePaper => Some(instance.e2e_ns),
+        Part::Idle => Some(parts.idle_ns),
+        Part::Send => sends.then_some(parts.send_ns),
+        Part::Transport => parts.transport_ns,
+        Part::Wait => parts.wait_ns,
+        Part::Communication => Some(parts.communication_ns()),
+        Part::Computation => Some(parts.computation_ns),
+        Part::E2eFull => instance.e2e_full_ns,
+        Part::DataAge => Some(instance.age_ns),
+        Part::Reaction | Part::MeanOverOutputs => None,
+    }
+}
+
+fn lacking(part: Part) -> &'static str {
+    match part {
+        Part::Send => {
+            "this distribution has no event for the entry of a publication into the middleware"
+        }
+        Part::E2eFull => "the trace has no release of the chain's sensor",
+        _ => "the trace has no arrival of a message of the chain",
+    }
+}
+
+pub(super) fn measured(figures: &Figures) -> Measured<'_> {
+    let parts = figures.parts.iter();
+    Measured {
+        label: &figures.label,
+        path: &figures.path,
+        instances: figures.instances,
+        invalid: figures.invalid,
+        left_out: figures.left_out,
+        least_sure_link: figures.surest,
+        parts: parts
+            .map(|(part, summary, sketch)| (part.key(), of_sketch(summary, sketch, POINTS)))
+            .collect(),
+        reasons: &figures.reasons,
+    }
+}

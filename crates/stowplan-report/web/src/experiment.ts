@@ -1,0 +1,139 @@
+// The page of an experiment.
+
+import { Shown } from "./colours";
+import type { Page } from "./data";
+import { choice, h, table } from "./dom";
+import { assumptions, machine, parameters } from "./facts";
+import { figure, linked } from "./figure";
+import { controls, frame, warnings, type Section } from "./frame";
+import { against, comparisonTable, effects } from "./figures/forest";
+import { ecdf, histogram, LatencyChoice } from "./figures/latency";
+import { parts } from "./figures/parts";
+import { startupModules, startupRuns, StartChoice } from "./figures/startup";
+import { cpu, memory, SubjectChoice } from "./figures/usage";
+import { missing, plural } from "./format";
+import { headline, summary } from "./summary";
+import { deployments, differenceList, inputs, losses, statistics } from "./tables";
+
+function startupSection(page: Page, shown: Shown): Section | null {
+  if (page.startup.length === 0) return null;
+  const start = new StartChoice(page);
+  const specs = [startupRuns(page, shown, start)];
+  if (page.startup.some((s) => s.modules.length)) specs.push(startupModules(page, shown, start));
+  const content = [controls(start.control()), ...linked(specs, shown, start)];
+  return { id: "startup", title: "Start-up", short: "Start-up", content };
+}
+
+function latencySection(page: Page, shown: Shown): Section | null {
+  if (page.chains.length === 0) return null;
+  const of = new LatencyChoice(page);
+  const specs = [ecdf(of, shown), histogram(of, shown), parts(of, shown)];
+  const content = [controls(of.controls()), ...linked(specs, shown, of)];
+  return { id: "latency", title: "Chain latency", short: "Latency", content };
+}
+
+function usageSection(page: Page, shown: Shown): Section | null {
+  if (page.usage.length === 0) return null;
+  const subject = new SubjectChoice(page);
+  const content = [
+    controls(subject.control()),
+    ...linked([cpu(page, shown, subject), memory(page, shown, subject)], shown, subject),
+  ];
+  return { id: "usage", title: "CPU and memory", short: "CPU and memory", content };
+}
+
+function differenceSection(page: Page, shown: Shown): Section | null {
+  if (page.comparisons.length === 0) return null;
+  let redraw = (): void => {};
+  const apart = effects(page, shown, () => redraw());
+  const made = apart ? figure(apart, shown) : null;
+  if (made) redraw = made.redraw;
+  const all = h("details", { class: "data wide" }, h("summary", {}, `All ${plural(page.comparisons.length, "comparison")}`));
+  all.addEventListener("toggle", () => {
+    if (all.open && all.childElementCount === 1) all.append(allComparisons(page, shown));
+  });
+  const content = [figure(against(page, shown), shown).element, made?.element ?? null, all];
+  return { id: "comparisons", title: "Differences", short: "Differences", content };
+}
+
+function allComparisons(page: Page, shown: Shown): HTMLElement {
+  const metrics = [...new Set(page.comparisons.map((c) => c.metric))];
+  const box = h("div", {});
+  const show = (metric: string): void => {
+    const rows = page.comparisons.filter((c) => metric === "" || c.metric === metric);
+    box.replaceChildren(comparisonTable(rows, shown));
+  };
+  show("");
+  const options = metrics.map((m): [string, string] => [m, page.comparisons.find((c) => c.metric === m)!.label]);
+  return h("div", {}, h("div", { class: "controls" }, choice("Metric", [["", "All"], ...options], "", show)), box);
+}
+
+function statisticsSection(page: Page, shown: Shown): Section | null {
+  if (page.chains.length === 0) return null;
+  const note = h(
+    "p",
+    { class: "note" },
+    "All chain instances of all finished runs pooled: this describes, the comparisons infer. Standard deviation with n−1, " +
+      "adjusted skewness and excess kurtosis, quantiles after Hyndman and Fan 7; a quantile is left out where fewer than ten " +
+      "instances lie beyond it.",
+  );
+  const content = [note, ...page.chains.flatMap((c) => [statistics(page, c, shown), inputs(c, shown)])];
+  if (page.losses.length) content.push(losses(page, shown));
+  return { id: "statistics", title: "Statistics", short: "Statistics", content };
+}
+
+function factsSection(page: Page, shown: Shown): Section {
+  const assumed = assumptions(page);
+  return {
+    id: "machine",
+    title: "Machine and parameters",
+    short: "Machine",
+    content: [
+      h("h3", {}, "Deployments"),
+      deployments(page, shown),
+      differenceList(page, shown),
+      h("h3", {}, "Machine"),
+      machine(page),
+      assumed.length ? h("h3", {}, "Assumptions") : null,
+      assumed.length
+        ? table(
+            [
+              { head: "Parameter", cell: (a) => a.parameter },
+              { head: "Value", cell: (a) => a.value },
+              { head: "Range", cell: (a) => a.range ?? missing },
+              { head: "Why", cell: (a) => a.why ?? missing },
+            ],
+            assumed,
+            "Parameters that are assumed, not published or measured",
+          )
+        : null,
+      h("details", { class: "data wide" }, h("summary", {}, "Every parameter"), parameters(page)),
+    ],
+  };
+}
+
+/** Puts the page together. */
+export function build(page: Page, app: HTMLElement): void {
+  const shown = new Shown(page.deployments.filter((d) => d.finished > 0));
+  const sections = [
+    startupSection(page, shown),
+    latencySection(page, shown),
+    usageSection(page, shown),
+    differenceSection(page, shown),
+    statisticsSection(page, shown),
+    factsSection(page, shown),
+    warnings("Warnings", page.warnings),
+  ].filter((s): s is Section => s !== null);
+  const n = page.warnings.length;
+  frame(app, {
+    head: [
+      h("h1", {}, page.experiment.name),
+      headline(page),
+      n > 0 ? h("p", { class: "alert" }, h("a", { href: "#warnings" }, plural(n, "warning")), ": read before believing a figure.") : null,
+      summary(page, shown),
+    ],
+    shown,
+    sections,
+    made: `Made by Stowplan ${page.experiment.stowplan_version} from saved results alone.`,
+  });
+}
