@@ -201,14 +201,10 @@ pub enum TraceCommand {
     },
     /// Hold two traces of one system beside each other
     Compare(TraceCompareArgs),
-    /// Draw nodes and messages as Graphviz DOT, with rates and latencies
-    Graph {
-        /// Folder with one or more CTF traces
-        dir: PathBuf,
-        /// Where to write instead of standard output
-        #[arg(long, short, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
+    /// Draw nodes and messages as Graphviz DOT or SVG, with rates and latencies
+    Graph(GraphArgs),
+    /// Write a self-contained page of a trace: callbacks, chains, messages, start-up, graph
+    Report(TraceReportArgs),
     /// Write a span of time as JSON that Perfetto and Chrome show
     Window(WindowArgs),
     /// Make a stack of a trace
@@ -256,6 +252,47 @@ pub struct LearnArgs {
     /// Print the trace's rates, durations, endpoints and launch as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Options of `trace graph`.
+#[derive(Debug, Args)]
+pub struct GraphArgs {
+    /// Folder with one or more CTF traces
+    pub dir: PathBuf,
+    /// Where to write instead of standard output; SVG if it ends in .svg
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// SVG instead of DOT
+    #[arg(long)]
+    pub svg: bool,
+    /// SVG of the nodes on the chains from this topic or node
+    #[arg(long, requires = "to", value_name = "TOPIC|NODE")]
+    pub from: Option<String>,
+    /// SVG of the nodes on the chains to this topic or node
+    #[arg(long, requires = "from", value_name = "TOPIC|NODE")]
+    pub to: Option<String>,
+    /// SVG of the nodes of a module: the first part of their namespace
+    #[arg(long, conflicts_with = "from", value_name = "NAME")]
+    pub module: Option<String>,
+    /// With /rosout, /parameter_events and /clock
+    #[arg(long)]
+    pub every_topic: bool,
+}
+
+/// Options of `trace report`.
+#[derive(Debug, Args)]
+pub struct TraceReportArgs {
+    /// Folder with one or more CTF traces
+    pub dir: PathBuf,
+    /// Where to write
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Topic or node at which chains begin; by default the page has the longest chains
+    #[arg(long, requires = "to", value_name = "TOPIC|NODE")]
+    pub from: Option<String>,
+    /// Topic or node at which chains end
+    #[arg(long, requires = "from", value_name = "TOPIC|NODE")]
+    pub to: Option<String>,
 }
 
 /// Options of `trace window`.

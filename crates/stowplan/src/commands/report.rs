@@ -1,5 +1,6 @@
 //! `stowplan report`: views of a saved result.
 
+use stowplan_ctf::dir::TraceFolder;
 use stowplan_results::Results;
 
 use super::measure::terminal_width;
@@ -9,7 +10,11 @@ use crate::output::{tell, tell_on};
 
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<(), CommandError> {
-    let results = Results::open(&args.result).or_exit(ExitCode::BadInput)?;
+    let opened = Results::open(&args.result).or_exit(ExitCode::BadInput);
+    let results = opened.map_err(|error| match TraceFolder::open(&args.result) {
+        Ok(_) => error.hint("this is a trace: `stowplan trace report DIR -o FILE` writes its page"),
+        Err(_) => error,
+    })?;
     match args.form {
         ReportForm::Html => {
             let path = args

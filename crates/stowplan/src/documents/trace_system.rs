@@ -108,7 +108,7 @@ pub struct TraceComparison {
     /// Callbacks and edges that only the second has.
     pub only_in_b: Vec<String>,
     /// What changed most: of chains where there are any, else of callbacks and edges
-    /// that have at least ten instances in both; null where nothing is comparable.
+    /// that have at least ten instances in both; null where nothing is comparable or nothing changed.
     pub changed_most: Option<ChangedMost>,
 }
 

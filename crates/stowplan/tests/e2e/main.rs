@@ -13,4 +13,5 @@ mod nothing_left;
 mod one_at_a_time;
 mod plan;
 mod support;
+mod trace_outputs;
 mod traces;

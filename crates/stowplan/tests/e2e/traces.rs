@@ -332,7 +332,8 @@ fn start_up_graph_and_window_of_a_trace() {
         serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     let events = window["traceEvents"].as_array().unwrap();
     let of = |ph: &str| events.iter().filter(|event| event["ph"] == ph).count();
-    assert_eq!(of("M"), 2);
+    // Names of two processes, with one thread each that runs callbacks.
+    assert_eq!(of("M"), 4);
     assert!(of("X") > 20 && of("s") > 10);
     assert_eq!(of("s"), of("f"));
 }
@@ -357,7 +358,7 @@ fn a_trace_beside_itself_has_not_changed() {
     let compared = bench.run(compare).expect(0).document("trace-compare");
     assert!(compared["callbacks"].as_array().unwrap().len() >= 5);
     assert_eq!(compared["only_in_a"].as_array().unwrap().len(), 0);
-    assert_eq!(compared["changed_most"]["change_ns"], 0.0);
+    assert!(compared["changed_most"].is_null());
     let chain = &compared["chains"][0];
     assert!(chain["instances"][0].as_u64().unwrap() > 3000);
     assert_eq!(chain["change_ns"]["e2e_ns"], 0.0);

@@ -20,7 +20,7 @@ use crate::{inputs, table};
 use super::{architecture, instances};
 
 /// Most chains that are shown between two places.
-const CHAINS: usize = 20;
+pub const CHAINS: usize = 20;
 
 /// `stowplan trace analyze`.
 pub fn run(args: &AnalyzeArgs) -> Result<(), CommandError> {
@@ -105,9 +105,7 @@ pub fn between(
         }
     };
     if found.chains.is_empty() {
-        let message = format!("nothing in this trace leads from '{from}' to '{to}'");
-        return Err(CommandError::new(ExitCode::BadInput, message)
-            .hint("give a topic or a node; `trace graph` draws what leads where"));
+        return Err(nothing_between(from, to));
     }
     if found.more {
         note!("warning: there are more than {CHAINS} chains; the shortest are shown");
@@ -119,6 +117,13 @@ pub fn between(
         .map(|chain| analysis.measure(chain.chain, window))
         .collect();
     Ok((analysis, results))
+}
+
+/// Two places between which there is no chain.
+pub fn nothing_between(from: &str, to: &str) -> CommandError {
+    let message = format!("nothing in this trace leads from '{from}' to '{to}'");
+    CommandError::new(ExitCode::BadInput, message)
+        .hint("give a topic or a node; `trace graph` draws what leads where")
 }
 
 fn of_stack(analysis: &Analysis, stack: &str) -> Result<Vec<ChainResult>, CommandError> {
@@ -133,7 +138,7 @@ fn of_stack(analysis: &Analysis, stack: &str) -> Result<Vec<ChainResult>, Comman
 }
 
 /// The armed window of a trace of Stowplan, else the whole trace.
-fn window(analysis: &Analysis) -> Window {
+pub fn window(analysis: &Analysis) -> Window {
     analysis.armed_window().unwrap_or(Window::ALWAYS)
 }
 
@@ -202,11 +207,7 @@ pub fn describe(analysis: &Analysis, result: &ChainResult, as_tum: bool) -> Anal
             .map(|sorted| to_part(&sorted))
     };
     let sum = |of: fn(&Parts) -> Option<i64>| move |instance: &ChainInstance| of(&instance.parts);
-    let graph = &analysis.graph;
-    let entries = result.chain.callbacks.iter().all(|&callback| {
-        let process = graph.callbacks[callback].process;
-        graph.processes[process].kinds.rmw_publish
-    });
+    let entries = analysis.records_send(&result.chain);
     let e2e_ns = part("e2e_ns", &|instance| Some(instance.e2e_ns));
     let computation_ns = part("computation_ns", &sum(|p| Some(p.computation_ns)));
     let send_ns = part("send_ns", &|instance| {

@@ -30,7 +30,9 @@ pub fn run(args: &TraceCompareArgs) -> Result<(), CommandError> {
         (Some(from), Some(to)) => chains(&args.a, &args.b, from, to)?,
         _ => Vec::new(),
     };
-    let changed_most = of_chains(&chains).or_else(|| of_parts(&callbacks, &edges));
+    let changed_most = of_chains(&chains)
+        .or_else(|| of_parts(&callbacks, &edges))
+        .filter(|most| most.change_ns != 0.0);
     let document = TraceComparison {
         schema: "stowplan.trace-compare/1",
         callbacks,
@@ -226,11 +228,100 @@ fn show(document: &TraceComparison) -> Result<(), CommandError> {
             most.name,
             change(most.change_ns)
         ),
-        None => tell!("nothing is in both traces"),
+        None if document.callbacks.is_empty() => tell!("nothing is in both traces"),
+        None => tell!("nothing changed"),
     }
 }
 
 fn change(ns: f64) -> String {
     let sign = if ns < 0.0 { "−" } else { "+" };
     format!("{sign}{}", show_ns(ns.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn distribution(count: u64, median_ns: f64) -> Option<Distribution> {
+        let samples = std::iter::repeat_n(median_ns as i64, count as usize);
+        Distribution::of(samples)
+    }
+
+    fn named(of: &[(&'static str, u64, f64)]) -> Named<&'static str> {
+        let all = of.iter();
+        all.map(|&(name, count, median)| (name, (name.to_owned(), distribution(count, median))))
+            .collect()
+    }
+
+    /// Of what both have, the greatest change by a count that says something.
+    #[test]
+    fn what_changed_most_is_named() {
+        let mut only = (Vec::new(), Vec::new());
+        let a = named(&[
+            ("same", 50, 100.0),
+            ("slower", 50, 100.0),
+            ("rare", 9, 100.0),
+            ("gone", 50, 1.0),
+        ]);
+        let b = named(&[
+            ("same", 50, 100.0),
+            ("slower", 50, 350.0),
+            ("rare", 9, 9000.0),
+            ("new", 50, 1.0),
+        ]);
+        let callbacks = compare(a, b, &mut only);
+        let order: Vec<&str> = callbacks.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(order, ["rare", "slower", "same"]);
+        let edges = compare(
+            named(&[("edge", 10, 500.0)]),
+            named(&[("edge", 10, 300.0)]),
+            &mut only,
+        );
+        let most = of_parts(&callbacks, &edges).unwrap();
+        assert_eq!(
+            (most.what, most.name.as_str(), most.change_ns),
+            ("callback", "slower", 250.0)
+        );
+        let most = of_parts(&callbacks[2..], &edges).unwrap();
+        assert_eq!((most.what, most.change_ns), ("edge", -200.0));
+        assert_eq!(only, (vec!["gone".to_owned()], vec!["new".to_owned()]));
+    }
+
+    /// The part of a chain whose mean changed most, not the sum that it is part of.
+    #[test]
+    fn the_part_of_a_chain_that_changed_most_is_named() {
+        let part = |mean| {
+            Some(Part {
+                mean,
+                q50: mean,
+                p99: None,
+                max: mean,
+            })
+        };
+        let chain = |computation: f64, send: Option<Part>, idle: f64| AnalyzedChain {
+            name: None,
+            path: vec!["a".into(), "b".into()],
+            instances: 20,
+            invalid: 0,
+            e2e_ns: part(computation + idle + 10.0),
+            computation_ns: part(computation),
+            send_ns: send,
+            transport_ns: None,
+            wait_ns: part(10.0),
+            idle_ns: part(idle),
+            tum: None,
+            least_sure_link: None,
+            reasons: BTreeMap::new(),
+        };
+        let both = compared(chain(100.0, part(5.0), 50.0), &chain(130.0, None, 10.0));
+        assert_eq!(both.changed_most, Some("idle_ns"));
+        assert_eq!(both.change_ns["e2e_ns"], -10.0);
+        // One of them lacks it.
+        assert!(!both.change_ns.contains_key("send_ns"));
+        let most = of_chains(&[both]).unwrap();
+        assert_eq!(
+            (most.what, most.name.as_str(), most.change_ns),
+            ("idle_ns", "a → b", -40.0)
+        );
+    }
 }

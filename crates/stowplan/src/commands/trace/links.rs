@@ -55,7 +55,11 @@ pub fn run(args: &LinksArgs) -> Result<(), CommandError> {
     for (name, count) in document.by_method.iter().chain(&document.by_confidence) {
         table.add_row([(*name).to_owned(), count.to_string()]);
     }
-    tell!("{table}")
+    tell!("{table}")?;
+    for missing in &document.missing {
+        tell!("missing: {missing}")?;
+    }
+    Ok(())
 }
 
 /// Writes a line per link while the trace is read.

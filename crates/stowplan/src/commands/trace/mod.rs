@@ -8,6 +8,7 @@ mod graph;
 mod info;
 mod instances;
 mod links;
+mod report;
 mod start_up;
 mod window;
 
@@ -27,7 +28,8 @@ pub fn run(command: &TraceCommand) -> Result<(), CommandError> {
         TraceCommand::Analyze(args) => analyze::run(args),
         TraceCommand::StartUp { dir, json } => start_up::run(dir, *json),
         TraceCommand::Compare(args) => compare::run(args),
-        TraceCommand::Graph { dir, output } => graph::run(dir, output.as_deref()),
+        TraceCommand::Graph(args) => graph::run(args),
+        TraceCommand::Report(args) => report::run(args),
         TraceCommand::Window(args) => window::run(args),
         TraceCommand::Learn(args) => super::learn::run(args),
     }

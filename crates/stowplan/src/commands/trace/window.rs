@@ -1,11 +1,12 @@
 //! `stowplan trace window`: a span of time as Chrome's trace JSON, which Perfetto and
 //! chrome://tracing show.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufWriter;
 
 use serde_json::{Value, json};
-use stowplan_trace::{Analysis, Id, Instance, Reading, ThreadId, Window};
+use stowplan_trace::{Analysis, Graph, Id as _, Instance, InstanceId, Reading, ThreadId, Window};
 
 use super::analyze;
 use crate::cli::WindowArgs;
@@ -48,61 +49,100 @@ fn ns(text: &str) -> Result<i64, CommandError> {
     Ok(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// Callbacks that run in the window, and arrows for the messages that start them.
+/// Callbacks that run in the window, cut at its ends, and arrows for the messages that start them,
+/// in the Trace Event Format: complete events, flow events and metadata.
 fn events(analysis: &Analysis, window: Window) -> Vec<Value> {
     let graph = &analysis.graph;
-    let mut events = Vec::new();
-    for (id, process) in graph.processes.iter() {
-        let name = process.name.as_deref().unwrap_or("process");
-        let name = format!("{name} {}", process.key.vpid);
-        events.push(json!({
-            "ph": "M", "name": "process_name", "pid": id.index(), "args": { "name": name },
-        }));
-    }
-    // Chrome's times are microseconds; fractions keep the nanoseconds.
-    let micros = |ns: i64| (ns - window.from_ns) as f64 / 1e3;
-    let at = |thread: ThreadId| {
-        (
-            graph.threads[thread].process.index(),
-            graph.threads[thread].vtid,
-        )
-    };
-    let inside = |instance: &Instance| {
-        let end = instance.end_ns.unwrap_or(window.to_ns);
-        instance.start_ns <= window.to_ns && end >= window.from_ns
-    };
+    let mut slices = Vec::new();
+    let mut threads = BTreeSet::new();
     for (id, instance) in analysis.records.instances.iter() {
-        if !inside(instance) {
+        let end_ns = instance.end_ns.unwrap_or(i64::MAX).min(window.to_ns);
+        let start_ns = instance.start_ns.max(window.from_ns);
+        if start_ns > end_ns {
             continue;
         }
-        let (pid, tid) = at(instance.thread);
-        let end = instance.end_ns.unwrap_or(window.to_ns);
-        events.push(json!({
+        threads.insert(instance.thread);
+        let (pid, tid) = lane(graph, instance.thread);
+        slices.push(json!({
             "ph": "X", "cat": "callback", "name": graph.describe(instance.callback),
-            "pid": pid, "tid": tid, "ts": micros(instance.start_ns),
-            "dur": (end - instance.start_ns) as f64 / 1e3,
-            "args": { "symbol": graph.callbacks[instance.callback].symbol },
+            "pid": pid, "tid": tid, "ts": micros(window, start_ns),
+            "dur": (end_ns - start_ns) as f64 / 1e3,
+            "args": {
+                "symbol": graph.callbacks[instance.callback].symbol,
+                "duration_ns": instance.end_ns.map(|end| end - instance.start_ns),
+            },
         }));
-        let link = instance
-            .take
-            .and_then(|take| analysis.records.takes[take].link);
-        let Some(link) = link else { continue };
-        let publication = &analysis.records.publications[link.publication];
-        if publication.time_ns < window.from_ns || instance.start_ns > window.to_ns {
-            continue;
+        slices.extend(arrow(analysis, window, id, instance));
+    }
+    let mut events = names(graph, &threads);
+    events.append(&mut slices);
+    events
+}
+
+/// Chrome's times are microseconds; fractions keep the nanoseconds.
+fn micros(window: Window, ns: i64) -> f64 {
+    (ns - window.from_ns) as f64 / 1e3
+}
+
+/// Process and thread of an event. Processes have numbers of their own: in containers many are process 1.
+fn lane(graph: &Graph, thread: ThreadId) -> (usize, i64) {
+    let thread = &graph.threads[thread];
+    (thread.process.index() + 1, thread.vtid)
+}
+
+/// Names of the processes and threads that have slices.
+fn names(graph: &Graph, threads: &BTreeSet<ThreadId>) -> Vec<Value> {
+    let mut processes = BTreeSet::new();
+    let mut events = Vec::new();
+    for &thread in threads {
+        let (pid, tid) = lane(graph, thread);
+        let process = &graph.processes[graph.threads[thread].process];
+        if processes.insert(pid) {
+            let name = process.name.as_deref().unwrap_or("process");
+            let name = format!("{name} {}", process.key.vpid);
+            events.push(json!({
+                "ph": "M", "name": "process_name", "pid": pid, "args": { "name": name },
+            }));
         }
-        let (from_pid, from_tid) = at(publication.thread);
-        let topic = graph.publishers[publication.publisher].topic;
-        let name = topic.map_or("message", |topic| graph.topics[topic].as_str());
+        let role = if graph.threads[thread].executor {
+            "executor"
+        } else {
+            "thread"
+        };
         events.push(json!({
-            "ph": "s", "cat": "message", "name": name, "id": id.index(),
-            "pid": from_pid, "tid": from_tid, "ts": micros(publication.time_ns),
-        }));
-        events.push(json!({
-            "ph": "f", "bp": "e", "cat": "message", "name": name, "id": id.index(),
-            "pid": pid, "tid": tid, "ts": micros(instance.start_ns),
-            "args": { "method": link.method.name(), "confidence": link.confidence.name() },
+            "ph": "M", "name": "thread_name", "pid": pid, "tid": tid,
+            "args": { "name": format!("{role} {tid}") },
         }));
     }
     events
+}
+
+/// From the publication of the message that started a callback to the callback, where both lie in
+/// the window.
+fn arrow(analysis: &Analysis, window: Window, id: InstanceId, instance: &Instance) -> Vec<Value> {
+    let graph = &analysis.graph;
+    let take = instance.take.map(|take| &analysis.records.takes[take]);
+    let Some(link) = take.and_then(|take| take.link) else {
+        return Vec::new();
+    };
+    let publication = &analysis.records.publications[link.publication];
+    let begins_before = instance.start_ns < window.from_ns;
+    if publication.time_ns < window.from_ns || begins_before {
+        return Vec::new();
+    }
+    let topic = graph.publishers[publication.publisher].topic;
+    let name = topic.map_or("message", |topic| graph.topics[topic].as_str());
+    let (from_pid, from_tid) = lane(graph, publication.thread);
+    let (pid, tid) = lane(graph, instance.thread);
+    vec![
+        json!({
+            "ph": "s", "cat": "message", "name": name, "id": id.index(),
+            "pid": from_pid, "tid": from_tid, "ts": micros(window, publication.time_ns),
+        }),
+        json!({
+            "ph": "f", "bp": "e", "cat": "message", "name": name, "id": id.index(),
+            "pid": pid, "tid": tid, "ts": micros(window, instance.start_ns),
+            "args": { "method": link.method.name(), "confidence": link.confidence.name() },
+        }),
+    ]
 }

@@ -1,0 +1,66 @@
+//! `stowplan trace report`: a page of a trace.
+
+use stowplan_report::TraceReport;
+use stowplan_trace::{Analysis, Chain, Endpoint, Overview, Reading};
+
+use super::analyze;
+use crate::cli::TraceReportArgs;
+use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::output::{note, tell};
+
+/// Most chains that are shown between two places: each is a bar, a curve and a colour.
+const ASKED: usize = 8;
+/// Chains that are shown where none was asked for, and of how many they are chosen: not every way has
+/// instances.
+const LONGEST: (usize, usize) = (4, 16);
+/// Fewer instances of a chain that nobody asked for say little.
+const FEWEST: usize = 10;
+
+/// Runs the command.
+pub fn run(args: &TraceReportArgs) -> Result<(), CommandError> {
+    let reading = Reading::default();
+    let overview = Overview::from_ctf(&args.dir, reading).or_exit(ExitCode::BadInput)?;
+    super::warn(&overview.damage, &overview.discards, &overview.graph);
+    let chains = chains(args, &overview)?;
+    let analysis = Analysis::of_chains(&args.dir, reading, &overview, chains.iter())
+        .or_exit(ExitCode::BadInput)?;
+    let window = analyze::window(&analysis);
+    let mut measured: Vec<_> = chains
+        .into_iter()
+        .map(|chain| analysis.measure(chain, window))
+        .collect();
+    if args.from.is_none() {
+        measured.retain(|result| result.instances.len() >= FEWEST);
+        measured.truncate(LONGEST.0);
+    }
+    let name = args.dir.file_name().unwrap_or(args.dir.as_os_str());
+    let report = TraceReport {
+        name: &name.to_string_lossy(),
+        overview: &overview,
+        analysis: &analysis,
+        chains: &measured,
+        missing: &super::missing(&overview),
+    };
+    report
+        .write_html(&args.output)
+        .or_exit(ExitCode::RunFailed)?;
+    tell!("{}", args.output.display())
+}
+
+fn chains(args: &TraceReportArgs, overview: &Overview) -> Result<Vec<Chain>, CommandError> {
+    let found = match (&args.from, &args.to) {
+        (Some(from), Some(to)) => {
+            let ends = (Endpoint::Either(from), Endpoint::Either(to));
+            let found = overview.find_chains(ends.0, ends.1, ASKED);
+            if found.chains.is_empty() {
+                return Err(analyze::nothing_between(from, to));
+            }
+            if found.more {
+                note!("warning: there are more than {ASKED} chains; the shortest are shown");
+            }
+            found.chains
+        }
+        _ => overview.longest_chains(LONGEST.1),
+    };
+    Ok(found.into_iter().map(|found| found.chain).collect())
+}
