@@ -64,8 +64,11 @@ function chainTable(page: TracePage): HTMLElement {
   );
 }
 
-function chainSection(page: TracePage, shown: Shown): Section | null {
-  if (page.chains.length === 0) return null;
+function chainSection(page: TracePage, shown: Shown): Section {
+  if (page.chains.length === 0) {
+    const none = "No chain of callbacks has enough whole instances to be shown; --from and --to name one.";
+    return { id: "chains", title: "Chains", short: "Chains", content: [h("p", { class: "note" }, none)] };
+  }
   const measured = asChain(page);
   // One sentence per reason, however many parts it is the reason of.
   const reasons = new Map<string, Set<string>>();
