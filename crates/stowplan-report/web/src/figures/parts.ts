@@ -14,17 +14,27 @@ const PARTS: [key: string, label: string, colour: string][] = [
   ["send", "Send", "var(--send)"],
   ["transport", "Transport", "var(--transport)"],
   ["wait", "Wait", "var(--wait)"],
+  ["transit", "Transport and wait", "var(--transport)"],
   ["communication", "Communication", "var(--communication)"],
   ["computation", "Computation", "var(--computation)"],
 ];
 const SPLIT = ["send", "transport", "wait"];
 
-/** Means of the parts that add up: communication as one only where its three are not known. */
+/** Means of the parts that add up. Where arrivals are not known, transport and wait are one; where sending is not, all three. */
 function means(one: ChainDeployment): [key: string, ns: number][] {
-  const known = SPLIT.every((key) => one.parts[key]?.summary.mean != null);
-  return PARTS.filter(([key]) => (known ? key !== "communication" : !SPLIT.includes(key))).flatMap(([key]) => {
-    const mean = one.parts[key]?.summary.mean;
-    return mean == null ? [] : [[key, mean] as [string, number]];
+  const mean = (key: string): number | null => one.parts[key]?.summary.mean ?? null;
+  const [send, communication] = [mean("send"), mean("communication")];
+  const split = SPLIT.every((key) => mean(key) !== null);
+  const transit = !split && send !== null && communication !== null ? communication - send : null;
+  const value = (key: string): number | null => {
+    if (key === "transit") return transit;
+    if (key === "communication") return split || transit !== null ? null : communication;
+    if (SPLIT.includes(key)) return split || (key === "send" && transit !== null) ? mean(key) : null;
+    return mean(key);
+  };
+  return PARTS.flatMap(([key]) => {
+    const ns = value(key);
+    return ns === null ? [] : [[key, ns] as [string, number]];
   });
 }
 
@@ -96,7 +106,7 @@ export function parts(of: LatencyChoice, shown: Shown): Figure {
       return table(
         [
           { head: sentence(shown.noun), cell: (d: ChainDeployment) => shown.label(d.deployment) },
-          ...PARTS.map(([key, label]) => ({ head: label, number: true, cell: (d: ChainDeployment) => mean(d, key) })),
+          ...PARTS.filter(([key]) => key !== "transit").map(([key, label]) => ({ head: label, number: true, cell: (d: ChainDeployment) => mean(d, key) })),
           { head: "End to end", number: true, cell: (d: ChainDeployment) => mean(d, "e2e_paper") },
         ],
         rows,
