@@ -1,64 +1,109 @@
-//! Reads all traces in a folder and below, touching one field and the thread of
-//! every event, and prints events per second; then what babeltrace2 needs to do
-//! nothing with the same events, where it is installed.
+//! Reads all traces in a folder and below, every field of every event, and prints events
+//! per second. `cargo peers trace` runs it beside babeltrace2.
 //!
-//! `cargo run --release -p stowplan-ctf --example read_speed -- FOLDER`
+//! `cargo run --release -p stowplan-ctf --example read_speed -- FOLDER [THREADS]`
 
-use std::process::Command;
+use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use stowplan_ctf::dir::TraceFolder;
-use stowplan_ctf::reader::Item;
+use stowplan_ctf::reader::{Event, Item, Merged};
+use stowplan_ctf::{CtfError, FieldRef};
+
+/// What a field gives; found out once, with the first event of its class.
+#[derive(Clone, Copy)]
+enum Kind {
+    Unsigned,
+    Signed,
+    Float,
+    Text,
+    Integers,
+    Skipped,
+}
+
+fn kind(event: &Event<'_>, field: FieldRef) -> Kind {
+    if event.u64(field).is_some() {
+        Kind::Unsigned
+    } else if event.i64(field).is_some() {
+        Kind::Signed
+    } else if event.f64(field).is_some() {
+        Kind::Float
+    } else if event.text(field).is_some() {
+        Kind::Text
+    } else if event.integers(field).is_some() {
+        Kind::Integers
+    } else {
+        Kind::Skipped
+    }
+}
+
+/// A number that depends on the whole value.
+fn value(event: &Event<'_>, kind: Kind, field: FieldRef) -> u64 {
+    let number = match kind {
+        // A negative number is not unsigned, whatever the first one was.
+        Kind::Unsigned => event.u64(field),
+        Kind::Signed => event.i64(field).map(i64::unsigned_abs),
+        Kind::Float => event.f64(field).map(f64::to_bits),
+        Kind::Text => event.text(field).map(|text| {
+            let bytes = text.bytes();
+            bytes.fold(0, |sum, byte| sum + u64::from(byte))
+        }),
+        Kind::Integers => event
+            .integers(field)
+            .map(|elements| elements.fold(0, u64::wrapping_add)),
+        Kind::Skipped => None,
+    };
+    number.unwrap_or(0)
+}
+
+type Fields = Vec<(Kind, FieldRef)>;
+
+fn fields(event: &Event<'_>) -> Fields {
+    let class = event.class();
+    let all = class.contexts.iter().chain(&class.fields);
+    all.map(|info| (kind(event, info.field), info.field))
+        .collect()
+}
+
+/// Number of events and a sum over all values.
+fn read(
+    events: &mut Merged<'_>,
+    classes: &mut [Vec<Option<Fields>>],
+) -> Result<(u64, u64), CtfError> {
+    let (mut count, mut check) = (0_u64, 0_u64);
+    while let Some(item) = events.next_item()? {
+        let Item::Event(event) = item else { continue };
+        count += 1;
+        let known = &mut classes[event.trace as usize][event.class_index as usize];
+        for &(kind, field) in &*known.get_or_insert_with(|| fields(&event)) {
+            check = check.wrapping_add(value(&event, kind, field));
+        }
+    }
+    Ok((count, check))
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: read_speed FOLDER")?;
-    for _ in 0..5 {
-        let begin = Instant::now();
-        let folder = TraceFolder::open(&path)?;
-        // Fields are resolved once; most ros2 events begin with a handle.
-        let fields: Vec<Vec<_>> = folder
-            .traces()
-            .iter()
-            .map(|trace| {
-                let classes = trace.metadata().classes().iter();
-                classes
-                    .map(|class| class.fields.first().map(|field| field.field))
-                    .collect()
-            })
-            .collect();
-        let opened = begin.elapsed();
-        let mut events = folder.events()?;
-        let (mut count, mut lost, mut check) = (0u64, 0u64, 0u64);
-        while let Some(item) = events.next_item()? {
-            match item {
-                Item::Event(event) => {
-                    let field = fields[event.trace as usize][event.class_index as usize];
-                    check ^= event.u64(field).unwrap_or(0);
-                    check ^= event.vtid().unwrap_or(0).unsigned_abs();
-                    count += 1;
-                }
-                Item::Lost(gap) => lost += gap.count,
-            }
-        }
-        let seconds = begin.elapsed().as_secs_f64();
-        println!(
-            "{count} events, {lost} lost, {} streams, open {:.1} ms, all {:.1} ms, {:.2} M events/s (check {check:x})",
-            events.streams().len(),
-            opened.as_secs_f64() * 1e3,
-            seconds * 1e3,
-            count as f64 / seconds / 1e6,
-        );
-    }
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments
+        .next()
+        .ok_or("usage: read_speed FOLDER [THREADS]")?;
+    let threads: NonZeroUsize = arguments
+        .next()
+        .map_or(Ok(NonZeroUsize::MIN), |n| n.parse())?;
     let begin = Instant::now();
-    match Command::new("babeltrace2")
-        .args([&path, "-o", "dummy"])
-        .status()
-    {
-        Ok(status) => println!(
-            "babeltrace2 -o dummy: {:.1} ms ({status})",
-            begin.elapsed().as_secs_f64() * 1e3
-        ),
-        Err(error) => println!("babeltrace2: {error}"),
-    }
+    let folder = TraceFolder::open(&path)?;
+    let traces = folder.traces().iter();
+    let mut classes: Vec<Vec<Option<Fields>>> = traces
+        .map(|trace| vec![None; trace.metadata().classes().len()])
+        .collect();
+    let events = folder.events()?;
+    let streams = events.streams().len();
+    let (count, check) = events.with_threads(threads, |events| read(events, &mut classes))?;
+    let seconds = begin.elapsed().as_secs_f64();
+    println!(
+        "{count} events of {streams} streams in {:.1} ms with {threads} threads: {:.2} M events/s (sum of all values {check:x})",
+        seconds * 1e3,
+        count as f64 / seconds / 1e6,
+    );
     Ok(())
 }

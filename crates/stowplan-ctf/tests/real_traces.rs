@@ -84,3 +84,21 @@ fn counts_equal(trace: &TraceFolder, path: &std::path::Path, events: u64) {
         assert_eq!(summary.by_name, reference.names());
     }
 }
+
+#[test]
+#[ignore = "a quarter of a million events as text"]
+fn every_value_of_one_trace_per_process() {
+    all_values_equal("humble-chain_perpid", 252_311);
+}
+
+#[test]
+#[ignore = "more than a hundred thousand events as text"]
+fn every_value_of_containers() {
+    all_values_equal("humble-ab_ctr_r1", 158_545);
+}
+
+#[test]
+#[ignore = "two thirds of a million events as text"]
+fn every_value_of_autoware() {
+    all_values_equal("autoware-carla", 683_756);
+}

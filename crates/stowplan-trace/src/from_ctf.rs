@@ -1,12 +1,14 @@
 //! Reads traces in the Common Trace Format into an [`Analysis`].
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use rustc_hash::FxHashMap;
 use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::{OpenTrace, TraceFolder};
 use stowplan_ctf::metadata::{EnvValue, Metadata};
-use stowplan_ctf::reader::{Event, Item, Lost, LostKind};
+use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Merged};
 
 use crate::analysis::{Analysis, Builder};
 use crate::chain::Chain;
@@ -78,6 +80,9 @@ pub struct Reading {
     pub middleware_events: bool,
     /// How an [`Analysis`] links messages to their publications.
     pub linking: Linking,
+    /// Threads that read: the caller's, and others that decode packets ahead of it.
+    /// What is read does not depend on their number.
+    pub threads: NonZeroUsize,
 }
 
 /// How messages are linked to their publications.
@@ -91,11 +96,12 @@ pub enum Linking {
 }
 
 impl Default for Reading {
-    /// With all that the trace has.
+    /// With all that the trace has, on all CPUs that the process may use.
     fn default() -> Self {
         Self {
             middleware_events: true,
             linking: Linking::Best,
+            threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         }
     }
 }
@@ -208,33 +214,44 @@ fn read(
     };
     let mut damage = Vec::new();
     let traces = TraceFolder::open_readable(folder, &mut damage).map_err(open)?;
-    let mut events = traces.readable_events(&mut damage).map_err(open)?;
+    let events = traces.readable_events(&mut damage).map_err(open)?;
     let mut adapter = Adapter::new(folder, &traces, reading, builder, events.streams().len());
     for error in &damage {
         adapter.damaged(error, i64::MIN, None);
     }
-    loop {
-        match events.next_item() {
-            Ok(Some(Item::Event(event))) => {
-                if adapter.event(&event) {
-                    for found in adapter.builder.drain_pairs() {
-                        pair(adapter.builder.graph(), &found);
-                    }
-                }
-            }
-            Ok(Some(Item::Lost(lost))) => adapter.lost(&lost),
-            Ok(None) => break,
-            Err(error) => {
-                // That stream goes on with its next packet, if there is one.
-                adapter.damaged(&error, adapter.now_ns, events.resumes_ns());
-                damage.push(error);
-            }
-        }
-    }
+    events.with_threads(reading.threads, |events| {
+        adapter.read(events, pair, &mut damage);
+    });
     Ok(Read { adapter, damage })
 }
 
 impl Adapter {
+    fn read(
+        &mut self,
+        events: &mut Merged<'_>,
+        pair: &mut dyn FnMut(&Graph, &Pair),
+        damage: &mut Vec<CtfError>,
+    ) {
+        loop {
+            match events.next_item() {
+                Ok(Some(Item::Event(event))) => {
+                    if self.event(&event) {
+                        for found in self.builder.drain_pairs() {
+                            pair(self.builder.graph(), &found);
+                        }
+                    }
+                }
+                Ok(Some(Item::Lost(lost))) => self.lost(&lost),
+                Ok(None) => return,
+                Err(error) => {
+                    // That stream goes on with its next packet, if there is one.
+                    self.damaged(&error, self.now_ns, events.resumes_ns());
+                    damage.push(error);
+                }
+            }
+        }
+    }
+
     fn new(
         folder: &Path,
         traces: &TraceFolder,

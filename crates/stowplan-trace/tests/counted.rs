@@ -7,6 +7,7 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::ErrorKind;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
 
@@ -38,6 +39,35 @@ fn counted_equals_whole(name: &str, from: Endpoint<'_>, to: Endpoint<'_>) {
     chains_equal(folder.path(), &whole, &counted, (from, to));
     let events: u64 = counted.contents.by_event.values().sum();
     assert_eq!(events, counted.events);
+    threads_change_nothing(folder.path());
+}
+
+/// Everything that was counted, links in their order included.
+fn with_threads(folder: &Path, threads: usize) -> String {
+    let reading = Reading {
+        threads: NonZeroUsize::new(threads).unwrap(),
+        ..Reading::default()
+    };
+    let mut pairs = Vec::new();
+    let counted =
+        Overview::from_ctf_with_pairs(folder, reading, |_, pair| pairs.push(*pair)).unwrap();
+    format!(
+        "{:?}{:?}{:?}{:?}{:?}{:?}{:?}{pairs:?}",
+        counted.contents,
+        counted.gaps,
+        counted.extent,
+        counted.callback_summaries(),
+        counted.link_summary(),
+        counted.topic_summaries(),
+        counted.edge_summaries(),
+    )
+}
+
+fn threads_change_nothing(folder: &Path) {
+    let alone = with_threads(folder, 1);
+    // Not by `assert_eq`: the texts are long.
+    assert!(with_threads(folder, 2) == alone, "2 threads");
+    assert!(with_threads(folder, 4) == alone, "4 threads");
 }
 
 /// Chains measured on what was kept for them are those of the whole.
@@ -253,6 +283,7 @@ fn autoware_agrees_with_an_independent_computation() {
     let counted = Overview::from_ctf(folder.path(), Reading::default()).unwrap();
     assert_eq!(counted.callback_summaries(), analysis.callback_summaries());
     assert_eq!(counted.topic_summaries().len(), topics.len());
+    threads_change_nothing(folder.path());
     // Guesses look at what happens until the next publication: counting while reading
     // sees less of that at the end of each span.
     let (ours, whole) = (counted.link_summary(), analysis.link_summary());

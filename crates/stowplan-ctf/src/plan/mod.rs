@@ -80,6 +80,8 @@ pub struct EventClassInfo {
     pub contexts: Vec<FieldInfo>,
     pub(crate) unique: u32,
     pub(crate) runs: Vec<Run>,
+    /// Bases that header and runs note.
+    pub(crate) bases: usize,
     pub(crate) vpid: Option<FieldRef>,
     pub(crate) vtid: Option<FieldRef>,
     pub(crate) procname: Option<FieldRef>,
@@ -312,7 +314,8 @@ fn event_class(
     let mut contexts = builder.public("stream.event.context", unique);
     contexts.extend(builder.public("event.context", unique));
     let fields = builder.public("event.fields", unique);
-    stream.bases = stream.bases.max(builder.bases());
+    let bases = builder.bases();
+    stream.bases = stream.bases.max(bases);
     let mut runs = builder.finish();
     runs.drain(..header_runs);
     Ok(EventClassInfo {
@@ -325,5 +328,6 @@ fn event_class(
         contexts,
         unique,
         runs,
+        bases,
     })
 }

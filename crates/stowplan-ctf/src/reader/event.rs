@@ -23,6 +23,8 @@ pub struct Event<'e> {
     pub(super) class: &'e EventClassInfo,
     pub(super) data: &'e [u8],
     pub(super) bases: &'e [u64],
+    /// Where it ends, bits from the front of `data`.
+    pub(super) end: u64,
 }
 
 /// What names a field: its [`FieldRef`], resolved once, or its name, which is

@@ -34,14 +34,14 @@ pub struct StreamInfo {
 /// The items of all streams in order of time.
 ///
 /// Not an [`Iterator`], because an event borrows what the next one overwrites.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Events<'t> {
-    cursors: Vec<Cursor<'t>>,
+    pub(super) cursors: Vec<Cursor<'t>>,
     streams: Vec<StreamInfo>,
-    /// A binary heap, earliest first: time and stream of the next items.
-    heap: Vec<(i64, u32)>,
+    /// A binary heap, earliest first: time of the next item and index of the cursor.
+    pub(super) heap: Vec<(i64, u32)>,
     /// Whether the first of the heap was handed out already.
-    taken: bool,
+    pub(super) taken: bool,
 }
 
 impl<'t> Events<'t> {
@@ -50,12 +50,7 @@ impl<'t> Events<'t> {
     /// # Errors
     /// If the first packet of a file cannot be read.
     pub fn new(traces: &[TraceInput<'t>]) -> Result<Self, CtfError> {
-        let mut events = Self {
-            cursors: Vec::new(),
-            streams: Vec::new(),
-            heap: Vec::new(),
-            taken: false,
-        };
+        let mut events = Self::default();
         for (trace, input) in (0u32..).zip(traces) {
             events.add(trace, input)?;
         }
@@ -139,15 +134,34 @@ impl<'t> Events<'t> {
     /// reading can go on: the stream with its next packet, if that can be found.
     #[inline]
     pub fn next_item(&mut self) -> Result<Option<Item<'_>>, CtfError> {
+        Ok(self.next_cursor()?.map(|(_, cursor)| cursor.item()))
+    }
+
+    /// The cursor that is at the next item, and the item's time.
+    #[inline]
+    pub(super) fn next_cursor(&mut self) -> Result<Option<(i64, &Cursor<'t>)>, CtfError> {
         if self.taken {
             self.taken = false;
             self.advance_first()?;
         }
-        let Some(&(_, stream)) = self.heap.first() else {
+        let Some(&(time, stream)) = self.heap.first() else {
             return Ok(None);
         };
         self.taken = true;
-        Ok(self.cursors.get(stream as usize).map(Cursor::item))
+        let cursor = self.cursors.get(stream as usize);
+        Ok(cursor.map(|cursor| (time, cursor)))
+    }
+
+    /// Time and stream of the first item.
+    pub(super) fn first_key(&self) -> (i64, u32) {
+        let first = self.heap.first();
+        let key = |&(time, at): &(i64, u32)| (time, self.cursors[at as usize].index());
+        first.map_or((i64::MAX, u32::MAX), key)
+    }
+
+    /// The streams, which are no longer here.
+    pub(super) fn take_streams(&mut self) -> Vec<StreamInfo> {
+        std::mem::take(&mut self.streams)
     }
 
     fn advance_first(&mut self) -> Result<(), CtfError> {

@@ -3,12 +3,16 @@
 //! Nothing is copied and nothing grows with the length of a trace: an [`Event`]
 //! borrows the file's bytes, and reads a field when it is asked for.
 
+mod ahead;
+mod batch;
 mod clock;
 mod event;
 mod merge;
+mod split;
 mod stream;
 mod summary;
 
+pub use ahead::Merged;
 pub use event::{Event, FieldKey, Integers};
 pub use merge::{Events, StreamInfo, TraceInput};
 pub use stream::{Item, Lost, LostKind};

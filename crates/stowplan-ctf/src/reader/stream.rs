@@ -6,7 +6,7 @@ use crate::dir::Behind;
 use crate::error::{CtfError, Fault};
 use crate::metadata::Metadata;
 use crate::packet::{self, Packet};
-use crate::plan::{Frame, StreamPlan, UNSET, walk};
+use crate::plan::{EventClassInfo, Frame, StreamPlan, UNSET, walk};
 
 /// What a trace consists of.
 #[derive(Debug, Clone, Copy)]
@@ -191,6 +191,22 @@ impl<'t> Cursor<'t> {
         Some(self.scale.epoch_ns(read.ok()?.begin?))
     }
 
+    /// Number of the stream.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Bytes of all its files.
+    pub fn size(&self) -> usize {
+        self.files.iter().map(|file| file.data.len()).sum()
+    }
+
+    /// A class of its trace.
+    #[inline]
+    pub fn class(&self, index: u32) -> &'t EventClassInfo {
+        &self.metadata.plan.classes[index as usize]
+    }
+
     /// The item that [`Cursor::advance`] went to.
     #[inline]
     pub fn item(&self) -> Item<'_> {
@@ -206,6 +222,7 @@ impl<'t> Cursor<'t> {
                 class: &self.metadata.plan.classes[class as usize],
                 data: self.data,
                 bases: &self.bases,
+                end: self.at,
             }),
         }
     }
