@@ -68,7 +68,7 @@ impl Analysis {
         }
         let mut check = PayloadCheck::default();
         for (id, take) in self.records.takes.iter() {
-            let (link, payload) = match (take.link, take.payload) {
+            let (link, payload) = match (take.link, &take.payload) {
                 (Some(link), Some(payload)) => (link, payload),
                 (Some(_), None) => {
                     check.without_payload += 1;
@@ -87,7 +87,7 @@ impl Analysis {
             let reason = if owners[&of_publisher.number] != publisher {
                 format!("two publishers have the number {}", of_publisher.number)
             } else {
-                match of_publisher.disagrees(publication, &payload) {
+                match of_publisher.disagrees(publication, payload) {
                     Some(reason) => reason,
                     None => continue,
                 }
@@ -97,7 +97,7 @@ impl Analysis {
                 check.first_mismatches.push(Mismatch {
                     take: id,
                     publisher,
-                    payload,
+                    payload: **payload,
                     reason,
                 });
             }
@@ -109,7 +109,7 @@ impl Analysis {
         type Votes = BTreeMap<(u32, i64), u64>;
         let mut votes: BTreeMap<PublisherId, (Votes, BTreeMap<u32, u64>)> = BTreeMap::new();
         for (_, take) in self.records.takes.iter() {
-            let (Some(link), Some(payload)) = (take.link, take.payload) else {
+            let (Some(link), Some(payload)) = (take.link, &take.payload) else {
                 continue;
             };
             let publication = &self.records.publications[link.publication];

@@ -161,7 +161,7 @@ pub struct Take {
     /// The callback instance that got it.
     pub instance: Option<InstanceId>,
     /// What the message says of itself.
-    pub payload: Option<Payload>,
+    pub payload: Option<Box<Payload>>,
     /// The trace records no takes: this one stands for the start of its callback.
     pub inferred: bool,
 }

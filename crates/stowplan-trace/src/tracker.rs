@@ -371,7 +371,7 @@ impl Tracker {
             }),
             arrival_ns: slot.map(|slot| slot.enqueued_ns),
             instance: None,
-            payload: payload.map(|p| p.1),
+            payload: payload.map(|p| Box::new(p.1)),
             inferred: false,
         });
         state.take = Some(id);
@@ -408,7 +408,7 @@ impl Tracker {
         let target = state.take.or(running);
         let take = target.and_then(|id| self.records.takes.get_mut(id));
         match take.filter(|t| t.subscription == subscription && t.payload.is_none()) {
-            Some(take) => take.payload = Some(payload),
+            Some(take) => take.payload = Some(Box::new(payload)),
             None => state.payload = Some((subscription, payload)),
         }
     }

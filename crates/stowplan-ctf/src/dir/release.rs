@@ -3,9 +3,10 @@
 use memmap2::{Mmap, UncheckedAdvice};
 
 /// So much may lie behind the reader before it is given back, bytes.
-const STEP: usize = 64 << 10;
-/// A multiple of every size that pages have.
-const PAGE: usize = 64 << 10;
+const STEP: usize = 32 << 10;
+/// Multiples of this are given back. Where pages are larger, the one that the reader is in
+/// goes with them, and comes back when it is touched.
+const PAGE: usize = 4 << 10;
 
 /// What lies behind the reader of a mapped file.
 #[derive(Debug, Clone, Copy)]
