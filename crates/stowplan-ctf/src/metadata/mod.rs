@@ -54,7 +54,7 @@ impl Metadata {
     pub fn parse(file: &[u8]) -> Result<Self, MetadataError> {
         let text = envelope::text(file)?;
         let document = document::parse(&text)?;
-        let plan = Plan::compile(&document)?;
+        let plan = Plan::compile(&document, text.len())?;
         Ok(Self {
             uuid: document.uuid,
             env: document.env,

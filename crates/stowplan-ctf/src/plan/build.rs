@@ -11,9 +11,15 @@ use crate::metadata::types::{
     BigEndian, ClockName, IntegerType, Kind, Member, Order, Reference, Type,
 };
 
-/// Bytes that the fields of all classes may take together, roughly: a kernel trace
-/// takes some megabytes. Type names make many fields out of little text.
-pub(super) const BUDGET: usize = 64 << 20;
+/// Bytes that the fields of all classes may take together, roughly, for a text of so many
+/// bytes: a kernel trace takes some megabytes, about ten for each of its text. Type names
+/// make many fields out of little text.
+pub(super) fn budget(text: usize) -> usize {
+    const MOST: usize = 64 << 20;
+    const LEAST: usize = 1 << 20;
+    const PER_BYTE: usize = 256;
+    text.saturating_mul(PER_BYTE).clamp(LEAST, MOST)
+}
 
 /// Bytes of a field beside its name, roughly.
 const FIELD_COST: usize = 128;

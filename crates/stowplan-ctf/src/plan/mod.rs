@@ -155,8 +155,9 @@ impl StreamPlan {
 }
 
 impl Plan {
-    pub fn compile(document: &Document) -> Result<Self, MetadataError> {
-        let mut budget = build::BUDGET;
+    /// `text`: bytes that the document was written in.
+    pub fn compile(document: &Document, text: usize) -> Result<Self, MetadataError> {
+        let mut budget = build::budget(text);
         let packet_header = packet_header(document, &mut budget)?;
         let mut streams = Vec::new();
         for block in &document.streams {
