@@ -26,7 +26,12 @@ fuzz_target!(|data: &[u8]| {
         let class = event.class();
         for field in class.contexts.iter().chain(&class.fields) {
             let key = field.field;
-            let _ = (event.i64(key), event.f64(key), event.text(key), event.bytes(key));
+            let _ = (
+                event.i64(key),
+                event.f64(key),
+                event.text(key),
+                event.bytes(key),
+            );
             if let Some(elements) = event.integers(key) {
                 assert!(elements.count() <= stream.len() * 8);
             }
