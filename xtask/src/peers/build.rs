@@ -124,6 +124,19 @@ pub fn build_command_line(workspace: &Workspace) -> Result<PathBuf, PeersError> 
     Ok(workspace.target.join("release/stowplan"))
 }
 
+/// Builds the program that reads every field of a trace and makes nothing of it.
+pub fn build_bare_reader(workspace: &Workspace) -> Result<PathBuf, PeersError> {
+    let example = ["--package", "stowplan-ctf", "--example", "read_speed"];
+    run(
+        Command::new(cargo())
+            .args(["build", "--release"])
+            .args(example)
+            .current_dir(&workspace.root),
+        BUILD,
+    )?;
+    Ok(workspace.target.join("release/examples/read_speed"))
+}
+
 /// The cargo that runs this task.
 pub fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())

@@ -1,4 +1,5 @@
-//! Reading a trace: our commands beside `babeltrace2 -o dummy`, which only decodes.
+//! Reading a trace: our reader and our commands beside `babeltrace2 -o dummy`, which only
+//! decodes. What is pinned to one CPU reads with one thread.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::build::{Workspace, build_command_line, installed};
+use super::build::{Workspace, build_bare_reader, build_command_line, installed};
 use super::error::PeersError;
 use super::figures::{self, Series, order};
 use super::process::run;
@@ -21,7 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Measures and prints seconds per million events and the greatest resident set.
 pub fn row(workspace: &Workspace, rounds: usize, trace: &Path) -> Result<(), PeersError> {
     let babeltrace = installed("babeltrace2", "babeltrace2")?;
+    let taskset = installed("taskset", "util-linux")?;
     let program = build_command_line(workspace)?;
+    let reader = build_bare_reader(workspace)?;
     let mut info = Command::new(&program);
     info.args(["trace", "info", "--json"]).arg(trace);
     let output = run(&mut info, PATIENCE)?.output;
@@ -30,35 +33,30 @@ pub fn row(workspace: &Workspace, rounds: usize, trace: &Path) -> Result<(), Pee
         .and_then(|info| info["events"].as_f64())
         .filter(|events| *events > 0.0)
         .ok_or_else(|| PeersError::output("`stowplan trace info` told no events", &output))?;
-    let ours = |command: &str| {
-        let mut command_line = Command::new(&program);
-        command_line.args(["trace", command, "--json"]).arg(trace);
-        command_line
-    };
-    let theirs = || {
-        let mut command_line = Command::new(&babeltrace);
-        command_line.arg(trace).args(["-o", "dummy"]);
-        command_line
-    };
-    let names = [
-        "trace info",
-        "trace callbacks",
-        "trace links",
-        "babeltrace2 -o dummy",
+    let links = ["trace", "links", "--json"];
+    let callbacks = ["trace", "callbacks", "--json"];
+    // Whether it is pinned to one CPU, the program, and its arguments before the trace.
+    let contenders: [(&str, bool, &Path, &[&str]); 6] = [
+        ("every field, one CPU", true, &reader, &[]),
+        ("trace callbacks, one CPU", true, &program, &callbacks),
+        ("trace links, one CPU", true, &program, &links),
+        ("trace callbacks, all CPUs", false, &program, &callbacks),
+        ("trace links, all CPUs", false, &program, &links),
+        ("babeltrace2 -o dummy", true, &babeltrace, &["-o", "dummy"]),
     ];
+    let names = contenders.map(|contender| contender.0);
     let mut times: Vec<Series> = names.map(Series::named).into();
     let mut peaks = vec![0.0_f64; names.len()];
     for round in 0..rounds {
-        for contender in order(round, names.len()) {
-            let mut command = match contender {
-                0 => ours("info"),
-                1 => ours("callbacks"),
-                2 => ours("links"),
-                _ => theirs(),
-            };
-            let (seconds, peak) = timed(&mut command)?;
-            times[contender].values.push(seconds / events * 1e9);
-            peaks[contender] = peaks[contender].max(peak);
+        for number in order(round, names.len()) {
+            let (_, pinned, program, arguments) = contenders[number];
+            let mut command = Command::new(if pinned { taskset.as_path() } else { program });
+            if pinned {
+                command.args(["--cpu-list", "0"]).arg(program);
+            }
+            let (seconds, peak) = timed(command.args(arguments).arg(trace))?;
+            times[number].values.push(seconds / events * 1e9);
+            peaks[number] = peaks[number].max(peak);
         }
     }
     let title = format!("{events} events of {}, wall time", trace.display());
