@@ -37,17 +37,14 @@ fn kind(event: &Event<'_>, field: FieldRef) -> Kind {
     }
 }
 
-/// A number that depends on the whole value.
+/// A number that depends on the value; to have it, a text was decoded as a whole.
 fn value(event: &Event<'_>, kind: Kind, field: FieldRef) -> u64 {
     let number = match kind {
         // A negative number is not unsigned, whatever the first one was.
         Kind::Unsigned => event.u64(field),
         Kind::Signed => event.i64(field).map(i64::unsigned_abs),
         Kind::Float => event.f64(field).map(f64::to_bits),
-        Kind::Text => event.text(field).map(|text| {
-            let bytes = text.bytes();
-            bytes.fold(0, |sum, byte| sum + u64::from(byte))
-        }),
+        Kind::Text => event.text(field).map(|text| text.len() as u64),
         Kind::Integers => event
             .integers(field)
             .map(|elements| elements.fold(0, u64::wrapping_add)),
