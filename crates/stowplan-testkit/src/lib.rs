@@ -1,5 +1,6 @@
-//! For tests: the built static programs, folders of their own, a fake engine on a fake host, redaction.
+//! For tests: the built programs, folders of their own, a fake engine on a fake host, redaction.
 
+mod events;
 pub mod fake;
 mod initramfs;
 mod plans;
@@ -7,6 +8,7 @@ mod programs;
 mod redact;
 mod state;
 
+pub use events::{emitted, events_program};
 pub use initramfs::Initramfs;
 pub use plans::{command_plan, service_plan};
 pub use programs::{agent_program, node_program, static_example};
