@@ -79,7 +79,9 @@ fn clean_one(
                 false
             }),
             // Pids and links of another boot are not ours any more.
-            Object::Process { .. } | Object::Link { .. } if !same_boot => Ok(false),
+            Object::Process { .. } | Object::InRoot { .. } | Object::Link { .. } if !same_boot => {
+                Ok(false)
+            }
             other => remove_object(other).map_err(|e| chain(&e)),
         };
         match outcome {
@@ -116,6 +118,11 @@ pub fn remove_object(object: &Object) -> Result<bool, HostError> {
         Object::Cgroup { path } => cgroup::remove_tree(checked(path)?),
         Object::Mount { path } => unmount(checked(path)?),
         Object::Folder { path } => remove_folder(checked(path)?),
+        Object::InRoot {
+            pid,
+            start_ticks,
+            path,
+        } => remove_in_root(*pid, *start_ticks, checked(path)?),
         Object::Link { name } => remove_link(name),
         Object::Container { .. } => Ok(false),
     }
@@ -183,6 +190,36 @@ fn remove_folder(path: &Path) -> Result<bool, HostError> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
         Err(e) => Err(HostError::io("remove", path, e)),
     }
+}
+
+/// A link in a foreign root leads to somewhere in ours: a path with one is not followed.
+fn remove_in_root(pid: u32, start_ticks: u64, path: &Path) -> Result<bool, HostError> {
+    if !is_alive(pid, start_ticks) {
+        return Ok(false);
+    }
+    let mut at = PathBuf::from(format!("/proc/{pid}/root"));
+    let mut kind = None;
+    for part in path.components().skip(1) {
+        at.push(part);
+        match fs::symlink_metadata(&at) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(e) => return Err(HostError::io("look at", &at, e)),
+            Ok(meta) if meta.is_symlink() => {
+                return Err(HostError::new(format!(
+                    "refuse to remove {}: it is below a link",
+                    at.display()
+                )));
+            }
+            Ok(meta) => kind = Some(meta.is_dir()),
+        }
+    }
+    let removed = if kind == Some(true) {
+        fs::remove_dir_all(&at)
+    } else {
+        fs::remove_file(&at)
+    };
+    removed.map_err(|e| HostError::io("remove", &at, e))?;
+    Ok(true)
 }
 
 fn remove_link(name: &str) -> Result<bool, HostError> {

@@ -38,6 +38,15 @@ pub enum Object {
         /// Absolute path.
         path: String,
     },
+    /// A file or folder as a process sees it, below /proc/PID/root; nothing is to be removed once that has ended.
+    InRoot {
+        /// Pid.
+        pid: u32,
+        /// Field 22 of /proc/PID/stat.
+        start_ticks: u64,
+        /// Absolute path without links.
+        path: String,
+    },
     /// A network link.
     Link {
         /// Interface name.
