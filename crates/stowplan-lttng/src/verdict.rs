@@ -1,0 +1,182 @@
+//! What was seen to run, held against what was recorded.
+
+use crate::look::Seen;
+use crate::produced::{Produced, TracedProcess};
+
+/// What came of a recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// What the user should know, each with its likely causes.
+    pub warnings: Vec<String>,
+    /// What can be done about it.
+    pub hints: Vec<String>,
+}
+
+/// Most processes that a warning names.
+const NAMED: usize = 8;
+
+const UNREACHED: &str = "a program finds the daemon by LTTNG_HOME: something in between (sudo, a container, a launch \
+     file) may have replaced the environment or hidden that folder; LTTNG_UST_REGISTER_TIMEOUT=0 also ends it";
+const NOT_BUILT_IN: &str = "ask `ros2 run tracetools status`; where it says that tracing is disabled, install \
+     liblttng-ust-dev and build ros2_tracing from source (binary packages have it from Iron on)";
+const NO_EVENTS: &str =
+    "they link LTTng but have no tracepoint of ros2_tracing, or ended before they made a node";
+
+/// Holds the processes of `seen` against `produced`; `of` says whose they are, as `the command`.
+#[must_use]
+pub fn verdict(of: &str, seen: &[Seen], produced: &Produced) -> Verdict {
+    let mut verdict = Verdict::default();
+    let found = |seen: &Seen| {
+        produced.processes.iter().find(|process| {
+            process.vpid == seen.vpid && process.pid_ns.is_none_or(|ns| ns == seen.pid_ns)
+        })
+    };
+    let traceable = || seen.iter().filter(|seen| seen.is_traceable());
+    let silent: Vec<&Seen> = traceable()
+        .filter(|seen| seen.tracer && found(seen).is_none())
+        .collect();
+    let idle: Vec<&Seen> = traceable()
+        .filter(|seen| found(seen).is_some_and(|process| process.events == 0))
+        .collect();
+    let without: Vec<&Seen> = traceable()
+        .filter(|seen| !seen.tracer && found(seen).is_none())
+        .collect();
+    verdict.add(
+        of,
+        &silent,
+        "did not reach LTTng's session daemon",
+        UNREACHED,
+    );
+    verdict.add(
+        of,
+        &idle,
+        "reached the daemon and recorded no event",
+        NO_EVENTS,
+    );
+    verdict.add(
+        of,
+        &without,
+        "use ROS 2 without its tracepoints",
+        NOT_BUILT_IN,
+    );
+    if produced.events() == 0 && verdict.warnings.is_empty() {
+        let idle: Vec<String> = produced.processes.iter().map(name_of_traced).collect();
+        let what = if idle.is_empty() {
+            verdict.hints.push(NOT_BUILT_IN.to_owned());
+            "no process that links LTTng or ROS 2 was seen".to_owned()
+        } else {
+            verdict.hints.push(NO_EVENTS.to_owned());
+            format!("the daemon was reached by {}", listed(&idle))
+        };
+        verdict
+            .warnings
+            .push(format!("{of} recorded no event: {what}"));
+    }
+    verdict
+}
+
+impl Verdict {
+    fn add(&mut self, of: &str, seen: &[&Seen], what: &str, hint: &str) {
+        if seen.is_empty() {
+            return;
+        }
+        let names: Vec<String> = seen
+            .iter()
+            .map(|s| format!("{} (pid {})", s.name, s.pid))
+            .collect();
+        let count = seen.len();
+        self.warnings.push(format!(
+            "{count} processes of {of} {what}: {}",
+            listed(&names)
+        ));
+        self.hints.push(hint.to_owned());
+    }
+}
+
+fn name_of_traced(process: &TracedProcess) -> String {
+    format!("{} (vpid {})", process.name, process.vpid)
+}
+
+fn listed(names: &[String]) -> String {
+    let mut text = names
+        .iter()
+        .take(NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > NAMED {
+        text.push_str(&format!(" and {} more", names.len() - NAMED));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(pid: u32, tracer: bool, ros: bool) -> Seen {
+        Seen {
+            pid,
+            name: format!("p{pid}"),
+            vpid: i64::from(pid) - 100,
+            pid_ns: 7,
+            tracer,
+            ros,
+        }
+    }
+
+    fn traced(vpid: i64, pid_ns: u64, events: u64) -> TracedProcess {
+        TracedProcess {
+            name: format!("v{vpid}"),
+            vpid,
+            pid_ns: Some(pid_ns),
+            events,
+        }
+    }
+
+    fn warnings(seen: &[Seen], processes: Vec<TracedProcess>) -> Vec<String> {
+        let produced = Produced {
+            processes,
+            ..Produced::default()
+        };
+        verdict("the command", seen, &produced).warnings
+    }
+
+    #[test]
+    fn what_recorded_is_not_spoken_of_nor_what_could_not() {
+        let seen = [seen(101, true, true), seen(102, false, false)];
+        assert_eq!(warnings(&seen, vec![traced(1, 7, 20)]), [""; 0]);
+    }
+
+    #[test]
+    fn each_way_to_record_nothing_is_named_with_its_processes() {
+        let seen = [
+            seen(101, true, true),
+            seen(102, true, false),
+            seen(103, false, true),
+            seen(104, true, true),
+        ];
+        // The same pid in another namespace is another process.
+        let processes = vec![traced(1, 7, 0), traced(2, 8, 5), traced(4, 7, 9)];
+        assert_eq!(
+            warnings(&seen, processes),
+            [
+                "1 processes of the command did not reach LTTng's session daemon: p102 (pid 102)",
+                "1 processes of the command reached the daemon and recorded no event: p101 (pid 101)",
+                "1 processes of the command use ROS 2 without its tracepoints: p103 (pid 103)",
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_at_all_is_said_even_if_nothing_was_seen() {
+        assert_eq!(
+            warnings(&[], Vec::new()),
+            ["the command recorded no event: no process that links LTTng or ROS 2 was seen"]
+        );
+        assert_eq!(
+            warnings(&[], vec![traced(3, 7, 0)]),
+            ["the command recorded no event: the daemon was reached by v3 (vpid 3)"]
+        );
+    }
+}
