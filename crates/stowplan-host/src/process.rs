@@ -72,6 +72,18 @@ pub fn kill_and_wait(pid: u32, wait: Duration) -> bool {
     }
 }
 
+/// The process and everything below it, parents first; those that began or ended meanwhile may be missing.
+#[must_use]
+pub fn tree_of(pid: u32) -> Vec<u32> {
+    let mut known = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = known.get(next).copied() {
+        next += 1;
+        known.extend(children_of(parent));
+    }
+    known
+}
+
 /// Kills the process with everything below it and waits until it has ended, at most `wait`. Whether it is gone.
 ///
 /// It is stopped first: a helper that dies while it makes a container would leave a first process behind that is
@@ -146,6 +158,8 @@ mod tests {
         out.read_line(&mut line).unwrap();
         let deep: u32 = line.trim().parse().unwrap();
         let ticks = start_ticks(deep).unwrap();
+        let tree = tree_of(top.id());
+        assert_eq!((tree.first(), tree.last()), (Some(&top.id()), Some(&deep)));
         assert!(kill_tree_and_wait(top.id(), Duration::from_secs(10)));
         assert!(!is_alive(deep, ticks));
         top.wait().unwrap();

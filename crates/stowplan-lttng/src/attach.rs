@@ -54,6 +54,19 @@ impl Container {
         Ok(Self { pid, start_ticks })
     }
 
+    /// Its processes on the host: those with the same mounts.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        let mounts = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
+        let Some(own) = mounts(self.pid) else {
+            return Vec::new();
+        };
+        let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
+        pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(|pid| mounts(*pid).as_ref() == Some(&own))
+            .collect()
+    }
+
     fn root(self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root", self.pid))
     }

@@ -199,5 +199,5 @@ fn home(name: &str) -> PathBuf {
     } else {
         std::env::temp_dir()
     };
-    base.join(format!("stowplan-lttng-{name}"))
+    base.join(format!("stowplan-{name}-lttng"))
 }

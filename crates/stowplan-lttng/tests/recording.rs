@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use stowplan_ctf::dir::TraceFolder;
 use stowplan_host::ledger::Object;
 use stowplan_host::process::is_alive;
-use stowplan_lttng::{Buffers, Memory, Options, Produced, Recorder, Tools, produced};
+use stowplan_lttng::{Buffers, Container, Memory, Options, Produced, Recorder, Tools, produced};
 use stowplan_testkit::{emitted, events_program};
 
 /// A recording below a folder of the test's own.
@@ -25,6 +26,10 @@ struct Bench {
 
 impl Bench {
     fn start(test: &str, buffers: Buffers) -> Self {
+        Self::attach(test, buffers, None)
+    }
+
+    fn attach(test: &str, buffers: Buffers, container: Option<&Container>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut entered = Vec::new();
         let name = format!("{test}-{}", std::process::id());
@@ -34,7 +39,7 @@ impl Bench {
             name: &name,
             trace_dir: &trace,
             buffers,
-            container: None,
+            container,
         };
         let recorder = Recorder::start(&options, &mut |object| {
             entered.push(object.clone());
@@ -78,10 +83,13 @@ impl Bench {
             match object {
                 Object::Folder { path } => assert!(!Path::new(path).exists(), "{path}"),
                 Object::Process { pid, start_ticks } => assert!(!is_alive(*pid, *start_ticks)),
+                Object::InRoot { pid, path, .. } => {
+                    let path = format!("/proc/{pid}/root{path}");
+                    assert!(!Path::new(&path).exists(), "{path}");
+                }
                 other => panic!("{other:?}"),
             }
         }
-        assert_eq!(self.entered.len(), 2);
         let found = produced(&self.folder.path().join("trace")).unwrap();
         (self.folder, found)
     }
@@ -95,12 +103,19 @@ fn is_ready(program: &mut Child) {
     assert_eq!(line, "ready\n");
 }
 
-/// Ends the program that `unshare` started.
-fn end(unshare: &Child) {
+/// The program that `unshare` started.
+fn inside(unshare: &Child) -> u32 {
     let path = format!("/proc/{0}/task/{0}/children", unshare.id());
-    let children = std::fs::read_to_string(path).unwrap();
-    let child = children.trim().parse().ok().and_then(Pid::from_raw);
-    kill_process(child.unwrap(), Signal::TERM).unwrap();
+    std::fs::read_to_string(path)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap()
+}
+
+fn end(unshare: &Child) {
+    let pid = i32::try_from(inside(unshare)).ok().and_then(Pid::from_raw);
+    kill_process(pid.unwrap(), Signal::TERM).unwrap();
 }
 
 fn large() -> Buffers {
@@ -194,4 +209,57 @@ fn a_recorder_that_is_dropped_ends_its_daemon() {
     for object in bench.entered {
         stowplan_host::ledger::remove_object(&object).unwrap();
     }
+}
+
+#[test]
+fn a_container_that_runs_already_is_recorded_from_outside() {
+    // Its own mounts, pids, /run and /dev/shm; its program waits for a daemon before there is one.
+    let folder = tempfile::tempdir().unwrap();
+    let counts = folder.path().join("counts.json");
+    let script = "mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && exec \"$@\"";
+    let mut container = Command::new("unshare")
+        .args([
+            "--mount",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            "sh",
+            "-c",
+            script,
+            "sh",
+        ])
+        .arg(events_program())
+        .args(["0", "1000", "100", "/counted", "inside_"])
+        .arg(&counts)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    is_ready(&mut container);
+    let init = Container::of(inside(&container)).unwrap();
+    let bench = Bench::attach("inside", large(), Some(&init));
+    let stream = bench.folder.path().join("trace/ust/uid/0/64-bit/metadata");
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !stream.exists() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let seen = init.processes();
+    let (trace, found) = bench.stop();
+    end(&container);
+    assert!(container.wait().unwrap().success());
+
+    // `unshare` itself has the mounts, too.
+    assert!(seen.contains(&init.pid), "{seen:?}");
+    assert_eq!(found.processes.len(), 1, "{found:?}");
+    assert_eq!(found.processes[0].vpid, 1);
+    assert!(found.processes[0].events > 0);
+    // It began before and went on afterwards.
+    let (recorded, own) = (recorded(trace.path()), emitted(&counts));
+    assert!(!recorded.contains_key("ros2:rcl_init"), "{recorded:?}");
+    assert!(recorded["ros2:rmw_publish"] < own["ros2:rmw_publish"]);
+}
+
+#[test]
+fn a_process_in_no_container_is_refused() {
+    let error = Container::of(std::process::id()).unwrap_err();
+    assert!(error.to_string().contains("in no container"), "{error}");
 }

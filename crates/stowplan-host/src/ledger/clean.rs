@@ -294,6 +294,30 @@ mod tests {
     }
 
     #[test]
+    fn what_lies_in_the_root_of_a_process_goes_unless_a_link_is_on_the_way() {
+        let sleeper = Sleeper::new();
+        let Object::Process { pid, start_ticks } = sleeper.object(0) else {
+            panic!("a process");
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let object = |name: &str| Object::InRoot {
+            pid,
+            start_ticks,
+            path: folder.path().join(name).display().to_string(),
+        };
+        fs::create_dir(folder.path().join("lttng")).unwrap();
+        fs::write(folder.path().join("lttng/socket"), "").unwrap();
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
+        assert!(remove_object(&object("link/lttng")).is_err());
+        assert!(folder.path().join("lttng/socket").exists());
+        assert!(remove_object(&object("lttng")).unwrap());
+        assert!(!remove_object(&object("lttng")).unwrap());
+        assert!(!folder.path().join("lttng").exists());
+        drop(sleeper);
+        assert!(!remove_object(&object("link")).unwrap());
+    }
+
+    #[test]
     fn what_a_dead_run_made_goes_and_nothing_else() {
         let state = tempfile::tempdir().unwrap();
         let made = tempfile::tempdir().unwrap();
