@@ -1,5 +1,6 @@
 //! The options of the command line. Man pages and completions come from here too.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -168,6 +169,8 @@ pub struct ReadyMadeArgs {
 /// Commands on traces.
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
+    /// Record ROS 2 programs through LTTng
+    Record(RecordArgs),
     /// Count what is in a trace
     Info {
         /// Folder with one or more CTF traces
@@ -209,6 +212,29 @@ pub enum TraceCommand {
     Window(WindowArgs),
     /// Make a stack of a trace
     Learn(LearnArgs),
+}
+
+/// Options of `trace record`.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// Folder for the trace, new or empty
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Record this running container of Docker or Podman instead of a command
+    #[arg(long, value_name = "NAME", conflicts_with = "pid")]
+    pub container: Option<String>,
+    /// Record the running container in which this process of the host runs
+    #[arg(long)]
+    pub pid: Option<u32>,
+    /// Send SIGINT to the command, or let go of the container, after this time
+    #[arg(long = "for", value_name = "DURATION")]
+    pub length: Option<String>,
+    /// Trace buffer of each CPU in MiB; from rate and free memory by default
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=65536))]
+    pub buffer_mib: Option<u64>,
+    /// Program and arguments
+    #[arg(last = true, required_unless_present_any = ["container", "pid"], conflicts_with_all = ["container", "pid"])]
+    pub command: Vec<OsString>,
 }
 
 /// Options of `trace compare`.

@@ -32,6 +32,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     let document = Doctor {
         schema: "stowplan.doctor/1",
         engines: statuses,
+        tools: vec![lttng()],
         machine: Machine {
             host: facts.host,
             cpus: facts.cpus,
@@ -64,6 +65,26 @@ fn status(name: &str, probe: Probe) -> EngineStatus {
     }
 }
 
+fn lttng() -> EngineStatus {
+    let name = "lttng".to_owned();
+    match stowplan_lttng::Tools::find() {
+        Ok(tools) => EngineStatus {
+            name,
+            status: "available".to_owned(),
+            version: Some(tools.version),
+            reason: None,
+            hint: None,
+        },
+        Err(error) => EngineStatus {
+            name,
+            status: "absent".to_owned(),
+            version: None,
+            reason: Some(stowplan_host::chain(&error)),
+            hint: error.hint,
+        },
+    }
+}
+
 fn print(doctor: &Doctor) -> Result<(), CommandError> {
     let machine = &doctor.machine;
     tell!(
@@ -75,18 +96,20 @@ fn print(doctor: &Doctor) -> Result<(), CommandError> {
         machine.kernel,
         machine.cgroup
     )?;
-    let mut table = table::new(["engine", "status", "version", "why", "what to do"]);
-    for engine in &doctor.engines {
-        let text = |field: &Option<String>| field.clone().unwrap_or_default();
-        table.add_row([
-            engine.name.clone(),
-            engine.status.clone(),
-            text(&engine.version),
-            text(&engine.reason),
-            text(&engine.hint),
-        ]);
+    for (of, rows) in [("engine", &doctor.engines), ("program", &doctor.tools)] {
+        let mut table = table::new([of, "status", "version", "why", "what to do"]);
+        for row in rows {
+            let text = |field: &Option<String>| field.clone().unwrap_or_default();
+            table.add_row([
+                row.name.clone(),
+                row.status.clone(),
+                text(&row.version),
+                text(&row.reason),
+                text(&row.hint),
+            ]);
+        }
+        tell!("\n{table}")?;
     }
-    tell!("\n{table}")?;
     for (setting, value) in &machine.settings {
         tell!("  {setting}: {value}")?;
     }

@@ -12,14 +12,16 @@ pub struct Doctor {
     pub schema: &'static str,
     /// Engines, in the order of the documentation.
     pub engines: Vec<EngineStatus>,
+    /// Programs that other commands than `run` need, as `lttng` for `trace record`.
+    pub tools: Vec<EngineStatus>,
     /// The machine.
     pub machine: Machine,
 }
 
-/// One engine.
+/// One engine or program.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EngineStatus {
-    /// Name as in a place.
+    /// Name, for an engine as in a place.
     pub name: String,
     /// `available`, `emulated` or `absent`.
     pub status: String,

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod learn;
 pub mod plan;
 pub mod trace;
+pub mod trace_record;
 pub mod trace_system;
 
 use serde::Serialize;
@@ -52,6 +53,7 @@ mod tests {
         committed_equals::<trace::TraceAnalysis>("trace-analyze");
         committed_equals::<trace::TraceLinks>("trace-links");
         committed_equals::<trace::TraceCallbacks>("trace-callbacks");
+        committed_equals::<trace_record::TraceRecord>("trace-record");
         committed_equals::<trace_system::TraceStartUp>("trace-start-up");
         committed_equals::<trace_system::TraceComparison>("trace-compare");
         committed_equals::<learn::LearntTrace>("trace-learn");

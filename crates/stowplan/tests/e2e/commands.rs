@@ -17,6 +17,9 @@ fn doctor_tells_every_engine_and_the_machine() {
         assert_eq!(status == "absent", engine["reason"].is_string(), "{engine}");
         assert_eq!(status == "absent", engine["version"].is_null(), "{engine}");
     }
+    // script/test installs it.
+    assert_eq!(document["tools"][0]["name"], "lttng");
+    assert_eq!(document["tools"][0]["status"], "available");
     let machine = &document["machine"];
     let cpus = std::thread::available_parallelism().unwrap().get() as u64;
     assert!(machine["cpus"].as_u64().unwrap() >= cpus);

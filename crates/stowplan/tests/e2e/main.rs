@@ -12,6 +12,7 @@ mod measured;
 mod nothing_left;
 mod one_at_a_time;
 mod plan;
+mod record;
 mod support;
 mod trace_outputs;
 mod traces;

@@ -8,6 +8,7 @@ mod graph;
 mod info;
 mod instances;
 mod links;
+mod record;
 mod report;
 mod start_up;
 mod window;
@@ -31,6 +32,7 @@ pub fn run(command: &TraceCommand) -> Result<(), CommandError> {
         TraceCommand::Graph(args) => graph::run(args),
         TraceCommand::Report(args) => report::run(args),
         TraceCommand::Window(args) => window::run(args),
+        TraceCommand::Record(args) => record::run(args),
         TraceCommand::Learn(args) => super::learn::run(args),
     }
 }
