@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use stowplan_model::{
-    Callback, Distribution, Executor, Library, Node, Partition, Process, Profile, Reliability,
-    Stack, Topic, Trigger,
+    Callback, Distribution, Executor, Library, Node, NodeOptions, Partition, Process, Profile,
+    Reliability, Stack, Topic, Trigger,
 };
 use stowplan_wire::service::{
-    CallbackPlan, DdsTopicPlan, DistributionPlan, ExecutorPlan, FileUse, LaunchPlan, NodePlan,
-    ProcessPlan, ProfilePlan, PublisherPlan, SerialisationPlan, ServicePlan, TopicPlan,
-    TriggerPlan,
+    CallbackPlan, DdsTopicPlan, DistributionPlan, ExecutorPlan, FileUse, LaunchPlan,
+    NodeOptionsPlan, NodePlan, ProcessPlan, ProfilePlan, PublisherPlan, SerialisationPlan,
+    ServicePlan, SilentPlan, SilentSubscriptionPlan, TopicPlan, TriggerPlan,
 };
 
 use crate::phases::phase_share;
@@ -112,11 +112,7 @@ impl<'a> Lowering<'a> {
             first_callback.insert(node.name.as_str(), number(callbacks));
             first_publisher.insert(node.name.as_str(), number(publishers));
             callbacks += node.callbacks.len();
-            publishers += node
-                .callbacks
-                .iter()
-                .map(|c| c.publishes.len())
-                .sum::<usize>();
+            publishers += node.publishers().len();
         }
         let endpoints = endpoints(stack, &service_of);
         Self {
@@ -201,16 +197,14 @@ impl<'a> Lowering<'a> {
     }
 
     fn node(&self, service: &str, site: Site<'_>, node: &Node) -> NodePlan {
-        let mut publisher = self.first_publisher[node.name.as_str()];
+        let published = node.published();
         let callbacks = node
             .callbacks
             .iter()
             .enumerate()
             .map(|(index, callback)| {
                 let id = self.first_callback[node.name.as_str()] + number(index);
-                let plan = self.callback(id, publisher, site, node, callback);
-                publisher += number(callback.publishes.len());
-                plan
+                self.callback(id, &published, site, node, callback)
             })
             .collect();
         let start = &node.start_up;
@@ -227,7 +221,9 @@ impl<'a> Lowering<'a> {
                 .collect(),
             start_iterations: start.iterations,
             memory_bytes: start.memory_bytes,
+            options: node_options(node.options),
             callbacks,
+            silent: self.silent(published.len(), site, node),
             reentrant_groups: node
                 .reentrant_groups
                 .iter()
@@ -246,7 +242,7 @@ impl<'a> Lowering<'a> {
     fn callback(
         &self,
         id: u32,
-        first_publisher: u32,
+        published: &[&str],
         site: Site<'_>,
         node: &Node,
         callback: &Callback,
@@ -254,12 +250,8 @@ impl<'a> Lowering<'a> {
         let publishes = callback
             .publishes
             .iter()
-            .enumerate()
-            .map(|(index, name)| PublisherPlan {
-                id: first_publisher + number(index),
-                topic: self.topic_index[name.as_str()],
-                expected_subscriptions: self.remote(&self.endpoints.subscriptions, name, site),
-            })
+            .filter_map(|name| published.iter().position(|topic| topic == name))
+            .map(|at| self.publisher(at, published[at], site, node))
             .collect();
         let uses = callback
             .uses
@@ -276,6 +268,35 @@ impl<'a> Lowering<'a> {
             working_set_bytes: callback.work.working_set_bytes,
             publishes,
             uses,
+        }
+    }
+
+    /// Publisher number `at` of a node.
+    fn publisher(&self, at: usize, topic: &str, site: Site<'_>, node: &Node) -> PublisherPlan {
+        PublisherPlan {
+            id: self.first_publisher[node.name.as_str()] + number(at),
+            topic: self.topic_index[topic],
+            expected_subscriptions: self.remote(&self.endpoints.subscriptions, topic, site),
+        }
+    }
+
+    /// What carries nothing; its publishers come after the first `published`.
+    fn silent(&self, published: usize, site: Site<'_>, node: &Node) -> SilentPlan {
+        let silent = &node.silent;
+        let publishers = silent.publishers.iter().enumerate();
+        let subscriptions = silent.subscriptions.iter();
+        SilentPlan {
+            publishers: publishers
+                .map(|(index, topic)| self.publisher(published + index, topic, site, node))
+                .collect(),
+            subscriptions: subscriptions
+                .map(|topic| SilentSubscriptionPlan {
+                    topic: self.topic_index[topic.as_str()],
+                    expected_publishers: self.remote(&self.endpoints.publishers, topic, site),
+                })
+                .collect(),
+            services: silent.services.clone(),
+            clients: silent.clients.clone(),
         }
     }
 
@@ -327,13 +348,11 @@ fn endpoints<'a>(stack: &'a Stack, service_of: &HashMap<&'a str, &'a str>) -> En
             continue;
         };
         let site = (*service, node.process.as_str());
-        for callback in &node.callbacks {
-            for topic in &callback.publishes {
-                publishers.entry(topic).or_default().push(site);
-            }
-            if let Trigger::Subscription { topic } = &callback.trigger {
-                subscriptions.entry(topic).or_default().push(site);
-            }
+        for topic in node.publishers() {
+            publishers.entry(topic).or_default().push(site);
+        }
+        for topic in node.subscriptions() {
+            subscriptions.entry(topic).or_default().push(site);
         }
     }
     for service in &stack.services {
@@ -349,6 +368,16 @@ fn endpoints<'a>(stack: &'a Stack, service_of: &HashMap<&'a str, &'a str>) -> En
     Endpoints {
         publishers,
         subscriptions,
+    }
+}
+
+fn node_options(options: NodeOptions) -> NodeOptionsPlan {
+    NodeOptionsPlan {
+        parameter_services: options.parameter_services,
+        parameter_event_publisher: options.parameter_event_publisher,
+        rosout: options.rosout,
+        parameter_event_subscription: options.parameter_event_subscription,
+        type_description_service: options.type_description_service,
     }
 }
 

@@ -29,7 +29,9 @@ fn node(text: &str, process: &str, callbacks: Vec<Callback>) -> Node {
         function: None,
         attributed: true,
         process: name(process),
+        options: NodeOptions::default(),
         callbacks,
+        silent: stowplan_model::SilentEndpoints::default(),
         reentrant_groups: Vec::new(),
         start_up: stowplan_model::NodeStartUp::default(),
         depends_on: Vec::new(),
@@ -254,4 +256,24 @@ fn endpoints_of_real_programs_are_waited_for() {
         expected_publishers, 1,
         "the modelled one is in the same process, the real one is not"
     );
+}
+
+#[test]
+fn callbacks_of_a_node_share_a_publisher_and_silent_ones_have_their_own() {
+    let mut stack = stack(false);
+    let a = &mut stack.nodes[0];
+    let mut second = a.callbacks[0].clone();
+    second.name = name("second");
+    a.callbacks.push(second);
+    a.silent.publishers = vec!["/x".to_owned()];
+    stack.nodes[2].silent.subscriptions = vec!["/x".to_owned()];
+    let services = lower(&stack, &partition(&[("one", &["a", "b", "c"])]), &options());
+    let processes = &services[0].processes;
+    let a = &processes[0].nodes[0];
+    let shared = &a.callbacks[0].publishes[0];
+    assert_eq!(shared, &a.callbacks[1].publishes[0]);
+    assert_eq!(a.silent.publishers[0].id, shared.id + 1);
+    assert_eq!(shared.expected_subscriptions, 3, "of b, and two of c");
+    let c = &processes[1].nodes[0];
+    assert_eq!(c.silent.subscriptions[0].expected_publishers, 2);
 }

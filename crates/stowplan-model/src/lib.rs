@@ -5,6 +5,7 @@
 
 pub mod deployment;
 pub mod distribution;
+pub mod endpoints;
 pub mod names;
 pub mod partition;
 pub mod place;
@@ -13,11 +14,12 @@ pub mod units;
 
 pub use deployment::{Deployment, Isolation, Limits, SchedulingClass};
 pub use distribution::Distribution;
+pub use endpoints::Endpoints;
 pub use names::Name;
 pub use partition::{Partition, ServiceAssignment};
 pub use place::{Place, PlaceStep};
 pub use stack::{
     Callback, CallbackRef, Chain, DdsContent, DdsTopic, Executor, Launch, Library, Node,
-    NodeStartUp, Process, Profile, Qos, Ready, RealMount, RealService, Reliability, Serialisation,
-    Stack, Topic, Trigger, Work,
+    NodeOptions, NodeStartUp, Process, Profile, Qos, Ready, RealMount, RealService, Reliability,
+    Serialisation, SilentEndpoints, Stack, Topic, Trigger, Work,
 };

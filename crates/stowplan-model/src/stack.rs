@@ -155,8 +155,17 @@ pub struct Process {
     pub executor: Executor,
     /// Implicit endpoints.
     pub profile: Profile,
-    /// Whether nodes are loaded one after another into a component container.
+    /// Whether nodes are loaded one after another into a component container. A node with the container's name is
+    /// its own: it is there from the start and has the services that load the others.
     pub component_container: bool,
+}
+
+impl Process {
+    /// Whether a node of this process is the component container's own.
+    #[must_use]
+    pub fn is_own_node(&self, node: &Node) -> bool {
+        self.component_container && node.process == self.name && node.name == self.name
+    }
 }
 
 /// A group of files that a node maps at start.
@@ -194,14 +203,71 @@ pub struct Node {
     pub attributed: bool,
     /// The process it lives in.
     pub process: Name,
+    /// Which endpoints it has without being asked for them.
+    pub options: NodeOptions,
     /// Callbacks in registration order.
     pub callbacks: Vec<Callback>,
+    /// Endpoints that carry nothing.
+    pub silent: SilentEndpoints,
     /// Names of callback groups that run several callbacks at once; all others are exclusive.
     pub reentrant_groups: Vec<Name>,
     /// Start-up cost.
     pub start_up: NodeStartUp,
     /// Nodes of the same service that must be loaded before this one.
     pub depends_on: Vec<Name>,
+}
+
+/// Which endpoints rclcpp or rclpy gives a node without being asked, where its process's profile has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeOptions {
+    /// rclcpp `NodeOptions::start_parameter_services`: the six parameter services.
+    pub parameter_services: bool,
+    /// rclcpp `NodeOptions::start_parameter_event_publisher`: the publisher on `/parameter_events`.
+    pub parameter_event_publisher: bool,
+    /// rclcpp `NodeOptions::enable_rosout`: the publisher on `/rosout`.
+    pub rosout: bool,
+    /// The subscription to `/parameter_events` of rclcpp's time source, which rclpy does not have.
+    pub parameter_event_subscription: bool,
+    /// Parameter `start_type_description_service`: the service `get_type_description`, since Iron.
+    pub type_description_service: bool,
+}
+
+impl Default for NodeOptions {
+    /// Those of `rclcpp::Node`.
+    fn default() -> Self {
+        Self {
+            parameter_services: true,
+            parameter_event_publisher: true,
+            rosout: true,
+            parameter_event_subscription: true,
+            type_description_service: true,
+        }
+    }
+}
+
+impl NodeOptions {
+    /// Those of a component container's own node (`rclcpp_components::ComponentManager`).
+    #[must_use]
+    pub fn of_container() -> Self {
+        Self {
+            parameter_services: false,
+            parameter_event_publisher: false,
+            ..Self::default()
+        }
+    }
+}
+
+/// Endpoints of a node that exist and carry nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SilentEndpoints {
+    /// Topics of publishers that send nothing, each beside the publishers of callbacks.
+    pub publishers: Vec<String>,
+    /// Topics of subscriptions that drop what comes.
+    pub subscriptions: Vec<String>,
+    /// ROS names of services that nobody calls.
+    pub services: Vec<String>,
+    /// ROS names of services that it has a client of and does not call.
+    pub clients: Vec<String>,
 }
 
 /// What starts a callback.
@@ -363,6 +429,36 @@ impl Stack {
 }
 
 impl Node {
+    /// Topics that its callbacks publish on, each once and in the order in which they name them: a node has one
+    /// publisher for each, which its callbacks share.
+    #[must_use]
+    pub fn published(&self) -> Vec<&str> {
+        let mut topics: Vec<&str> = Vec::new();
+        for topic in self.callbacks.iter().flat_map(|c| &c.publishes) {
+            if !topics.contains(&topic.as_str()) {
+                topics.push(topic);
+            }
+        }
+        topics
+    }
+
+    /// Topics of all its publishers: those of its callbacks, then the silent ones.
+    #[must_use]
+    pub fn publishers(&self) -> Vec<&str> {
+        let mut topics = self.published();
+        topics.extend(self.silent.publishers.iter().map(String::as_str));
+        topics
+    }
+
+    /// Topics of all its subscriptions: those of its callbacks, then the silent ones.
+    pub fn subscriptions(&self) -> impl Iterator<Item = &str> {
+        let of_callbacks = self.callbacks.iter().filter_map(|c| match &c.trigger {
+            Trigger::Subscription { topic } => Some(topic.as_str()),
+            Trigger::Timer { .. } => None,
+        });
+        of_callbacks.chain(self.silent.subscriptions.iter().map(String::as_str))
+    }
+
     /// The callback named `name`.
     #[must_use]
     pub fn callback(&self, name: &str) -> Option<&Callback> {

@@ -1,6 +1,6 @@
 //! What a partition of a stack amounts to on a machine, before anything is started.
 
-use stowplan_model::{Partition, Stack};
+use stowplan_model::{Endpoints, Partition, Stack};
 
 use crate::duration::{Duration, Schedule};
 use crate::edges::{Crossing, EdgeClass, Flow, edges, serialisation_per_s};
@@ -104,6 +104,8 @@ pub struct Plan {
     pub processes: usize,
     /// Number of DDS participants: one per process, one per service's launcher, and those of real programs.
     pub participants: usize,
+    /// Endpoints of the modelled nodes, with those that rclcpp gives them; launchers not counted.
+    pub endpoints: Endpoints,
     /// Names of processes that the partition cuts, each into how many.
     pub cut_processes: Vec<(String, usize)>,
     /// The services.
@@ -187,6 +189,7 @@ pub fn plan(
         nodes: stack.nodes.len(),
         processes,
         participants: processes + services.len() + real_participants(stack),
+        endpoints: Endpoints::of_stack(stack),
         cut_processes: cut(&services),
         edges_by_class: edges.by_class,
         crossings: edges.crossings,

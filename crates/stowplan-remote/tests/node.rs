@@ -44,7 +44,9 @@ fn service(run: &str) -> ServicePlan {
         files: vec![],
         start_iterations: 0,
         memory_bytes: 0,
+        options: stowplan_wire::service::NodeOptionsPlan::default(),
         callbacks: vec![callback],
+        silent: stowplan_wire::service::SilentPlan::default(),
         reentrant_groups: vec![],
         depends_on: vec![],
     };

@@ -181,6 +181,21 @@ pub struct ProcessPlan {
     pub nodes: Vec<NodePlan>,
 }
 
+impl ProcessPlan {
+    /// Position of the component container's own node: the one with the container's name.
+    #[must_use]
+    pub fn own_node(&self) -> Option<usize> {
+        let mut nodes = self.nodes.iter();
+        nodes.position(|node| self.is_own_node(node))
+    }
+
+    /// Whether a node is the component container's own.
+    #[must_use]
+    pub fn is_own_node(&self, node: &NodePlan) -> bool {
+        self.component_container && node.name == self.name
+    }
+}
+
 /// One node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -195,12 +210,69 @@ pub struct NodePlan {
     pub start_iterations: u64,
     /// Private memory kept, in bytes.
     pub memory_bytes: u64,
+    /// Which endpoints it has without being asked for them.
+    pub options: NodeOptionsPlan,
     /// Callbacks in registration order.
     pub callbacks: Vec<CallbackPlan>,
+    /// Endpoints that carry nothing.
+    pub silent: SilentPlan,
     /// Callback groups that are reentrant; all others, and the default group, are exclusive.
     pub reentrant_groups: Vec<String>,
     /// Nodes of this service loaded before this one.
     pub depends_on: Vec<String>,
+}
+
+/// Endpoints that a node has without being asked for them, see `stowplan_model::NodeOptions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeOptionsPlan {
+    /// The six parameter services.
+    pub parameter_services: bool,
+    /// The publisher on `/parameter_events`.
+    pub parameter_event_publisher: bool,
+    /// The publisher on `/rosout`.
+    pub rosout: bool,
+    /// The subscription to `/parameter_events`.
+    pub parameter_event_subscription: bool,
+    /// The service `get_type_description`, where the profile has it.
+    pub type_description_service: bool,
+}
+
+impl Default for NodeOptionsPlan {
+    /// Those of `rclcpp::Node`.
+    fn default() -> Self {
+        Self {
+            parameter_services: true,
+            parameter_event_publisher: true,
+            rosout: true,
+            parameter_event_subscription: true,
+            type_description_service: true,
+        }
+    }
+}
+
+/// Endpoints of a node that carry nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SilentPlan {
+    /// Publishers.
+    pub publishers: Vec<PublisherPlan>,
+    /// Subscriptions that drop what comes.
+    pub subscriptions: Vec<SilentSubscriptionPlan>,
+    /// ROS names of services.
+    pub services: Vec<String>,
+    /// ROS names of services that it is a client of.
+    pub clients: Vec<String>,
+}
+
+/// A subscription without a callback of the stack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SilentSubscriptionPlan {
+    /// Index into [`ServicePlan::topics`].
+    pub topic: u32,
+    /// Publishers that must be matched over DDS.
+    pub expected_publishers: u32,
 }
 
 /// One callback.
@@ -250,8 +322,8 @@ pub enum TriggerPlan {
     },
 }
 
-/// One publisher of a callback.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A publisher of a node. Callbacks of the node that publish on the same topic name the same one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublisherPlan {
     /// Number of the publisher in the stack, carried in its payloads.

@@ -156,7 +156,9 @@ impl Threads {
         let runnable = Runnable::Loader(Arc::clone(&loader));
         executor.add(Class::Service, group, runnable, Some(condition), None)?;
         *lock(&self.loader) = Some(loader);
-        if plan.profile != ProfilePlan::Minimal {
+        if let Some(node) = plan.own_node() {
+            self.load_one(node, &executor)?;
+        } else if plan.profile != ProfilePlan::Minimal {
             container_node(&self.process, &executor, group, record_node(&plan.name))?;
         }
         self.spawn_spinning("executor", &executor, thread_count(plan.executor))?;

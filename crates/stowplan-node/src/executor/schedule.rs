@@ -15,6 +15,8 @@ pub enum Class {
     Subscription,
     /// A service server.
     Service,
+    /// A service client.
+    Client,
     /// A subscription inside the process, which rclcpp executes as a waitable.
     IntraProcess,
 }
@@ -22,8 +24,8 @@ pub enum Class {
 /// In which order classes are executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Of the single- and multi-threaded executors: timers, subscriptions, services, waitables
-    /// (`Executor::get_next_ready_executable`).
+    /// Of the single- and multi-threaded executors: timers, subscriptions, services,
+    /// clients, waitables (`Executor::get_next_ready_executable`).
     TimersFirst,
     /// Of the static executor: subscriptions before timers
     /// (`StaticSingleThreadedExecutor::execute_ready_executables`).
@@ -40,7 +42,8 @@ impl Order {
                 1
             }
             (_, Class::Service) => 2,
-            (_, Class::IntraProcess) => 3,
+            (_, Class::Client) => 3,
+            (_, Class::IntraProcess) => 4,
         }
     }
 }

@@ -12,7 +12,7 @@ use stowplan_ctf::events::ros2::{
     RclClientInit, RclServiceInit, RclcppCallbackRegister, RclcppServiceCallbackAdded,
 };
 use stowplan_ctf::schema::Handle;
-use stowplan_wire::service::ProfilePlan;
+use stowplan_wire::service::{NodeOptionsPlan, ProfilePlan};
 
 use super::discovery::{Discovery, NodeEntities};
 use super::publisher::record_publisher;
@@ -59,6 +59,7 @@ const SERVICES: Qos = Qos {
 };
 
 const PARAMETER_EVENT: &str = "rcl_interfaces::msg::dds_::ParameterEvent_";
+const LOG: &str = "rcl_interfaces::msg::dds_::Log_";
 
 /// Parameter services in the order in which rclcpp creates them: name and type.
 const PARAMETER_SERVICES: [(&str, &str); 6] = [
@@ -93,6 +94,22 @@ const LOAD_NODE: (&str, &str) = (
     "_container/load_node",
     "composition_interfaces::srv::dds_::LoadNode",
 );
+
+/// Services of a container in the order in which rclcpp_components creates them.
+const CONTAINER_SERVICES: [(&str, &str); 3] = [
+    LOAD_NODE,
+    (
+        "_container/unload_node",
+        "composition_interfaces::srv::dds_::UnloadNode",
+    ),
+    (
+        "_container/list_nodes",
+        "composition_interfaces::srv::dds_::ListNodes",
+    ),
+];
+
+/// Type of a service of which only the name is known.
+const UNKNOWN_TYPE: &str = "stowplan_msgs::srv::dds_::Service";
 
 /// A subscription that rclcpp's time source makes.
 struct ImplicitSubscription {
@@ -160,23 +177,82 @@ impl Host<'_> {
     ///
     /// # Errors
     /// When CycloneDDS refuses one.
-    pub(super) fn endpoints(self, entities: &mut NodeEntities) -> Result<(), DdsError> {
+    pub(super) fn endpoints(
+        self,
+        options: NodeOptionsPlan,
+        entities: &mut NodeEntities,
+    ) -> Result<(), DdsError> {
         let profile = self.process.profile();
         if profile == ProfilePlan::Minimal {
             return Ok(());
         }
         let participant = &self.process.participant;
-        publishers(participant, self.node, entities)?;
-        for service in &PARAMETER_SERVICES {
-            self.service(service, &PARAMETERS, entities)?;
+        publishers(participant, self.node, options, entities)?;
+        if options.parameter_services {
+            for service in &PARAMETER_SERVICES {
+                self.service(service, &PARAMETERS, entities)?;
+            }
         }
-        if profile == ProfilePlan::Jazzy {
+        if profile == ProfilePlan::Jazzy && options.type_description_service {
             self.service(&TYPE_DESCRIPTION, &SERVICES, entities)?;
         }
         if self.process.own().use_sim_time {
             self.subscription(&CLOCK_SUBSCRIPTION, entities)?;
         }
-        self.subscription(&PARAMETER_SUBSCRIPTION, entities)
+        if options.parameter_event_subscription {
+            self.subscription(&PARAMETER_SUBSCRIPTION, entities)?;
+        }
+        Ok(())
+    }
+
+    /// Creates the services of a component container, of which the launcher looks for the first.
+    ///
+    /// # Errors
+    /// When CycloneDDS refuses one.
+    pub(super) fn container_services(self, entities: &mut NodeEntities) -> Result<(), DdsError> {
+        if self.process.profile() == ProfilePlan::Minimal {
+            return Ok(());
+        }
+        let mut services = CONTAINER_SERVICES.iter();
+        services.try_for_each(|service| self.service(service, &SERVICES, entities))
+    }
+
+    /// Creates a service that nobody calls, by its full ROS name.
+    ///
+    /// # Errors
+    /// When CycloneDDS refuses it.
+    pub(super) fn named_service(
+        self,
+        name: &str,
+        entities: &mut NodeEntities,
+    ) -> Result<(), DdsError> {
+        let participant = &self.process.participant;
+        let (kind, qos) = type_of(name);
+        let (handle, reader) =
+            service_endpoints(participant, self.node, name, kind, qos, entities)?;
+        self.idle(Class::Service, handle, reader)
+    }
+
+    /// Creates a client that calls nothing, of a service by its full ROS name.
+    ///
+    /// # Errors
+    /// When CycloneDDS refuses it.
+    pub(super) fn named_client(
+        self,
+        name: &str,
+        entities: &mut NodeEntities,
+    ) -> Result<(), DdsError> {
+        let participant = &self.process.participant;
+        let (kind, qos) = type_of(name);
+        let (requests, replies) = service_topics(name, kind);
+        let topic = participant.topic(&requests.0, &requests.1)?;
+        let writer = Writer::new(participant, topic, qos, None)?;
+        let topic = participant.topic(&replies.0, &replies.1)?;
+        let reader = Reader::new(participant, topic, qos, None, None)?;
+        entities.writer(writer.gid());
+        entities.reader(reader.gid());
+        let handle = record_client(self.node, name);
+        self.idle(Class::Client, handle, reader)
     }
 
     fn service(
@@ -186,8 +262,10 @@ impl Host<'_> {
         entities: &mut NodeEntities,
     ) -> Result<(), DdsError> {
         let participant = &self.process.participant;
+        let (part, kind) = service;
+        let name = format!("/{}/{part}", self.name);
         let (handle, reader) =
-            service_endpoints(participant, self.node, self.name, service, qos, entities)?;
+            service_endpoints(participant, self.node, &name, kind, qos, entities)?;
         self.idle(Class::Service, handle, reader)
     }
 
@@ -217,7 +295,7 @@ impl Host<'_> {
         self.idle(Class::Subscription, handles.rcl, reader)
     }
 
-    fn idle(self, class: Class, handle: u64, reader: Reader) -> Result<(), DdsError> {
+    pub(super) fn idle(self, class: Class, handle: u64, reader: Reader) -> Result<(), DdsError> {
         let condition = reader.condition();
         let idle = Runnable::Idle(Arc::new(IdleEndpoint { handle, reader }));
         self.executor
@@ -225,7 +303,7 @@ impl Host<'_> {
     }
 }
 
-/// Creates a component container's own node: of it, the service that loads nodes, which its launcher looks for.
+/// Creates a component container's own node where the stack does not have it.
 ///
 /// # Errors
 /// When CycloneDDS refuses.
@@ -244,7 +322,13 @@ pub fn container_node(
         name: &format!("{namespace}/{name}"),
     };
     let mut entities = NodeEntities::new(&format!("/{namespace}"), name);
-    host.service(&LOAD_NODE, &SERVICES, &mut entities)?;
+    let options = NodeOptionsPlan {
+        parameter_services: false,
+        parameter_event_publisher: false,
+        ..NodeOptionsPlan::default()
+    };
+    host.endpoints(options, &mut entities)?;
+    host.container_services(&mut entities)?;
     process.tell_node(entities)
 }
 
@@ -262,19 +346,12 @@ pub fn launch_endpoints(
         return Ok(None);
     };
     let mut entities = NodeEntities::new("/", name);
-    publishers(participant, 0, &mut entities)?;
-    for service in &PARAMETER_SERVICES {
-        service_endpoints(participant, 0, name, service, &PARAMETERS, &mut entities)?;
-    }
-    if profile == ProfilePlan::Jazzy {
-        service_endpoints(
-            participant,
-            0,
-            name,
-            &TYPE_DESCRIPTION,
-            &SERVICES,
-            &mut entities,
-        )?;
+    publishers(participant, 0, NodeOptionsPlan::default(), &mut entities)?;
+    let described = (profile == ProfilePlan::Jazzy).then_some((&TYPE_DESCRIPTION, &SERVICES));
+    let services = PARAMETER_SERVICES.iter().map(|s| (s, &PARAMETERS));
+    for ((part, kind), qos) in services.chain(described) {
+        let name = format!("/{name}/{part}");
+        service_endpoints(participant, 0, &name, kind, qos, &mut entities)?;
     }
     discovery.add(entities)?;
     Ok(Some(discovery))
@@ -293,7 +370,8 @@ pub fn load_client(
         what: "watch for a container".into(),
         reason: error.to_string(),
     })?;
-    let (requests, replies) = service_topics(container, &LOAD_NODE);
+    let name = format!("/{container}/{}", LOAD_NODE.0);
+    let (requests, replies) = service_topics(&name, LOAD_NODE.1);
     let hooks = || Hooks::leak(matching, 0, 1);
     let topic = participant.topic(&requests.0, &requests.1)?;
     let writer = Writer::new(participant, topic, &SERVICES, Some(hooks()))?;
@@ -305,41 +383,65 @@ pub fn load_client(
             launch.reader(reader.gid());
         })?;
     }
-    record::event(&RclClientInit {
-        client_handle: Handle(new_handle()),
-        node_handle: Handle(0),
-        rmw_client_handle: Handle(new_handle()),
-        service_name: &format!("/{container}/{}", LOAD_NODE.0),
-    });
+    record_client(0, &name);
     matching.seal();
     Ok(matching)
 }
 
-/// Names and types of a service's two topics: requests, replies.
-fn service_topics(node: &str, service: &(&str, &str)) -> ((String, String), (String, String)) {
-    let (name, kind) = service;
+/// Records a new client and returns its handle.
+fn record_client(node: u64, service_name: &str) -> u64 {
+    let handle = new_handle();
+    record::event(&RclClientInit {
+        client_handle: Handle(handle),
+        node_handle: Handle(node),
+        rmw_client_handle: Handle(new_handle()),
+        service_name,
+    });
+    handle
+}
+
+/// Type and quality of service of a service by its full name: those that every node or container has are known.
+fn type_of(name: &str) -> (&'static str, &'static Qos) {
+    let is = |part: &str| name.strip_suffix(part).is_some_and(|n| n.ends_with('/'));
+    let parameter = PARAMETER_SERVICES.iter().map(|s| (s, &PARAMETERS));
+    let other = CONTAINER_SERVICES.iter().chain([&TYPE_DESCRIPTION]);
+    let mut known = parameter.chain(other.map(|s| (s, &SERVICES)));
+    known
+        .find(|((part, _), _)| is(part))
+        .map_or((UNKNOWN_TYPE, &SERVICES), |((_, kind), qos)| (kind, qos))
+}
+
+/// The DDS type of a topic that every node knows; `None` of any other.
+pub(super) fn implicit_type(topic: &str) -> Option<&'static str> {
+    match topic {
+        "/rosout" => Some(LOG),
+        "/parameter_events" => Some(PARAMETER_EVENT),
+        _ => None,
+    }
+}
+
+/// Names and types of the two topics of a service with this full ROS name: requests, replies.
+fn service_topics(name: &str, kind: &str) -> ((String, String), (String, String)) {
     (
-        (
-            format!("rq/{node}/{name}Request"),
-            format!("{kind}_Request_"),
-        ),
-        (
-            format!("rr/{node}/{name}Reply"),
-            format!("{kind}_Response_"),
-        ),
+        (format!("rq{name}Request"), format!("{kind}_Request_")),
+        (format!("rr{name}Reply"), format!("{kind}_Response_")),
     )
 }
 
-/// Creates and records what every node publishes on.
+/// Creates and records what a node publishes on without being asked.
 fn publishers(
     participant: &Participant,
     node: u64,
+    options: NodeOptionsPlan,
     entities: &mut NodeEntities,
 ) -> Result<(), DdsError> {
-    for (name, kind, qos) in [
-        ("/rosout", "rcl_interfaces::msg::dds_::Log_", &ROSOUT),
-        ("/parameter_events", PARAMETER_EVENT, &PARAMETERS),
-    ] {
+    let rosout = ("/rosout", LOG, &ROSOUT);
+    let events = ("/parameter_events", PARAMETER_EVENT, &PARAMETERS);
+    let wanted = [
+        options.rosout.then_some(rosout),
+        options.parameter_event_publisher.then_some(events),
+    ];
+    for (name, kind, qos) in wanted.into_iter().flatten() {
         let topic = participant.topic(&format!("rt{name}"), kind)?;
         let writer = Writer::new(participant, topic, qos, None)?;
         entities.writer(writer.gid());
@@ -348,16 +450,16 @@ fn publishers(
     Ok(())
 }
 
-/// Creates and records a service server; its handle and its reader of requests.
+/// Creates and records a service server with this full ROS name; its handle and its reader of requests.
 fn service_endpoints(
     participant: &Participant,
     node: u64,
     name: &str,
-    service: &(&str, &str),
+    kind: &str,
     qos: &Qos,
     entities: &mut NodeEntities,
 ) -> Result<(u64, Reader), DdsError> {
-    let (requests, replies) = service_topics(name, service);
+    let (requests, replies) = service_topics(name, kind);
     let topic = participant.topic(&requests.0, &requests.1)?;
     let reader = Reader::new(participant, topic, qos, None, None)?;
     let topic = participant.topic(&replies.0, &replies.1)?;
@@ -369,7 +471,7 @@ fn service_endpoints(
         service_handle: Handle(handle),
         node_handle: Handle(node),
         rmw_service_handle: Handle(new_handle()),
-        service_name: &format!("/{name}/{}", service.0),
+        service_name: name,
     });
     record::event(&RclcppServiceCallbackAdded {
         service_handle: Handle(handle),

@@ -49,13 +49,17 @@ pub fn load_node(process: &Process, plan: &NodePlan, executor: &Executor) -> Res
         node,
         name: &plan.name,
     };
-    host.endpoints(&mut entities)?;
-    let mut callbacks: HashMap<u32, Arc<Callback>> = HashMap::new();
-    // A timer can use callbacks that are registered after it.
-    for callback in &plan.callbacks {
-        let made = make_callback(process, node, plan, callback, &mut entities)?;
-        callbacks.insert(callback.id, made);
+    host.endpoints(plan.options, &mut entities)?;
+    if process.own().is_own_node(plan) {
+        host.container_services(&mut entities)?;
     }
+    let publishers = make_publishers(process, node, plan, &mut entities)?;
+    // A timer can use callbacks that are registered after it.
+    let callbacks = plan.callbacks.iter().map(|callback| {
+        let made = make_callback(process, plan, callback, &publishers);
+        (callback.id, Arc::new(made))
+    });
+    let callbacks: HashMap<u32, Arc<Callback>> = callbacks.collect();
     for callback in &plan.callbacks {
         let group = groups.number(callback.group.as_deref());
         let place = Place {
@@ -67,6 +71,7 @@ pub fn load_node(process: &Process, plan: &NodePlan, executor: &Executor) -> Res
         };
         place.register(callback, &callbacks, &mut entities)?;
     }
+    host.silent(plan, &mut entities)?;
     process.tell_node(entities)?;
     record::event(&NodeLoaded {
         node: &plan.name,
@@ -115,33 +120,46 @@ impl<'a> Groups<'a> {
     }
 }
 
-fn make_callback(
+/// The publishers of a node's callbacks by their numbers: callbacks share them.
+fn make_publishers(
     process: &Process,
     node: u64,
     plan: &NodePlan,
-    callback: &CallbackPlan,
     entities: &mut NodeEntities,
-) -> Result<Arc<Callback>, NodeError> {
-    let mut publishers = Vec::with_capacity(callback.publishes.len());
-    for publisher in &callback.publishes {
+) -> Result<HashMap<u32, Arc<Publisher>>, NodeError> {
+    let mut publishers = HashMap::new();
+    for publisher in plan.callbacks.iter().flat_map(|c| &c.publishes) {
+        if publishers.contains_key(&publisher.id) {
+            continue;
+        }
         let topic = topic(process, plan, publisher.topic)?;
-        let publisher = Arc::new(Publisher::new(process, node, publisher, topic)?);
-        entities.writer(publisher.gid());
-        process.keep_publisher(&publisher);
-        publishers.push(publisher);
+        let made = Arc::new(Publisher::new(process, node, publisher, topic)?);
+        entities.writer(made.gid());
+        process.keep_publisher(&made);
+        publishers.insert(publisher.id, made);
     }
+    Ok(publishers)
+}
+
+fn make_callback(
+    process: &Process,
+    plan: &NodePlan,
+    callback: &CallbackPlan,
+    publishers: &HashMap<u32, Arc<Publisher>>,
+) -> Callback {
     let used = plan.callbacks.iter().any(|c| c.uses.contains(&callback.id));
-    Ok(Arc::new(Callback::new(
+    let own = callback.publishes.iter();
+    Callback::new(
         &plan.name,
         callback,
         process.plan.seed,
         process.plan.record_callback_cpu,
         used,
-        publishers,
-    )))
+        own.map(|p| Arc::clone(&publishers[&p.id])).collect(),
+    )
 }
 
-fn topic<'a>(
+pub(super) fn topic<'a>(
     process: &'a Process,
     node: &NodePlan,
     index: u32,

@@ -7,6 +7,7 @@ mod intra;
 mod load;
 mod process;
 mod publisher;
+mod silent;
 mod subscription;
 
 use std::sync::Arc;

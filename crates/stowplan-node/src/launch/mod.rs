@@ -159,7 +159,10 @@ impl Launcher<'_> {
         let plan = &self.plan.processes[process];
         // A container is loaded once its service is discovered, which `ros2 launch` looks for.
         let discovery = if plan.component_container && plan.profile != ProfilePlan::Minimal {
-            let name = format!("{}/{}", self.plan.service, plan.name);
+            let name = match plan.own_node() {
+                Some(_) => plan.name.clone(),
+                None => format!("{}/{}", self.plan.service, plan.name),
+            };
             let discovery = self.discovery.as_ref();
             Some(load_client(&self.participant, discovery, &name)?)
         } else {

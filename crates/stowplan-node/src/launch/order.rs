@@ -88,6 +88,10 @@ impl Progress {
     pub fn next(&mut self, plan: &ServicePlan) -> Next {
         if let Some(process) = self.next_process(plan) {
             self.states[process].started = true;
+            // Nobody asks a container for its own node.
+            self.states[process]
+                .asked
+                .extend(plan.processes[process].own_node());
             return Next::Spawn(process);
         }
         if let Some((process, node)) = self.next_node(plan) {
@@ -174,7 +178,9 @@ mod tests {
             files: Vec::new(),
             start_iterations: 0,
             memory_bytes: 0,
+            options: stowplan_wire::service::NodeOptionsPlan::default(),
             callbacks: Vec::new(),
+            silent: stowplan_wire::service::SilentPlan::default(),
             reentrant_groups: Vec::new(),
             depends_on: depends_on.iter().map(ToString::to_string).collect(),
         };
@@ -281,5 +287,23 @@ mod tests {
     fn an_empty_service_is_ready() {
         let plan = plan(&[]);
         assert_eq!(Progress::new(&plan).next(&plan), Next::Ready);
+    }
+
+    #[test]
+    fn a_container_is_not_asked_for_its_own_node() {
+        let plan = plan(&[("box", true, &[("box", &[]), ("a", &[])])]);
+        let mut progress = Progress::new(&plan);
+        assert_eq!(progress.next(&plan), Next::Spawn(0));
+        progress.up(0);
+        progress.discovered(0);
+        assert_eq!(progress.next(&plan), Next::Wait);
+        progress.loaded(0, 0);
+        let next = Next::Load {
+            process: 0,
+            node: 1,
+        };
+        assert_eq!(progress.next(&plan), next);
+        progress.loaded(0, 1);
+        assert_eq!(progress.next(&plan), Next::Ready);
     }
 }

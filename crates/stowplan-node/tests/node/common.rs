@@ -309,7 +309,9 @@ pub fn node(name: &str, callbacks: Vec<CallbackPlan>) -> NodePlan {
         }],
         start_iterations: 10_000,
         memory_bytes: 100_000,
+        options: NodeOptionsPlan::default(),
         callbacks,
+        silent: SilentPlan::default(),
         reentrant_groups: Vec::new(),
         depends_on: Vec::new(),
     }

@@ -244,7 +244,8 @@ fn participants_say_which_endpoints_are_whose() {
     let (container, readers, writers) = of("/hello", "driving");
     assert_eq!(container, driving);
     assert_ne!(container, sensing);
-    assert_eq!((readers.len(), writers.len()), (1, 1));
+    // Three services, /parameter_events and /rosout.
+    assert_eq!((readers.len(), writers.len()), (4, 4));
     // Its client of the container's service, beside what every node has.
     let (_, readers, writers) = of("/", "launch_ros_hello");
     let load = "rq/hello/driving/_container/load_nodeRequest";

@@ -238,12 +238,12 @@ fn containers_executors_and_implicit_endpoints() {
     assert_eq!(recorded["ros2:rclcpp_intra_publish"], published[&1]);
     assert_eq!(recorded["ros2:rclcpp_ring_buffer_dequeue"], taken[&2]);
     assert!(
-        recorded["ros2:rcl_service_init"] == 15,
-        "seven a node, and load_node: {recorded:?}"
+        recorded["ros2:rcl_service_init"] == 18,
+        "seven a node, and of the container three and its type description: {recorded:?}"
     );
     assert_eq!(
-        recorded["ros2:rcl_subscription_init"], 6,
-        "of each of two nodes its own, to /parameter_events and to /clock"
+        recorded["ros2:rcl_subscription_init"], 8,
+        "of each of two nodes its own, and of these and the container to /parameter_events and to /clock"
     );
     assert_eq!(
         service.counters("sensing").0["ros2:rcl_subscription_init"],

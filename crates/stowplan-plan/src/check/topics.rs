@@ -71,19 +71,18 @@ fn endpoints(index: &Index<'_>, findings: &mut Vec<Finding>) {
         .stack
         .nodes
         .iter()
-        .flat_map(|n| &n.callbacks)
-        .flat_map(|c| &c.publishes)
-        .chain(index.stack.services.iter().flat_map(|s| &s.publishes))
-        .map(String::as_str)
+        .flat_map(Node::publishers)
+        .chain(real_publishers(index))
         .collect();
     let mut used = published.clone();
     for node in &index.stack.nodes {
+        used.extend(node.subscriptions());
+        silent(index, node, findings);
         for callback in &node.callbacks {
             publications(index, node, callback, findings);
             let Trigger::Subscription { topic } = &callback.trigger else {
                 continue;
             };
-            used.insert(topic);
             let problem = if !index.topics.contains_key(topic.as_str()) {
                 Some(("which is not declared under topics", declared(index, topic)))
             } else if !published.contains(topic.as_str()) {
@@ -126,6 +125,45 @@ fn endpoints(index: &Index<'_>, findings: &mut Vec<Finding>) {
             ),
             hint: None,
         });
+    }
+}
+
+fn real_publishers<'a>(index: &Index<'a>) -> impl Iterator<Item = &'a str> {
+    let services = index.stack.services.iter();
+    services.flat_map(|s| s.publishes.iter().map(String::as_str))
+}
+
+/// Endpoints that carry nothing: of declared topics, and of services with a ROS name.
+fn silent(index: &Index<'_>, node: &Node, findings: &mut Vec<Finding>) {
+    let silent = &node.silent;
+    let mut problem = |message: String, hint: Option<String>| {
+        findings.push(Finding {
+            subject: Subject::Node(node.name.to_string()),
+            message: format!("node '{}' {message}", node.name),
+            hint,
+        });
+    };
+    let lists = [
+        ("publisher", &silent.publishers),
+        ("subscription", &silent.subscriptions),
+    ];
+    for (what, topics) in lists {
+        for topic in topics {
+            if !index.topics.contains_key(topic.as_str()) {
+                problem(
+                    format!("has a {what} of '{topic}', which is not declared under topics"),
+                    declared(index, topic),
+                );
+            }
+        }
+    }
+    for (what, names) in [("service", &silent.services), ("client", &silent.clients)] {
+        for name in names.iter().filter(|name| !is_ros_name(name)) {
+            problem(
+                format!("has a {what} '{name}', which is no ROS name"),
+                Some("write it in full, as /planning/planner/reset".to_owned()),
+            );
+        }
     }
 }
 

@@ -81,7 +81,9 @@ pub fn node(text: &str, module: &str, process: &str, callbacks: Vec<Callback>) -
         function: None,
         attributed: true,
         process: name(process),
+        options: stowplan_model::NodeOptions::default(),
         callbacks,
+        silent: stowplan_model::SilentEndpoints::default(),
         reentrant_groups: Vec::new(),
         start_up: NodeStartUp {
             libs: Vec::new(),

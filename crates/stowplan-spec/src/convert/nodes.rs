@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 
-use stowplan_model::{Callback, Distribution, Executor, Name, Node, Process, Trigger, Work};
+use stowplan_model::{
+    Callback, Distribution, Executor, Name, Node, NodeOptions, Process, SilentEndpoints, Trigger,
+    Work,
+};
 use stowplan_plan::Subject;
 
 use super::kinds::{Kinds, NO_WORK};
 use super::profile;
-use crate::at::{At, Entries};
+use crate::at::{At, Entries, OneOrMany};
 use crate::context::Context;
 use crate::elements::module::{FunctionSpec, ModuleSpec};
 use crate::elements::node::{CallbackSpec, NodeSpec, TimerSpec};
@@ -25,6 +28,8 @@ struct Defaults<'a> {
     process: Option<&'a At<String>>,
     start_up: Option<&'a At<KindOr<StartUpSpec>>>,
     work: Option<&'a At<KindOr<WorkSpec>>>,
+    /// Processes that are component containers.
+    containers: &'a HashSet<Name>,
 }
 
 /// Converts all nodes; processes of nodes that do not name one are added to `processes`.
@@ -35,11 +40,13 @@ pub(super) fn convert(
     processes: &mut Vec<Process>,
 ) -> Vec<Node> {
     let mut nodes = Vec::new();
+    let containers = processes.iter().filter(|p| p.component_container);
+    let containers: HashSet<Name> = containers.map(|p| p.name.clone()).collect();
     for (key, module) in &spec.modules.0 {
         let Some(name) = context.name(key) else {
             continue;
         };
-        let defaults = module_defaults(&name, module);
+        let defaults = module_defaults(&name, module, &containers);
         group(context, kinds, defaults, &module.nodes, &mut nodes);
         for (key, function) in &module.functions.0 {
             let Some(name) = context.name(key) else {
@@ -64,7 +71,11 @@ pub(super) fn convert(
     nodes.into_iter().map(|(node, _)| node).collect()
 }
 
-fn module_defaults<'a>(name: &'a Name, module: &'a ModuleSpec) -> Defaults<'a> {
+fn module_defaults<'a>(
+    name: &'a Name,
+    module: &'a ModuleSpec,
+    containers: &'a HashSet<Name>,
+) -> Defaults<'a> {
     Defaults {
         module: name,
         function: None,
@@ -72,6 +83,7 @@ fn module_defaults<'a>(name: &'a Name, module: &'a ModuleSpec) -> Defaults<'a> {
         process: module.process.as_ref(),
         start_up: module.start_up.as_ref(),
         work: module.work.as_ref(),
+        containers,
     }
 }
 
@@ -87,6 +99,7 @@ fn function_defaults<'a>(
         process: function.process.as_ref().or(module.process),
         start_up: function.start_up.as_ref().or(module.start_up),
         work: function.work.as_ref().or(module.work),
+        containers: module.containers,
     }
 }
 
@@ -124,7 +137,9 @@ fn group(
             module: defaults.module.clone(),
             function: defaults.function.cloned(),
             attributed: spec.attributed.or(defaults.attributed).unwrap_or(true),
+            options: options(defaults, &name, process.as_ref(), spec),
             callbacks: callbacks(context, kinds, defaults, key, spec),
+            silent: silent(spec),
             reentrant_groups: context.names(&spec.reentrant_groups),
             start_up: kinds.start_up(context, &format!("{path}.start_up"), start_up),
             depends_on: context.names(&spec.depends_on.0),
@@ -133,6 +148,32 @@ fn group(
         };
         let own = named.is_none_or(|at| at.value == key.value);
         nodes.push((node, own));
+    }
+}
+
+/// A container's own node, which has its name, has other defaults.
+fn options(
+    defaults: Defaults<'_>,
+    node: &Name,
+    process: Option<&Name>,
+    spec: &NodeSpec,
+) -> NodeOptions {
+    let own = process == Some(node) && defaults.containers.contains(node);
+    let default = if own {
+        NodeOptions::of_container()
+    } else {
+        NodeOptions::default()
+    };
+    spec.options.or(default, spec.client_library)
+}
+
+fn silent(spec: &NodeSpec) -> SilentEndpoints {
+    let texts = |list: &OneOrMany| list.0.iter().map(|at| at.value.clone()).collect();
+    SilentEndpoints {
+        publishers: texts(&spec.publishers),
+        subscriptions: texts(&spec.subscriptions),
+        services: texts(&spec.services),
+        clients: texts(&spec.clients),
     }
 }
 

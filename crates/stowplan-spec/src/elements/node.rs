@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use stowplan_model::NodeOptions;
 
 use super::start_up::StartUpSpec;
 use super::work::WorkSpec;
@@ -45,8 +46,65 @@ pub(crate) struct NodeSpec {
     pub store: Option<At<KindOr<WorkSpec>>>,
     /// Callbacks in registration order.
     pub callbacks: Entries<At<CallbackSpec>>,
+    /// Which endpoints it has without being asked for them; those of rclcpp's options where left out. A component
+    /// container's own node has no parameter services and no publisher of parameter events.
+    pub options: NodeOptionsSpec,
+    /// rclcpp, or rclpy: its nodes do not subscribe to `/parameter_events`.
+    pub client_library: ClientLibrary,
+    /// Topics of publishers that send nothing, beside those of its callbacks.
+    pub publishers: OneOrMany,
+    /// Topics of subscriptions that drop what comes, beside those of its callbacks.
+    pub subscriptions: OneOrMany,
+    /// ROS names of services that it offers and nobody calls.
+    pub services: OneOrMany,
+    /// ROS names of services that it is a client of and does not call.
+    pub clients: OneOrMany,
     /// Callback groups that run several callbacks at once.
     pub reentrant_groups: Vec<At<String>>,
+}
+
+/// As `rclcpp::NodeOptions` names them, and the parameter `start_type_description_service` (since Iron).
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct NodeOptionsSpec {
+    /// Whether it has the six parameter services.
+    pub start_parameter_services: Option<bool>,
+    /// Whether it publishes on `/parameter_events`.
+    pub start_parameter_event_publisher: Option<bool>,
+    /// Whether it publishes on `/rosout`.
+    pub enable_rosout: Option<bool>,
+    /// Whether it has the service `get_type_description`, where the profile has it.
+    pub start_type_description_service: Option<bool>,
+}
+
+impl NodeOptionsSpec {
+    /// The options, where those that are left out are `default`'s.
+    pub fn or(self, default: NodeOptions, library: ClientLibrary) -> NodeOptions {
+        NodeOptions {
+            parameter_services: self
+                .start_parameter_services
+                .unwrap_or(default.parameter_services),
+            parameter_event_publisher: self
+                .start_parameter_event_publisher
+                .unwrap_or(default.parameter_event_publisher),
+            rosout: self.enable_rosout.unwrap_or(default.rosout),
+            parameter_event_subscription: library == ClientLibrary::Rclcpp,
+            type_description_service: self
+                .start_type_description_service
+                .unwrap_or(default.type_description_service),
+        }
+    }
+}
+
+/// The library that a node is written with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ClientLibrary {
+    /// C++.
+    #[default]
+    Rclcpp,
+    /// Python.
+    Rclpy,
 }
 
 /// A callback: either `timer` or `subscribes`.

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use stowplan_host::network;
+use stowplan_model::Endpoints;
 use stowplan_model::units::{show_bytes, show_ns};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions, Schedule};
 use stowplan_run::CALIBRATION_BYTES;
 
 use crate::cli::PlanArgs;
-use crate::documents::plan::{EdgeClass, PlanDocument, PlannedService};
+use crate::documents::plan::{EdgeClass, PlanDocument, PlannedEndpoints, PlannedService};
 use crate::documents::{self};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
@@ -87,6 +88,13 @@ fn document(plan: &Plan, no_calibration: Option<String>) -> PlanDocument {
         nodes: plan.nodes as u64,
         processes: plan.processes as u64,
         participants: plan.participants as u64,
+        endpoints: PlannedEndpoints {
+            publishers: plan.endpoints.publishers,
+            subscriptions: plan.endpoints.subscriptions,
+            services: plan.endpoints.services,
+            clients: plan.endpoints.clients,
+            timers: plan.endpoints.timers,
+        },
         services: plan
             .services
             .iter()
@@ -131,6 +139,13 @@ fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(ToString::to_string).collect()
 }
 
+fn endpoints(of: Endpoints) -> String {
+    format!(
+        "{} publishers, {} subscriptions, {} services, {} clients, {} timers\n",
+        of.publishers, of.subscriptions, of.services, of.clients, of.timers
+    )
+}
+
 /// The plan for people.
 pub fn text(plan: &Plan, assumptions: usize, no_calibration: Option<&str>) -> String {
     let mut out = String::new();
@@ -144,6 +159,7 @@ pub fn text(plan: &Plan, assumptions: usize, no_calibration: Option<&str>) -> St
         plan.services.len(),
         plan.participants
     );
+    out.push_str(&endpoints(plan.endpoints));
     out.push_str(&services(plan));
     out.push_str(&edges(plan));
     match plan.utilisation {

@@ -20,6 +20,8 @@ pub struct PlanDocument {
     pub processes: u64,
     /// DDS participants, launchers included.
     pub participants: u64,
+    /// Endpoints of the nodes by kind, with those that rclcpp gives them; without those of launchers.
+    pub endpoints: PlannedEndpoints,
     /// Services in starting order.
     pub services: Vec<PlannedService>,
     /// Edges by class: how many, with messages and bytes per second.
@@ -40,6 +42,21 @@ pub struct PlanDocument {
     pub refusals: Vec<String>,
     /// What the partition's table says about itself, as how it counts.
     pub notes: Vec<String>,
+}
+
+/// Numbers of endpoints.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PlannedEndpoints {
+    /// Publishers.
+    pub publishers: u64,
+    /// Subscriptions.
+    pub subscriptions: u64,
+    /// Service servers.
+    pub services: u64,
+    /// Service clients.
+    pub clients: u64,
+    /// Timers.
+    pub timers: u64,
 }
 
 /// A service of the plan.
