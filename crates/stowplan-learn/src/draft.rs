@@ -1,6 +1,6 @@
 //! A stack file before it is written: its elements in the order of the file.
 
-use stowplan_model::{Executor, Profile};
+use stowplan_model::{Executor, NodeOptions, Profile, SilentEndpoints};
 
 /// A whole number that is known, or assumed with its range and reason. The unit is that of its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,6 +181,12 @@ pub struct DraftNode {
     pub process: String,
     /// Name of a start-up cost.
     pub start_up: Option<String>,
+    /// Whether it is its component container's own node.
+    pub is_own: bool,
+    /// Which endpoints it has unasked.
+    pub options: NodeOptions,
+    /// Endpoints that carry nothing.
+    pub silent: SilentEndpoints,
     /// Callbacks in registration order.
     pub callbacks: Vec<DraftCallback>,
     /// What is known of it.
@@ -222,6 +228,38 @@ pub struct DraftChain {
     pub callbacks: Vec<String>,
     /// What is known of it.
     pub comment: String,
+}
+
+impl DraftNode {
+    /// A node without callbacks in a process of its name.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            process: name.to_owned(),
+            start_up: None,
+            is_own: false,
+            options: NodeOptions::default(),
+            silent: SilentEndpoints::default(),
+            callbacks: Vec::new(),
+            comment: String::new(),
+        }
+    }
+
+    /// Topics of its endpoints, some of them more than once.
+    #[must_use]
+    pub fn topics(&self) -> Vec<&String> {
+        let mut topics = Vec::new();
+        for callback in &self.callbacks {
+            topics.extend(&callback.publishes);
+            if let DraftTrigger::Subscription(topic) = &callback.trigger {
+                topics.push(topic);
+            }
+        }
+        topics.extend(&self.silent.publishers);
+        topics.extend(&self.silent.subscriptions);
+        topics
+    }
 }
 
 impl Draft {

@@ -1,11 +1,14 @@
 //! What a trace says, in the names of the stack that was learnt from it: to be held against another trace.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+use stowplan_model::Endpoints;
 
 use crate::launch::LaunchTimes;
 
 /// Figures that a stack was learnt from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
     /// Nodes of the trace.
     pub nodes: u64,
@@ -19,27 +22,15 @@ pub struct Facts {
     pub launch: Option<LaunchTimes>,
     /// Why there is no `launch`.
     pub launch_reason: Option<String>,
-    /// Endpoints of the trace by kind.
+    /// Endpoints of the trace by kind, with those of launch's own node. Timers are those with a callback: rclpy makes
+    /// one without for each wait with a time-out.
     pub endpoints: Endpoints,
+    /// Endpoints of the nodes of the stack.
+    pub by_node: BTreeMap<String, Endpoints>,
     /// Topics with a publisher or subscription that nodes do not have anyway.
     pub topics: Vec<TopicFacts>,
     /// Callbacks of timers and of subscriptions to these topics.
     pub callbacks: Vec<CallbackFacts>,
-}
-
-/// Numbers of endpoints, with those that every node has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Endpoints {
-    /// Publishers.
-    pub publishers: u64,
-    /// Subscriptions.
-    pub subscriptions: u64,
-    /// Service servers.
-    pub services: u64,
-    /// Service clients.
-    pub clients: u64,
-    /// Timers.
-    pub timers: u64,
 }
 
 /// A topic in the window.
@@ -66,8 +57,14 @@ pub struct CallbackFacts {
     pub per_s: Option<f64>,
     /// Median time between two starts in nanoseconds; `None` with fewer than two.
     pub interval_ns: Option<f64>,
+    /// Half the width of the 95 % interval of `per_s`, as a share of it, taking times between calls as independent.
+    pub per_s_error: Option<f64>,
     /// Median wall duration in nanoseconds; `None` without a finished call.
     pub median_ns: Option<f64>,
+    /// 95 % interval of the median, by order statistics; `None` with too few calls for one.
+    pub median_range_ns: Option<(f64, f64)>,
+    /// Median time of a call that sending messages took, in nanoseconds.
+    pub sent_ns: Option<f64>,
     /// Its work as the stack has it, in nanoseconds; `None` without a finished call.
     pub work_ns: Option<f64>,
 }

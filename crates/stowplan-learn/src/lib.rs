@@ -4,7 +4,8 @@
 //! assumed with its range and reason, and comments that say where it comes from. [`Draft::to_yaml`]
 //! writes it as people would.
 //!
-//! - [`Learned`]: from the analysis of a trace of `ros2_tracing`, with the [`Facts`] it rests on.
+//! - [`Learned`]: from the analysis of a trace of `ros2_tracing`, with the [`Facts`] it rests on. [`hold`] holds the
+//!   facts of a run of that stack against them.
 //! - [`topology`]: node graphs of irobot-ros/ros2-performance.
 //! - [`designer`]: systems of autowarefoundation/autoware_system_designer.
 
@@ -12,6 +13,8 @@ pub mod designer;
 mod draft;
 mod error;
 mod facts;
+mod fit;
+mod held;
 mod launch;
 mod names;
 pub mod topology;
@@ -23,6 +26,8 @@ pub use draft::{
     DraftTopic, DraftTrigger, Figure, LogNormal,
 };
 pub use error::ImportError;
-pub use facts::{CallbackFacts, Endpoints, Facts, TopicFacts};
+pub use facts::{CallbackFacts, Facts, TopicFacts};
+pub use fit::{Fit, Fitted};
+pub use held::{Came, Held, HeldCallback, HeldEndpoints, hold};
 pub use launch::LaunchTimes;
 pub use trace::{LearnError, Learned, Options, learn};

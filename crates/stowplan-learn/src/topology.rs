@@ -180,11 +180,9 @@ impl Reader<'_> {
             callbacks.push(callback(name, DraftTrigger::Timer(period), vec![topic]));
         }
         Ok(DraftNode {
-            name: names::clean(&node.node_name),
             process: process_of(node),
-            start_up: None,
             callbacks,
-            comment: String::new(),
+            ..DraftNode::new(&names::clean(&node.node_name))
         })
     }
 

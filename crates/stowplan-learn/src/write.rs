@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use stowplan_model::{Executor, Profile};
+use stowplan_model::{Executor, NodeOptions, Profile};
 
 use crate::draft::{
     Draft, DraftCallback, DraftChain, DraftNode, DraftProcess, DraftQos, DraftTopic, DraftTrigger,
@@ -268,23 +268,77 @@ fn process(process: &DraftProcess) -> String {
 }
 
 fn node(out: &mut String, node: &DraftNode) {
-    let mut fields = format!("process: {}", scalar(&node.process));
+    let mut fields = vec![format!("process: {}", scalar(&node.process))];
     if let Some(start_up) = &node.start_up {
-        let _ = write!(fields, ", start_up: {}", scalar(start_up));
+        fields.push(format!("start_up: {}", scalar(start_up)));
+    }
+    fields.extend(options(node));
+    let silent = &node.silent;
+    for (key, names) in [
+        ("publishers", &silent.publishers),
+        ("subscriptions", &silent.subscriptions),
+        ("services", &silent.services),
+        ("clients", &silent.clients),
+    ] {
+        if !names.is_empty() {
+            fields.push(format!("{key}: [{}]", names.join(", ")));
+        }
     }
     let name = scalar(&node.name);
     if node.callbacks.is_empty() {
-        line(out, 6, &format!("{name}: {{ {fields} }}"), &node.comment);
+        let text = format!("{name}: {{ {} }}", fields.join(", "));
+        line(out, 6, &text, &node.comment);
         return;
     }
     line(out, 6, &format!("{name}:"), &node.comment);
-    for field in fields.split(", ") {
+    for field in &fields {
         line(out, 8, field, "");
     }
     line(out, 8, "callbacks:", "");
     for entry in &node.callbacks {
         line(out, 10, &callback(entry), &entry.comment);
     }
+}
+
+/// What differs from the options that a node has where its file says nothing.
+fn options(node: &DraftNode) -> Vec<String> {
+    let default = if node.is_own {
+        NodeOptions::of_container()
+    } else {
+        NodeOptions::default()
+    };
+    let own = node.options;
+    let mut different = Vec::new();
+    for (key, value, default) in [
+        (
+            "start_parameter_services",
+            own.parameter_services,
+            default.parameter_services,
+        ),
+        (
+            "start_parameter_event_publisher",
+            own.parameter_event_publisher,
+            default.parameter_event_publisher,
+        ),
+        ("enable_rosout", own.rosout, default.rosout),
+        (
+            "start_type_description_service",
+            own.type_description_service,
+            default.type_description_service,
+        ),
+    ] {
+        if value != default {
+            different.push(format!("{key}: {value}"));
+        }
+    }
+    let mut fields = Vec::new();
+    if !different.is_empty() {
+        fields.push(format!("options: {{ {} }}", different.join(", ")));
+    }
+    if !own.parameter_event_subscription {
+        fields.push("client_library: rclpy".to_owned());
+    }
+    fields
 }
 
 fn callback(callback: &DraftCallback) -> String {

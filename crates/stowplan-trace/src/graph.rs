@@ -153,6 +153,15 @@ pub struct Service {
     pub name: String,
 }
 
+/// A service client.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// Its node.
+    pub node: NodeId,
+    /// Full service name.
+    pub name: String,
+}
+
 /// What a callback belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Owner {
@@ -204,8 +213,8 @@ pub struct Graph {
     pub services: Table<ServiceId, Service>,
     /// Callbacks.
     pub callbacks: Table<CallbackId, Callback>,
-    /// Number of service clients.
-    pub clients: u64,
+    /// Service clients.
+    pub clients: Vec<Client>,
     /// What programs say of the causes of their publications.
     pub message_links: Vec<MessageLink>,
 }

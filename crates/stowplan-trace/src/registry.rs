@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::event::{Address, Body, ProcessKey};
 use crate::graph::{
-    Callback, EventKinds, Graph, MessageLink, Node, Owner, Process, Publisher, Service,
+    Callback, Client, EventKinds, Graph, MessageLink, Node, Owner, Process, Publisher, Service,
     Subscription, Thread, Timer,
 };
 use crate::ids::{
@@ -296,7 +296,11 @@ impl Registry {
                 });
                 self.services.insert((process, service), id);
             }
-            Body::ClientInit { .. } => self.graph.clients += 1,
+            Body::ClientInit { node, name } => {
+                let node = self.node(process, node);
+                let name = name.to_owned();
+                self.graph.clients.push(Client { node, name });
+            }
             Body::TimerInit { timer, period_ns } => {
                 let id = self.graph.timers.push(Timer {
                     node: None,

@@ -250,6 +250,9 @@ pub struct TraceCompareArgs {
     /// Topic or node at which chains end
     #[arg(long, requires = "from", value_name = "TOPIC|NODE")]
     pub to: Option<String>,
+    /// The second trace is of a run of the stack that `trace learn` made of the first: say what came back
+    #[arg(long, conflicts_with = "from")]
+    pub learnt: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -275,6 +278,9 @@ pub struct LearnArgs {
     /// Nanoseconds that an iteration of the work kernel takes; measured on this machine by default
     #[arg(long, value_name = "NS")]
     pub ns_per_iteration: Option<f64>,
+    /// Trace of a run of the stack that was learnt without this option: what the run added to work and launch is taken off
+    #[arg(long, value_name = "RUN")]
+    pub fit: Option<PathBuf>,
     /// Print the trace's rates, durations, endpoints and launch as JSON
     #[arg(long)]
     pub json: bool,

@@ -7,9 +7,6 @@ use crate::draft::{DraftCallback, DraftTrigger, Figure};
 use crate::error::ImportError;
 use crate::names::free;
 
-/// What never fires while anybody looks.
-const NEVER_NS: u64 = 1000 * 3600 * 1_000_000_000;
-
 /// Topics of a node's ports.
 pub(super) struct Wired {
     /// For each subscriber, the topics that feed it.
@@ -64,20 +61,17 @@ pub(super) fn callbacks(
         timer.uses.clone_from(&stored);
         callbacks.push(timer);
     }
+    Ok(callbacks)
+}
+
+/// Topics of publishers that no process of the node uses.
+pub(super) fn silent(wired: &Wired, callbacks: &[DraftCallback]) -> Vec<String> {
     let published: BTreeSet<&String> = callbacks.iter().flat_map(|c| &c.publishes).collect();
-    let silent: Vec<String> = wired
-        .publishers
-        .values()
+    let topics = wired.publishers.values();
+    topics
         .filter(|topic| !published.contains(topic))
         .cloned()
-        .collect();
-    if !silent.is_empty() {
-        let trigger = DraftTrigger::Timer(NEVER_NS);
-        let mut never = callback(free(&mut taken, "silent"), trigger, silent, false);
-        never.comment = "no process of the node says when it publishes on these".to_owned();
-        callbacks.push(never);
-    }
-    Ok(callbacks)
+        .collect()
 }
 
 fn callback(

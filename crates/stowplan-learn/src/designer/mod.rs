@@ -14,11 +14,9 @@ mod tree;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
-use stowplan_model::{Executor, Profile};
+use stowplan_model::{Executor, Profile, SilentEndpoints};
 
-use crate::draft::{
-    Draft, DraftModule, DraftNode, DraftProcess, DraftQos, DraftTopic, DraftTrigger, Figure,
-};
+use crate::draft::{Draft, DraftModule, DraftNode, DraftProcess, DraftQos, DraftTopic, Figure};
 use crate::error::ImportError;
 use crate::names;
 use behaviour::Wired;
@@ -260,10 +258,13 @@ impl<'a> Builder<'a> {
         let unit = unit.map_or_else(String::new, |unit| format!(", on {unit}"));
         let entry = DraftNode {
             process,
-            start_up: None,
+            silent: SilentEndpoints {
+                publishers: behaviour::silent(&wired, &callbacks),
+                ..SilentEndpoints::default()
+            },
             callbacks,
             comment: format!("{}{unit}", place.path),
-            name,
+            ..DraftNode::new(&name)
         };
         let module = names::clean(&place.component);
         match self.modules.iter_mut().find(|m| m.name == module) {
@@ -342,18 +343,8 @@ impl<'a> Builder<'a> {
 }
 
 fn used_topics(modules: &[DraftModule]) -> HashSet<String> {
-    let callbacks = modules
-        .iter()
-        .flat_map(|module| &module.nodes)
-        .flat_map(|node| &node.callbacks);
-    let mut used = HashSet::new();
-    for callback in callbacks {
-        used.extend(callback.publishes.iter().cloned());
-        if let DraftTrigger::Subscription(topic) = &callback.trigger {
-            used.insert(topic.clone());
-        }
-    }
-    used
+    let nodes = modules.iter().flat_map(|module| &module.nodes);
+    nodes.flat_map(DraftNode::topics).cloned().collect()
 }
 
 fn head(name: &str, of_mode: &str, unconnected: usize) -> Vec<String> {

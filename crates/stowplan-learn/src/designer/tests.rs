@@ -156,7 +156,7 @@ fn a_design_becomes_a_stack() {
     assert_eq!(plan.publishes, ["/planning/planner/trajectory"]);
     assert_eq!(plan.uses.len(), 1);
     assert_eq!(
-        planner.callback("silent").unwrap().publishes,
+        planner.silent.publishers,
         ["/planning/planner/debug/marker"]
     );
     let cloud = stack.topic("/sensing/driver/points").unwrap();

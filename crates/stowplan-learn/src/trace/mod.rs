@@ -1,6 +1,7 @@
 //! A stack from the analysis of a trace.
 
 mod chains;
+mod endpoints;
 mod nodes;
 mod observe;
 mod outside;
@@ -9,10 +10,12 @@ mod text;
 
 use std::collections::{BTreeMap, HashSet};
 
-use stowplan_trace::{Analysis, CallbackId, Id, NodeId, ProcessId};
+use stowplan_model::Endpoints;
+use stowplan_trace::{Analysis, CallbackId, Graph, Id, NodeId, ProcessId};
 
-use crate::draft::{Draft, DraftModule, DraftProcess, DraftTopic, DraftTrigger, Figure};
-use crate::facts::{CallbackFacts, Endpoints, Facts, TopicFacts};
+use crate::draft::{Draft, DraftModule, DraftProcess, DraftTopic, Figure};
+use crate::facts::{CallbackFacts, Facts, TopicFacts};
+use crate::fit::{Fit, Fitted};
 use crate::launch::LaunchTimes;
 use crate::names;
 use nodes::{NodeEntry, Nodes};
@@ -34,6 +37,8 @@ pub struct Options {
     pub chain: Option<(String, String)>,
     /// When the launch began, nanoseconds of the trace's clock, for a trace without a node of `ros2 launch`.
     pub launch_begin_ns: Option<i64>,
+    /// A run to correct the stack by.
+    pub fit: Option<Fit>,
 }
 
 /// A stack and what it was learnt from.
@@ -43,6 +48,8 @@ pub struct Learned {
     pub draft: Draft,
     /// Figures of the trace, in the names of the stack.
     pub facts: Facts,
+    /// What a fit changed; `None` without one.
+    pub fitted: Option<Fitted>,
 }
 
 /// Why no stack can be learnt.
@@ -90,20 +97,6 @@ impl Frame {
         };
         let (launchers, ids): (Vec<NodeId>, Vec<NodeId>) =
             created.into_iter().map(|(_, id)| id).partition(is_launch);
-        // Stowplan's containers have a node for their service beside the one that the stack names.
-        let ids: Vec<NodeId> = ids
-            .iter()
-            .copied()
-            .filter(|&id| {
-                let node = &graph.nodes[id];
-                let twin = |other: &NodeId| {
-                    *other != id
-                        && graph.nodes[*other].process == node.process
-                        && graph.nodes[*other].full_name() == node.full_name()
-                };
-                containers.get(&node.process) != Some(&id) || !ids.iter().any(twin)
-            })
-            .collect();
         let full: Vec<String> = ids.iter().map(|&id| graph.nodes[id].full_name()).collect();
         let nodes: Vec<(NodeId, String)> = ids.into_iter().zip(names::unique(&full)).collect();
         let mut processes: Vec<(ProcessId, String)> = Vec::new();
@@ -134,7 +127,7 @@ impl Frame {
     fn is_component(&self, analysis: &Analysis, node: NodeId) -> bool {
         let nodes = &analysis.graph.nodes;
         let own = self.containers.get(&nodes[node].process);
-        own.is_some_and(|own| *own != node && nodes[*own].full_name() != nodes[node].full_name())
+        own.is_some_and(|own| *own != node)
     }
 
     fn launch(&self, analysis: &Analysis, begin_ns: Option<i64>) -> Result<LaunchTimes, String> {
@@ -205,6 +198,8 @@ pub fn learn(analysis: &Analysis, options: &Options) -> Result<Learned, LearnErr
     let maker = Nodes {
         observed: &observed,
         ns_per_iteration: options.ns_per_iteration,
+        profile: text::profile(analysis),
+        containers: &frame.containers,
     };
     let by_node = maker.callbacks();
     let none = Vec::new();
@@ -225,7 +220,7 @@ pub fn learn(analysis: &Analysis, options: &Options) -> Result<Learned, LearnErr
             entries.len(),
             frame.processes.len()
         ),
-        profile: text::profile(analysis),
+        profile: maker.profile,
         launch: None,
         sizes: vec![("unknown".to_owned(), text::unknown_size())],
         start_ups: Vec::new(),
@@ -235,7 +230,13 @@ pub fn learn(analysis: &Analysis, options: &Options) -> Result<Learned, LearnErr
         modules: Vec::new(),
         chains: Vec::new(),
     };
+    let fit = options.fit.as_ref();
+    let modelled = match (&launch, fit) {
+        (Ok(times), Some(fit)) => fit.launch(times),
+        _ => None,
+    };
     if let Ok(times) = &launch {
+        let times = modelled.as_ref().map_or(times, |(fitted, _)| fitted);
         draft.launch = Some(times.draft(options.ns_per_iteration));
         start_ups(&mut draft, &mut entries, &frame, analysis, times, options);
     }
@@ -245,8 +246,17 @@ pub fn learn(analysis: &Analysis, options: &Options) -> Result<Learned, LearnErr
     draft.modules = modules(analysis, entries);
     outside.add_to(&mut draft);
     draft.chains = chains::chains(&draft, options.chain.as_ref())?;
+    let fitted = fit.map(|fit| Fitted {
+        callbacks: fit.work(&mut draft, &facts, options.ns_per_iteration),
+        stretch: modelled.map(|(_, stretch)| stretch),
+    });
     draft.head = text::head(&observed, &draft, &facts, options, outside.topics());
-    Ok(Learned { draft, facts })
+    draft.head.extend(fitted.as_ref().map(text::fitted));
+    Ok(Learned {
+        draft,
+        facts,
+        fitted,
+    })
 }
 
 fn draft_processes(
@@ -342,12 +352,8 @@ fn topics(observed: &Observed<'_>, entries: &[NodeEntry], facts: &Facts) -> Vec<
     let mut seen = HashSet::new();
     let mut topics = Vec::new();
     let pointers = text::handed_over(observed.analysis);
-    for callback in entries.iter().flat_map(|entry| &entry.draft.callbacks) {
-        let subscribed = match &callback.trigger {
-            DraftTrigger::Subscription(topic) => Some(topic),
-            DraftTrigger::Timer(_) => None,
-        };
-        for name in callback.publishes.iter().chain(subscribed) {
+    for entry in entries {
+        for name in entry.draft.topics() {
             if !seen.insert(name.clone()) {
                 continue;
             }
@@ -362,6 +368,34 @@ fn topics(observed: &Observed<'_>, entries: &[NodeEntry], facts: &Facts) -> Vec<
         }
     }
     topics
+}
+
+/// Endpoints of each node of the stack.
+fn by_node(graph: &Graph, frame: &Frame) -> BTreeMap<String, Endpoints> {
+    let mut counts: BTreeMap<NodeId, Endpoints> = BTreeMap::new();
+    for (_, publisher) in graph.publishers.iter() {
+        if let Some(node) = publisher.node {
+            counts.entry(node).or_default().publishers += 1;
+        }
+    }
+    for (_, subscription) in graph.subscriptions.iter() {
+        counts.entry(subscription.node).or_default().subscriptions += 1;
+    }
+    for (_, service) in graph.services.iter() {
+        counts.entry(service.node).or_default().services += 1;
+    }
+    for client in &graph.clients {
+        counts.entry(client.node).or_default().clients += 1;
+    }
+    for (_, timer) in graph.timers.iter().filter(|(_, t)| t.callback.is_some()) {
+        if let Some(node) = timer.node {
+            counts.entry(node).or_default().timers += 1;
+        }
+    }
+    let names = frame.nodes.iter();
+    names
+        .map(|(id, name)| (name.clone(), counts.get(id).copied().unwrap_or_default()))
+        .collect()
 }
 
 fn facts(
@@ -382,12 +416,21 @@ fn facts(
                 calls: calls.stream.count,
                 per_s: calls.stream.per_s(window),
                 interval_ns: calls.interval_ns(),
+                per_s_error: calls.rate_error(),
                 median_ns: Calls::quantile(&calls.wall_ns, 0.5),
+                median_range_ns: Calls::median_range(&calls.wall_ns),
+                sent_ns: calls.sent_ns(),
                 work_ns: maker.work_ns(id),
             }
         })
     });
     let published = observed.topics();
+    // Those of the middleware alone, as for requests, have no node.
+    let publishers = graph.publishers.iter();
+    let publishers = publishers.filter(|(_, publisher)| publisher.node.is_some());
+    // rclpy makes a timer without a callback for each wait with a time-out.
+    let timers = graph.timers.iter();
+    let timers = timers.filter(|(_, timer)| timer.callback.is_some());
     let topics = graph
         .topics
         .iter()
@@ -400,12 +443,13 @@ fn facts(
         launch: launch.as_ref().ok().copied(),
         launch_reason: launch.as_ref().err().cloned(),
         endpoints: Endpoints {
-            publishers: graph.publishers.len() as u64,
+            publishers: publishers.count() as u64,
             subscriptions: graph.subscriptions.len() as u64,
             services: graph.services.len() as u64,
-            clients: graph.clients,
-            timers: graph.timers.len() as u64,
+            clients: graph.clients.len() as u64,
+            timers: timers.count() as u64,
         },
+        by_node: by_node(graph, frame),
         topics: topics
             .map(|(id, name)| {
                 let stream = published.get(&id).copied().unwrap_or_default();

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use stowplan_trace::{Analysis, CallbackId, Id, NodeId, Owner, TopicId};
+use stowplan_model::Profile;
+use stowplan_trace::{Analysis, CallbackId, Graph, Id, NodeId, Owner, ProcessId, TopicId};
 
+use super::endpoints;
 use super::observe::{Calls, Observed, Stream, is_implicit, is_modelled};
 use crate::draft::{DraftCallback, DraftNode, DraftTrigger, Figure, LogNormal};
 use crate::names::{self, free};
 
 /// What never fires while anybody looks.
-pub(super) const NEVER_NS: u64 = 1000 * 3600 * 1_000_000_000;
+const NEVER_NS: u64 = 1000 * 3600 * 1_000_000_000;
 
 /// A rate this near to another is the same.
 pub(super) const SAME_RATE: f64 = 0.02;
@@ -44,6 +46,9 @@ pub(super) struct NodeEntry {
 pub(super) struct Nodes<'a> {
     pub observed: &'a Observed<'a>,
     pub ns_per_iteration: f64,
+    pub profile: Profile,
+    /// The own nodes of component containers.
+    pub containers: &'a BTreeMap<ProcessId, NodeId>,
 }
 
 /// Publications that do not follow the calls of a callback.
@@ -90,22 +95,28 @@ impl Nodes<'_> {
         callbacks: &[CallbackId],
     ) -> NodeEntry {
         let graph = &self.analysis().graph;
+        let options = endpoints::options(graph, id, self.profile);
         let mut taken = HashSet::new();
         let mut entry = NodeEntry {
             id,
             name: name.to_owned(),
             draft: DraftNode {
-                name: name.to_owned(),
                 process: process.to_owned(),
-                start_up: None,
-                callbacks: Vec::new(),
+                is_own: self.containers.values().any(|own| *own == id),
+                silent: endpoints::silent(graph, id, options),
+                options,
                 comment: graph.nodes[id].full_name(),
+                ..DraftNode::new(name)
             },
             callbacks: Vec::new(),
         };
         let mut irregular: BTreeMap<TopicId, Irregular> = BTreeMap::new();
         let mut regular: BTreeSet<TopicId> = BTreeSet::new();
         for &callback in callbacks {
+            if let Some(topic) = self.silent_topic(callback) {
+                entry.draft.silent.subscriptions.push(topic);
+                continue;
+            }
             let Some(mut draft) = self.callback(callback, &mut taken) else {
                 continue;
             };
@@ -137,7 +148,7 @@ impl Nodes<'_> {
         }
         self.timers_use(&mut entry);
         self.sources(&mut entry, &mut taken, irregular, &mut regular);
-        self.silent(&mut entry, &mut taken, &regular);
+        silent(graph, &mut entry, &regular);
         entry
     }
 
@@ -147,7 +158,10 @@ impl Nodes<'_> {
         for (_, subscription) in graph.subscriptions.iter() {
             let topic = &graph.topics[subscription.topic];
             let here = subscription.node == entry.id && subscription.callback.is_none();
-            if here && !is_implicit(topic) && names::is_topic(topic) {
+            if !(here && !is_implicit(topic) && names::is_topic(topic)) {
+                continue;
+            }
+            if self.is_published(subscription.topic) {
                 entry.draft.callbacks.push(DraftCallback {
                     name: free(taken, &on_topic(topic)),
                     trigger: DraftTrigger::Subscription(topic.clone()),
@@ -156,6 +170,8 @@ impl Nodes<'_> {
                     work: None,
                     comment: "the trace has no callback of it".to_owned(),
                 });
+            } else {
+                entry.draft.silent.subscriptions.push(topic.clone());
             }
         }
     }
@@ -332,38 +348,27 @@ impl Nodes<'_> {
         }
     }
 
-    /// Publishers that do not publish exist all the same: discovery and memory know them.
-    fn silent(
-        &self,
-        entry: &mut NodeEntry,
-        taken: &mut HashSet<String>,
-        regular: &BTreeSet<TopicId>,
-    ) {
+    /// The topic of a subscription on which nothing came and that nobody in the trace publishes on.
+    fn silent_topic(&self, callback: CallbackId) -> Option<String> {
         let graph = &self.analysis().graph;
-        let mut topics: Vec<String> = Vec::new();
-        for (_, publisher) in graph.publishers.iter() {
-            let Some(topic) = publisher.topic.filter(|_| publisher.node == Some(entry.id)) else {
-                continue;
-            };
-            let name = &graph.topics[topic];
-            if names::is_topic(name)
-                && !is_implicit(name)
-                && !regular.contains(&topic)
-                && !topics.contains(name)
-            {
-                topics.push(name.clone());
-            }
-        }
-        if !topics.is_empty() {
-            entry.draft.callbacks.push(DraftCallback {
-                name: free(taken, "silent"),
-                trigger: DraftTrigger::Timer(NEVER_NS),
-                publishes: topics,
-                uses: Vec::new(),
-                work: None,
-                comment: "publishers without a message in the trace's steady part".to_owned(),
-            });
-        }
+        let topic = graph.topic_of(callback)?;
+        let calls = self.observed.calls[callback.index()].stream;
+        let came = calls.period_ns(self.observed.window).is_some();
+        (!came && !self.is_published(topic)).then(|| graph.topics[topic].clone())
+    }
+
+    fn is_published(&self, topic: TopicId) -> bool {
+        let mut publishers = self.analysis().graph.publishers.iter();
+        publishers.any(|(_, publisher)| publisher.topic == Some(topic))
+    }
+}
+
+/// Publishers that do not publish exist all the same. A node's callbacks share one for each topic.
+fn silent(graph: &Graph, entry: &mut NodeEntry, regular: &BTreeSet<TopicId>) {
+    for (topic, count) in endpoints::publishers(graph, entry.id) {
+        let silent = count - usize::from(regular.contains(&topic));
+        let names = std::iter::repeat_n(graph.topics[topic].clone(), silent);
+        entry.draft.silent.publishers.extend(names);
     }
 }
 

@@ -89,6 +89,40 @@ impl Calls {
         Self::quantile(&between.collect::<Vec<_>>(), 0.5)
     }
 
+    /// Median time that sending took in a call, in nanoseconds.
+    pub fn sent_ns(&self) -> Option<f64> {
+        let calls = self.wall_ns.iter().zip(&self.work_ns);
+        let sent: Vec<f64> = calls.map(|(wall, work)| wall - work).collect();
+        Self::quantile(&sent, 0.5)
+    }
+
+    /// Half the width of the 95 % interval of the mean time between two starts, as a share of it; `None` with fewer
+    /// than three starts.
+    pub fn rate_error(&self) -> Option<f64> {
+        let between: Vec<f64> = self
+            .starts
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64)
+            .collect();
+        let interval = stowplan_stats::t_interval(&between, 0.95).ok()?;
+        let mean = between.iter().sum::<f64>() / between.len() as f64;
+        (mean > 0.0).then(|| interval.half_width() / mean)
+    }
+
+    /// A 95 % interval of the median by order statistics (normal approximation of the binomial distribution);
+    /// `None` where it would reach beyond the sample.
+    pub fn median_range(sample: &[f64]) -> Option<(f64, f64)> {
+        let n = sample.len() as f64;
+        let reach = 1.959_963_984_540_054 * n.sqrt() / 2.0;
+        let (low, high) = ((n / 2.0 - reach).floor(), (n / 2.0 + 1.0 + reach).ceil());
+        if low < 1.0 || high > n {
+            return None;
+        }
+        let mut sorted = sample.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Some((sorted[low as usize - 1], sorted[high as usize - 1]))
+    }
+
     /// A quantile of a sample; `None` of an empty one.
     pub fn quantile(sample: &[f64], q: f64) -> Option<f64> {
         Sorted::new(sample.to_vec())
@@ -181,8 +215,9 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// What sending a message usually takes: the median time from entering rclcpp to the next event of the
-    /// thread. A longer one had other work in it, which no event tells apart.
+    /// What sending a message takes: the tenth percentile of the time from entering rclcpp to the next event of the
+    /// thread. What takes longer has other work in it, or larger messages than a stack from a trace has, and no event
+    /// tells either apart.
     fn sending_ns(&self) -> f64 {
         let mut times = Vec::new();
         for (_, instance) in self.analysis.records.instances.iter() {
@@ -194,7 +229,7 @@ impl<'a> Observed<'a> {
                 times.push((until - publication.time_ns).max(0) as f64);
             }
         }
-        Calls::quantile(&times, 0.5).unwrap_or(0.0)
+        Calls::quantile(&times, 0.1).unwrap_or(0.0)
     }
 
     /// Publications in the window on each topic.

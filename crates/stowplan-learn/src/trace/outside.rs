@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use stowplan_model::Executor;
 use stowplan_trace::{Id, Owner};
 
-use super::nodes::{NEVER_NS, NodeEntry, SAME_RATE, rounded};
+use super::nodes::{NodeEntry, SAME_RATE, rounded};
 use super::observe::Observed;
 use crate::draft::{Draft, DraftCallback, DraftModule, DraftNode, DraftProcess, DraftTrigger};
 use crate::names::{self, free};
@@ -22,12 +22,8 @@ pub(super) struct Outside {
 
 /// Sources of what subscriptions got beyond what the nodes of the trace published.
 pub(super) fn sources(observed: &Observed<'_>, entries: &[NodeEntry]) -> Outside {
-    let callbacks = || entries.iter().flat_map(|entry| &entry.draft.callbacks);
-    let advertised: HashSet<&str> = callbacks()
-        .flat_map(|callback| &callback.publishes)
-        .map(String::as_str)
-        .collect();
-    let subscribed: BTreeSet<&str> = callbacks()
+    let callbacks = entries.iter().flat_map(|entry| &entry.draft.callbacks);
+    let subscribed: BTreeSet<&str> = callbacks
         .filter_map(|callback| match &callback.trigger {
             DraftTrigger::Subscription(topic) => Some(topic.as_str()),
             DraftTrigger::Timer(_) => None,
@@ -37,13 +33,9 @@ pub(super) fn sources(observed: &Observed<'_>, entries: &[NodeEntry]) -> Outside
     let called = called(observed);
     let mut taken = HashSet::new();
     let mut node = DraftNode {
-        name: OUTSIDE.to_owned(),
-        process: OUTSIDE.to_owned(),
-        start_up: None,
-        callbacks: Vec::new(),
         comment: "stands for what published and is not in the trace".to_owned(),
+        ..DraftNode::new(OUTSIDE)
     };
-    let mut silent = Vec::new();
     for topic in subscribed {
         let last = names::parts(topic).last().copied().unwrap_or("topic");
         let (got, calls) = called.get(topic).copied().unwrap_or_default();
@@ -57,19 +49,7 @@ pub(super) fn sources(observed: &Observed<'_>, entries: &[NodeEntry]) -> Outside
                 work: None,
                 comment: format!("a subscription got {calls} messages, {got:.4}/s"),
             });
-        } else if !advertised.contains(topic) {
-            silent.push(topic.to_owned());
         }
-    }
-    if !silent.is_empty() {
-        node.callbacks.push(DraftCallback {
-            name: free(&mut taken, "silent"),
-            trigger: DraftTrigger::Timer(NEVER_NS),
-            publishes: silent,
-            uses: Vec::new(),
-            work: None,
-            comment: "no message came, but a subscription has to be of a topic".to_owned(),
-        });
     }
     let mut used: HashSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     node.name = free(&mut used, OUTSIDE);

@@ -9,6 +9,7 @@ use super::Options;
 use super::observe::Observed;
 use crate::draft::{Draft, DraftQos, Figure};
 use crate::facts::{Facts, TopicFacts};
+use crate::fit::Fitted;
 
 /// What a topic has where the trace says nothing else: rclcpp's default.
 pub(super) const QOS: DraftQos = DraftQos {
@@ -109,7 +110,7 @@ pub(super) fn head(
         "Assumed, because the trace does not have it:".to_owned(),
     ];
     if analysis.marks.callback_cpu.is_empty() {
-        head.push("- work: the tenth percentile of the wall durations, less what sending a message usually took; where calls differ, a log-normal spread with the tenth percentile and median of the trace. Without scheduler events this is an upper bound of the CPU time; the range is from the least duration to the ninetieth percentile".to_owned());
+        head.push("- work: the tenth percentile of the wall durations, less what sending a message took at least (its tenth percentile); where calls differ, a log-normal spread with the tenth percentile and median of the trace. Without scheduler events this is an upper bound of the CPU time; the range is from the least duration to the ninetieth percentile".to_owned());
     }
     head.extend([
         format!(
@@ -136,6 +137,19 @@ pub(super) fn head(
         ));
     }
     head
+}
+
+/// What a fit changed.
+pub(super) fn fitted(fitted: &Fitted) -> String {
+    let launch = fitted.stretch.map_or_else(String::new, |stretch| {
+        format!(
+            "; its launch takes {stretch:.2} times as long as in the trace, so that what a machine adds to it leaves its shares"
+        )
+    });
+    format!(
+        "Fitted to a run: the work of {} callbacks is corrected by what their medians differed by{launch}.",
+        fitted.callbacks
+    )
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! `stowplan trace learn`: a stack from a trace.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use stowplan_learn::{Facts, Learned, Options};
+use stowplan_learn::{Facts, Fit, Learned, Options};
 use stowplan_model::units::show_ns;
 use stowplan_results::{Results, SubjectKind};
 use stowplan_run::CALIBRATION_BYTES;
@@ -31,10 +31,7 @@ pub fn run(args: &LearnArgs) -> Result<(), CommandError> {
                 .least_ns_per_iteration
         }
     };
-    let analysis = Analysis::from_ctf(&args.dir).or_exit(ExitCode::BadInput)?;
-    for error in &analysis.damage {
-        note!("warning: read in part: {}", in_words(error));
-    }
+    let analysis = read(&args.dir)?;
     let options = Options {
         name: args.name.clone().unwrap_or_else(|| name_of(args)),
         ns_per_iteration,
@@ -42,11 +39,9 @@ pub fn run(args: &LearnArgs) -> Result<(), CommandError> {
             .map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
         chain: args.from.clone().zip(args.to.clone()),
         launch_begin_ns: launch_begin(&args.dir, &analysis),
+        fit: args.fit.as_deref().map(fit).transpose()?,
     };
-    let learned = stowplan_learn::learn(&analysis, &options).map_err(|error| {
-        CommandError::from_error(ExitCode::BadInput, &error)
-            .hint("`stowplan trace info --events` counts what is in the trace")
-    })?;
+    let learned = learnt(&analysis, &options)?;
     let yaml = learned.draft.to_yaml();
     write_stack(&yaml, args.output.as_deref(), args.json)?;
     if args.json {
@@ -58,20 +53,67 @@ pub fn run(args: &LearnArgs) -> Result<(), CommandError> {
     }
 }
 
+fn read(dir: &Path) -> Result<Analysis, CommandError> {
+    let analysis = Analysis::from_ctf(dir).or_exit(ExitCode::BadInput)?;
+    for error in &analysis.damage {
+        note!(
+            "warning: {} is read in part: {}",
+            dir.display(),
+            in_words(error)
+        );
+    }
+    Ok(analysis)
+}
+
+fn learnt(analysis: &Analysis, options: &Options) -> Result<Learned, CommandError> {
+    stowplan_learn::learn(analysis, options).map_err(|error| {
+        CommandError::from_error(ExitCode::BadInput, &error)
+            .hint("`stowplan trace info --events` counts what is in the trace")
+    })
+}
+
+/// What a trace says, in the names that a stack learnt from it has.
+pub fn facts(dir: &Path) -> Result<Facts, CommandError> {
+    let analysis = read(dir)?;
+    let options = Options {
+        name: "facts".to_owned(),
+        // Facts are in nanoseconds.
+        ns_per_iteration: 1.0,
+        cpus: 1,
+        chain: None,
+        launch_begin_ns: launch_begin(dir, &analysis),
+        fit: None,
+    };
+    Ok(learnt(&analysis, &options)?.facts)
+}
+
+/// The factor on callback work of a run whose trace lies in its result.
+pub fn work_scale(dir: &Path) -> f64 {
+    let result = result_of(dir).and_then(|(result, _)| Results::open(result).ok());
+    result
+        .and_then(|result| result.experiment.scale_factor)
+        .unwrap_or(1.0)
+}
+
+fn fit(dir: &Path) -> Result<Fit, CommandError> {
+    Ok(Fit {
+        run: facts(dir)?,
+        work_scale: work_scale(dir),
+    })
+}
+
+/// The result that a run's trace lies in, and the number of the run.
+fn result_of(dir: &Path) -> Option<(PathBuf, u32)> {
+    let dir = dir.canonicalize().ok()?;
+    let run = dir.file_name()?.to_str()?.strip_prefix("run-")?;
+    Some((dir.parent()?.parent()?.to_owned(), run.parse().ok()?))
+}
+
 /// When the launchers of a run of ours began, for a trace that lies in its result: they record no events,
 /// but the run's start-up says so. Both know when nodes were loaded, which ties their clocks together.
 fn launch_begin(dir: &Path, analysis: &Analysis) -> Option<i64> {
-    let dir = dir.canonicalize().ok()?;
-    let run: u32 = dir
-        .file_name()?
-        .to_str()?
-        .strip_prefix("run-")?
-        .parse()
-        .ok()?;
-    let rows = Results::open(dir.parent()?.parent()?)
-        .ok()?
-        .startup()
-        .ok()?;
+    let (result, run) = result_of(dir)?;
+    let rows = Results::open(result).ok()?.startup().ok()?;
     let rows: Vec<_> = rows.into_iter().filter(|row| row.run == run).collect();
     let total = rows
         .iter()
@@ -130,6 +172,15 @@ fn summary(learned: &Learned, path: &Path) -> Result<(), CommandError> {
         learned.draft.chains.len(),
         show_ns(learned.facts.window_ns as f64),
     )?;
+    if let Some(fitted) = &learned.fitted {
+        tell!(
+            "fitted: the work of {} callbacks{}",
+            fitted.callbacks,
+            fitted.stretch.map_or_else(String::new, |stretch| format!(
+                "; the launch takes {stretch:.2} times as long as in the trace"
+            ))
+        )?;
+    }
     match (&learned.facts.launch, &learned.facts.launch_reason) {
         (Some(times), _) => {
             let shares = times.shares().unwrap_or_default();

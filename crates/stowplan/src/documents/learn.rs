@@ -57,7 +57,7 @@ pub struct LearntEndpoints {
     pub services: u64,
     /// Service clients.
     pub clients: u64,
-    /// Timers.
+    /// Timers with a callback.
     pub timers: u64,
 }
 
@@ -102,13 +102,7 @@ impl LearntTrace {
             window_ns: facts.window_ns,
             launch: facts.launch.as_ref().map(launch),
             launch_reason: facts.launch_reason.clone(),
-            endpoints: LearntEndpoints {
-                publishers: facts.endpoints.publishers,
-                subscriptions: facts.endpoints.subscriptions,
-                services: facts.endpoints.services,
-                clients: facts.endpoints.clients,
-                timers: facts.endpoints.timers,
-            },
+            endpoints: super::learnt::endpoints(facts.endpoints),
             topics: facts.topics.iter().map(topic).collect(),
             callbacks: facts.callbacks.iter().map(callback).collect(),
         }

@@ -4,6 +4,7 @@
 pub mod clean;
 pub mod doctor;
 pub mod learn;
+pub mod learnt;
 pub mod plan;
 pub mod trace;
 pub mod trace_record;
@@ -57,6 +58,7 @@ mod tests {
         committed_equals::<trace_system::TraceStartUp>("trace-start-up");
         committed_equals::<trace_system::TraceComparison>("trace-compare");
         committed_equals::<learn::LearntTrace>("trace-learn");
+        committed_equals::<learnt::LearntComparison>("trace-compare-learnt");
         committed_equals::<clean::Clean>("clean");
     }
 }

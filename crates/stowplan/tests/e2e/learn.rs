@@ -147,6 +147,42 @@ fn a_learnt_stack_runs_and_gives_its_figures_back() {
     }
 }
 
+/// Services, clients, and a node that subscribes to /parameter_events twice: a run of the learnt stack has as many
+/// endpoints of each kind as the trace, node by node.
+#[test]
+fn a_learnt_stack_has_the_endpoints_of_its_trace() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "humble-svc") else {
+        return;
+    };
+    if engines_missing(&["bare"]) {
+        return;
+    }
+    let _turn = turn();
+    let facts = learn(&bench, &trace, &["-o", "svc.yaml"]);
+    let plan = bench.run(["plan", "svc.yaml", "--json"]).expect(0);
+    assert_eq!(plan.document("plan")["endpoints"], facts["endpoints"]);
+    let startup = ["startup", "svc.yaml", "--place", "bare:flat"];
+    let options = ["--partition", "single", "--blocks", "1", "--keep-traces"];
+    bench.run(startup.into_iter().chain(options)).expect(0);
+    let run = only_result(&bench).join("traces/run-0001");
+    let compare = [
+        "trace",
+        "compare",
+        text(&trace),
+        text(&run),
+        "--learnt",
+        "--json",
+    ];
+    let held = bench.run(compare).expect(0);
+    let held = held.document("trace-compare-learnt");
+    assert_eq!(held["trace_endpoints"], facts["endpoints"]);
+    assert_eq!(held["run_endpoints"], held["trace_endpoints"], "{held:#}");
+    for list in ["different_endpoints", "only_in_trace", "only_in_run"] {
+        assert_eq!(held[list], Value::Array(Vec::new()), "{list}");
+    }
+}
+
 /// Node counts as `rcl_node_init` has them; what is a container by its own service.
 #[test]
 fn the_stack_of_a_whole_vehicle_is_learnt() {

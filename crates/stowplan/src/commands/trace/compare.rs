@@ -22,6 +22,9 @@ const SHOWN: usize = 10;
 
 /// Runs the command.
 pub fn run(args: &TraceCompareArgs) -> Result<(), CommandError> {
+    if args.learnt {
+        return super::learnt::run(args);
+    }
     let (a, b) = (overview(&args.a)?, overview(&args.b)?);
     let mut only = (Vec::new(), Vec::new());
     let callbacks = compare(callbacks(&a), callbacks(&b), &mut only);

@@ -7,6 +7,7 @@ mod compare;
 mod graph;
 mod info;
 mod instances;
+mod learnt;
 mod links;
 mod record;
 mod report;

@@ -1,0 +1,97 @@
+//! `stowplan trace compare --learnt`: a trace, and a run of the stack that was learnt from it.
+
+use stowplan_learn::{Came, Held, HeldCallback, hold};
+use stowplan_model::units::show_ns;
+
+use crate::cli::TraceCompareArgs;
+use crate::commands::learn::{facts, work_scale};
+use crate::documents;
+use crate::documents::learnt::LearntComparison;
+use crate::failure::CommandError;
+use crate::output::tell;
+use crate::table;
+
+/// Runs the command.
+pub fn run(args: &TraceCompareArgs) -> Result<(), CommandError> {
+    let (trace, run) = (facts(&args.a)?, facts(&args.b)?);
+    let work_scale = work_scale(&args.b);
+    let held = hold(&trace, &run, work_scale);
+    if args.json {
+        return documents::print(&LearntComparison::of(&held, work_scale));
+    }
+    show(&held, work_scale)
+}
+
+fn show(held: &Held, work_scale: f64) -> Result<(), CommandError> {
+    let mut table = table::new(["callback", "per s", "run", "median", "run", "came back"]);
+    let not_back = |h: &&HeldCallback| h.rate != Came::Back || h.median != Came::Back;
+    for of in held.callbacks.iter().filter(not_back) {
+        let run = of.run.as_ref();
+        let per_s = |per_s: Option<f64>| per_s.map_or_else(String::new, |x| format!("{x:.3}"));
+        let time = |ns: Option<f64>| ns.map_or_else(String::new, show_ns);
+        table.add_row([
+            format!("{}/{}", of.trace.node, of.trace.callback),
+            per_s(of.trace.per_s),
+            per_s(run.and_then(|run| run.per_s)),
+            time(of.expected_ns),
+            time(run.and_then(|run| run.median_ns)),
+            [words("rate", &of.rate), words("median", &of.median)].join("; "),
+        ]);
+    }
+    if held.callbacks.iter().any(|h| not_back(&h)) {
+        tell!("{table}\n")?;
+    }
+    tell!(
+        "callbacks called twice or more: {}; their work is scaled by {work_scale:.3}",
+        held.callbacks.len()
+    )?;
+    tell!("rates within 2 %: {}", count(held, |h| &h.rate))?;
+    tell!("medians within 15 %: {}", count(held, |h| &h.median))?;
+    let (a, b) = (&held.endpoints.trace, &held.endpoints.run);
+    for (kind, a, b) in [
+        ("publishers", a.publishers, b.publishers),
+        ("subscriptions", a.subscriptions, b.subscriptions),
+        ("services", a.services, b.services),
+        ("clients", a.clients, b.clients),
+        ("timers", a.timers, b.timers),
+    ] {
+        tell!("{kind} of nodes in both: {a} and {b}")?;
+    }
+    for (what, nodes) in [
+        ("other endpoints", &held.endpoints.different),
+        ("only in the trace", &held.endpoints.missing),
+        ("only in the run", &held.endpoints.added),
+    ] {
+        if !nodes.is_empty() {
+            tell!("{what}: {}", nodes.join(", "))?;
+        }
+    }
+    if let Some([trace, run]) = held.launch {
+        let shares = |of: [f64; 3]| of.map(|share| format!("{:.0}", share * 100.0)).join(", ");
+        tell!(
+            "evaluate, spawn, load: {} % and {} %",
+            shares(trace),
+            shares(run)
+        )?;
+    }
+    Ok(())
+}
+
+fn words(what: &str, came: &Came) -> String {
+    match came {
+        Came::Back => format!("{what}: yes"),
+        Came::Off => format!("{what}: NO"),
+        Came::Unsaid(reason) => format!("{what}: {reason}"),
+    }
+}
+
+fn count(held: &Held, which: impl Fn(&HeldCallback) -> &Came) -> String {
+    let of = |wanted: fn(&Came) -> bool| {
+        let all = held.callbacks.iter();
+        all.filter(|callback| wanted(which(callback))).count()
+    };
+    let back = of(|came| *came == Came::Back);
+    let off = of(|came| *came == Came::Off);
+    let unsaid = of(|came| matches!(came, Came::Unsaid(_)));
+    format!("{back} of {}, {unsaid} cannot be said", back + off)
+}
