@@ -104,11 +104,27 @@ impl<'a> Plan<'a> {
         self.tell_begin(&recorder);
         let subject = match &self.container {
             Some(container) => Subject::Container(*container),
-            None => Subject::start(&self.args.command, &recorder.environment())?,
+            None => match Subject::start(&self.args.command, &recorder.environment()) {
+                Ok(subject) => subject,
+                Err(error) => {
+                    drop(recorder);
+                    self.remove_empty_folders();
+                    return Err(error);
+                }
+            },
         };
         let ended = subject.watch(length).or_exit(ExitCode::RunFailed)?;
         let recorded = recorder.stop().or_exit(ExitCode::RunFailed)?;
         Ok((ended, recorded))
+    }
+
+    /// Where nothing was recorded the next attempt is to find the folder free.
+    fn remove_empty_folders(&self) {
+        let folders = [self.args.output.join("ust"), self.args.output.clone()];
+        for folder in folders {
+            // One that is not empty holds something, and stays.
+            let _ = std::fs::remove_dir(folder);
+        }
     }
 
     fn tell_begin(&self, recorder: &Recorder) {
