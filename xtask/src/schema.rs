@@ -19,7 +19,7 @@ pub(crate) fn write() -> Result<(), String> {
         let status = Command::new(&cargo)
             .current_dir(root)
             .env(variable, "1")
-            .args(["test", "--quiet", "--package", package, "schema"])
+            .args(["test", "--quiet", "--workspace", "schema"])
             .status()
             .map_err(|e| format!("cannot run cargo: {e}"))?;
         if !status.success() {
