@@ -42,7 +42,7 @@ const TABLES: [&[usize]; 2] = [&[0, 1, 4], &[2, 3]];
 pub fn row(workspace: &Workspace, rounds: usize) -> Result<(), PeersError> {
     let contenders = contenders(workspace)?;
     let configuration = workspace.peers().join("cyclonedds.xml");
-    let text = cyclonedds_xml(DdsProfile::for_participants(2));
+    let text = cyclonedds_xml(DdsProfile::for_participants(2, false));
     fs::create_dir_all(workspace.peers())
         .and_then(|()| fs::write(&configuration, text))
         .map_err(PeersError::io(format!("write {}", configuration.display())))?;

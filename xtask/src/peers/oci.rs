@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use stowplan_engine::Engine;
 use stowplan_host::Host;
-use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_remote::{AgentHost, Network, RemoteEngine};
 use stowplan_wire::agent::Announced;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{
@@ -148,7 +148,7 @@ impl Setting {
     /// Prepares, starts and removes all services once. Start: from before create until the last service's first
     /// process runs.
     fn block(&self, way: Way) -> Result<Block, PeersError> {
-        let agent = AgentHost::spawn(&self.agent)?;
+        let agent = AgentHost::spawn(&self.agent, Network::Machine)?;
         let run_dir = open_run(&agent)?;
         let prepare_ns = agent.clock()?;
         let (begin_ns, heard) = match way {

@@ -120,7 +120,7 @@ fn facts(overview: &Overview) -> Facts {
         subscriptions: graph.subscriptions.len(),
         timers: graph.timers.len(),
         services: graph.services.len(),
-        clients: graph.clients,
+        clients: graph.clients.len() as u64,
     }
 }
 
