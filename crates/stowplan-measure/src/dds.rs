@@ -72,6 +72,9 @@ impl DdsProfile {
 ///
 /// A lease of 60 s instead of 10 s, announced as often as with 10 s: on a machine with more work than cores a
 /// receive thread can wait longer than ten seconds, and a lost lease makes everything be discovered again.
+/// Heartbeats every second instead of every 100 ms. One goes to all participants, by unicast, as long as one of them has
+/// not answered; while nodes load that is always so, since most of them wait for a CPU. With 95 participants on two
+/// cores heartbeats then were most of 50,000 datagrams a second, buffers overflowed, and discovery stood still.
 /// Loopback only. With multicast, participants announce themselves to a group and need no index. A machine's own `lo`
 /// has no multicast flag as a rule; there, every participant asks every index up to the highest. Sizes are those of
 /// rmw_cyclonedds' defaults with the message size at which loopback UDP does not fragment.
@@ -121,6 +124,7 @@ pub fn cyclonedds_xml(profile: DdsProfile) -> String {
       {participants}
     </Discovery>
     <Internal>
+      <HeartbeatInterval min="100ms" minsched="200ms" max="8s">1s</HeartbeatInterval>
       <SocketReceiveBufferSize min="default" max="{receive_buffer_bytes}B" />
     </Internal>
     <Tracing>
