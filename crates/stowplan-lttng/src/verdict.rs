@@ -86,7 +86,7 @@ impl Verdict {
             .collect();
         let count = seen.len();
         self.warnings.push(format!(
-            "{count} processes of {of} {what}: {}",
+            "processes of {of} that {what} ({count}): {}",
             listed(&names)
         ));
         self.hints.push(hint.to_owned());
@@ -161,9 +161,9 @@ mod tests {
         assert_eq!(
             warnings(&seen, processes),
             [
-                "1 processes of the command did not reach LTTng's session daemon: p102 (pid 102)",
-                "1 processes of the command reached the daemon and recorded no event: p101 (pid 101)",
-                "1 processes of the command use ROS 2 without its tracepoints: p103 (pid 103)",
+                "processes of the command that did not reach LTTng's session daemon (1): p102 (pid 102)",
+                "processes of the command that reached the daemon and recorded no event (1): p101 (pid 101)",
+                "processes of the command that use ROS 2 without its tracepoints (1): p103 (pid 103)",
             ]
         );
     }

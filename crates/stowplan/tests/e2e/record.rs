@@ -148,7 +148,8 @@ fn a_command_that_records_nothing_is_a_warning_with_causes() {
         .arg(events_program());
     command.args(["0", "1000", "0", "/counted", "lost_", "counts.json"]);
     let ended = Ended::new(command.output().unwrap()).expect(0);
-    let text = "1 processes of the command did not reach LTTng's session daemon: ros2_events";
+    let text =
+        "processes of the command that did not reach LTTng's session daemon (1): ros2_events";
     assert!(ended.err.contains(text), "{}", ended.err);
     assert_eq!(record(&bench)["events"], 0);
 }
