@@ -142,6 +142,9 @@ pub struct Durations {
     pub q50: f64,
     /// 99th percentile in ns; null with fewer than 1,000 instances.
     pub p99: Option<f64>,
+    /// Why `p99` is null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_reason: Option<String>,
     /// Greatest in ns.
     pub max: i64,
     /// Whether the quantiles are exact; in long traces they are within 0.4 %.
@@ -210,6 +213,9 @@ pub struct Part {
     pub q50: f64,
     /// 99th percentile in ns; null with fewer than 1,000 instances.
     pub p99: Option<f64>,
+    /// Why `p99` is null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_reason: Option<String>,
     /// Greatest in ns.
     pub max: f64,
 }

@@ -261,6 +261,10 @@ fn to_part(sorted: &Sorted) -> Part {
         mean: statistics.mean.unwrap_or(f64::NAN),
         q50: sorted.quantile(0.5),
         p99: statistics.p99,
+        p99_reason: sorted
+            .quantile_if_supported(0.99)
+            .err()
+            .map(|reason| reason.to_string()),
         max: values[values.len() - 1],
     }
 }

@@ -94,6 +94,7 @@ fn traced(graph: &Graph, summary: CallbackSummary) -> TracedCallback {
             mean: durations.mean_ns,
             min: durations.min_ns,
             q50: durations.median_ns,
+            p99_reason: durations.p99_ns.as_ref().err().map(ToString::to_string),
             p99: durations.p99_ns.ok(),
             max: durations.max_ns,
             exact: durations.exact,

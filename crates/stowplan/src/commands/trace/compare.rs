@@ -298,6 +298,7 @@ mod tests {
                 mean,
                 q50: mean,
                 p99: None,
+                p99_reason: None,
                 max: mean,
             })
         };
