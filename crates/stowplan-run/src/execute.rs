@@ -13,7 +13,7 @@ use stowplan_host::facts::LOOPBACK_MULTICAST;
 use stowplan_image::{Image, ImageSpec, LibFile};
 use stowplan_measure::lower::start_up_files;
 use stowplan_plan::MachineFacts;
-use stowplan_remote::{AgentHost, Network};
+use stowplan_remote::AgentHost;
 use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
 
 use crate::dds;
@@ -76,13 +76,7 @@ pub fn begin(
     out: &Path,
     session: Session<'_>,
 ) -> Result<Executed, ExperimentError> {
-    let spec = request.spec()?;
-    let station = station(
-        spec.stack(),
-        session.programs,
-        request.network(),
-        session.agent_started,
-    )?;
+    let station = station(request, session.programs, session.agent_started)?;
     let ns_per_iteration = calibrate(&station)?;
     let prepared = prepared(request, &station, session.programs, ns_per_iteration)?;
     let record = experiment(
@@ -123,13 +117,7 @@ pub fn resume(
         request.budget_ns = Some(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
     }
     let (writer, results) = ResultsWriter::resume(dir)?;
-    let spec = request.spec()?;
-    let station = station(
-        spec.stack(),
-        session.programs,
-        request.network(),
-        session.agent_started,
-    )?;
+    let station = station(&request, session.programs, session.agent_started)?;
     same_station(&results.experiment, &station)?;
     let ns = results
         .experiment
@@ -150,22 +138,22 @@ pub fn resume(
 }
 
 fn station(
-    stack: &stowplan_model::Stack,
+    request: &Request,
     programs: &Programs,
-    network: Network,
     agent_started: &mut dyn FnMut(u32),
 ) -> Result<Station, ExperimentError> {
-    let host = AgentHost::spawn(&programs.agent, network)?;
+    let spec = request.spec()?;
+    let host = AgentHost::spawn(&programs.agent, request.network())?;
     agent_started(host.agent_pid());
-    let libs = start_up_files(stack)
+    let libs = start_up_files(spec.stack())
         .into_iter()
         .map(|(path, bytes)| LibFile { path, bytes })
         .collect();
-    let spec = ImageSpec {
+    let image = ImageSpec {
         node_program: programs.node.clone(),
         libs,
     };
-    let image = stowplan_image::build(&spec, &programs.image_store)?;
+    let image = stowplan_image::build(&image, &programs.image_store)?;
     let facts = host.facts()?;
     Ok(Station { host, image, facts })
 }
