@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use stowplan_model::units::show_ns;
-use stowplan_stats::{Sorted, Summary as Statistics};
+use stowplan_stats::{Figure, Sorted, Summary as Statistics};
 use stowplan_trace::{
     Analysis, ChainInstance, ChainResult, ChainSpec, Confidence, Endpoint, Linking, Overview,
     Parts, Reading, Window,
@@ -261,10 +261,7 @@ fn to_part(sorted: &Sorted) -> Part {
         mean: statistics.mean.unwrap_or(f64::NAN),
         q50: sorted.quantile(0.5),
         p99: statistics.p99,
-        p99_reason: sorted
-            .quantile_if_supported(0.99)
-            .err()
-            .map(|reason| reason.to_string()),
+        p99_reason: statistics.why_missing(Figure::P99).map(|w| w.to_string()),
         max: values[values.len() - 1],
     }
 }
