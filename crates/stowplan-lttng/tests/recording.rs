@@ -5,17 +5,17 @@
 )]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use stowplan_ctf::dir::TraceFolder;
 use stowplan_host::ledger::Object;
 use stowplan_host::process::is_alive;
 use stowplan_lttng::{Buffers, Container, Memory, Options, Produced, Recorder, Tools, produced};
-use stowplan_testkit::{emitted, events_program};
+use stowplan_testkit::{
+    emitted, events_in_container, events_program, only_child, wait_until_events,
+};
 
 /// A recording below a folder of the test's own.
 struct Bench {
@@ -95,26 +95,10 @@ impl Bench {
     }
 }
 
-/// Waits until the program says that it has made its nodes.
-fn is_ready(program: &mut Child) {
-    let mut line = String::new();
-    let mut out = BufReader::new(program.stdout.as_mut().unwrap());
-    out.read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
-}
-
-/// The program that `unshare` started.
-fn inside(unshare: &Child) -> u32 {
-    let path = format!("/proc/{0}/task/{0}/children", unshare.id());
-    std::fs::read_to_string(path)
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap()
-}
-
 fn end(unshare: &Child) {
-    let pid = i32::try_from(inside(unshare)).ok().and_then(Pid::from_raw);
+    let pid = i32::try_from(only_child(unshare))
+        .ok()
+        .and_then(Pid::from_raw);
     kill_process(pid.unwrap(), Signal::TERM).unwrap();
 }
 
@@ -149,8 +133,8 @@ fn two_programs_that_are_both_pid_1_are_counted_apart() {
     let mut first = bench.program([0, 500, 50], "a_", true);
     let mut second = bench.program([0, 500, 50], "b_", true);
     // Both run at once: the kernel gives the inode of a namespace that has ended to the next.
-    is_ready(&mut first);
-    is_ready(&mut second);
+    wait_until_events(&mut first, "ready");
+    wait_until_events(&mut second, "ready");
     for program in [&mut first, &mut second] {
         end(program);
         assert!(program.wait().unwrap().success());
@@ -213,35 +197,14 @@ fn a_recorder_that_is_dropped_ends_its_daemon() {
 
 #[test]
 fn a_container_that_runs_already_is_recorded_from_outside() {
-    // Its own mounts, pids, /run and /dev/shm; its program waits for a daemon before there is one.
+    // Its program waits for a daemon before there is one.
     let folder = tempfile::tempdir().unwrap();
     let counts = folder.path().join("counts.json");
-    let script = "mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && exec \"$@\"";
-    let mut container = Command::new("unshare")
-        .args([
-            "--mount",
-            "--pid",
-            "--fork",
-            "--mount-proc",
-            "sh",
-            "-c",
-            script,
-            "sh",
-        ])
-        .arg(events_program())
-        .args(["0", "1000", "100", "/counted", "inside_"])
-        .arg(&counts)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    is_ready(&mut container);
-    let init = Container::of(inside(&container)).unwrap();
+    let mut container = events_in_container(&counts).spawn().unwrap();
+    wait_until_events(&mut container, "ready");
+    let init = Container::of(only_child(&container)).unwrap();
     let bench = Bench::attach("inside", large(), Some(&init));
-    let stream = bench.folder.path().join("trace/ust/uid/0/64-bit/metadata");
-    let patience = Instant::now() + Duration::from_secs(60);
-    while !stream.exists() && Instant::now() < patience {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until_events(&mut container, "traced");
     let seen = init.processes();
     let (trace, found) = bench.stop();
     end(&container);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use rustix::fs::FlockOperation;
@@ -44,6 +45,46 @@ pub fn events_program() -> &'static Path {
         }
         program
     })
+}
+
+/// The program in mounts, pids, `/run` and `/dev/shm` of its own, as in a container: it runs until it is told to end.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn events_in_container(counts: &Path) -> Command {
+    let script = "mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--pid", "--fork", "--mount-proc"]);
+    command
+        .args(["sh", "-c", script, "sh"])
+        .arg(events_program());
+    command.args(["0", "1000", "100", "/counted", "inside_"]);
+    command.arg(counts).stdout(Stdio::piped());
+    command
+}
+
+/// Waits until the program says this on its standard output: `ready`, when it has made its nodes, and `traced`, when
+/// a tracer that was not there then has recorded a message.
+///
+/// # Panics
+/// When it says something else.
+pub fn wait_until_events(program: &mut Child, say: &str) {
+    let mut line = String::new();
+    let mut out = BufReader::new(program.stdout.as_mut().expect("a pipe"));
+    out.read_line(&mut line).expect("a line");
+    assert_eq!(line.trim_end(), say);
+}
+
+/// The only child of a process, as what `unshare --fork` runs.
+///
+/// # Panics
+/// When it has none, or several.
+#[must_use]
+pub fn only_child(of: &Child) -> u32 {
+    let path = format!("/proc/{0}/task/{0}/children", of.id());
+    let children = std::fs::read_to_string(path).expect("a process");
+    children.trim().parse().expect("one child")
 }
 
 /// The counts by name that the program wrote when it ended.

@@ -1,13 +1,14 @@
 //! `stowplan trace record`: real programs through LTTng, which has to be there (`script/test` installs it).
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use stowplan_testkit::{emitted, events_program};
+use stowplan_testkit::{
+    emitted, events_in_container, events_program, only_child, wait_until_events,
+};
 
 use crate::nothing_left::left_of;
 use crate::support::{Bench, Ended, assert_valid, root};
@@ -38,11 +39,13 @@ fn counted(bench: &Bench) -> BTreeMap<String, u64> {
         .collect()
 }
 
-fn wait_for_ready(child: &mut Child) {
-    let mut line = String::new();
-    let mut out = BufReader::new(child.stdout.as_mut().unwrap());
-    out.read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
+/// A recording that goes on until it is told to end, and has begun.
+fn started(bench: &Bench) -> Child {
+    let mut command = recording(bench, "0");
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    wait_until_events(&mut child, "ready");
+    child
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -99,13 +102,7 @@ fn what_a_command_emits_is_what_is_counted_and_learnt() {
 fn a_signal_is_passed_on_and_the_status_is_the_commands() {
     for (sent, expected) in [(Signal::INT, 0), (Signal::TERM, 0)] {
         let bench = Bench::new();
-        let mut command = recording(&bench, "0");
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        wait_for_ready(&mut child);
+        let child = started(&bench);
         let pid = child.id();
         signal(&child, sent);
         Ended::new(child.wait_with_output().unwrap()).expect(expected);
@@ -198,13 +195,7 @@ fn what_cannot_be_recorded_says_why() {
 #[test]
 fn after_a_kill_the_daemon_ends_and_clean_removes_the_rest() {
     let bench = Bench::new();
-    let mut command = recording(&bench, "0");
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    wait_for_ready(&mut child);
+    let mut child = started(&bench);
     let pid = child.id();
     let own = format!("/proc/{pid}/task/{pid}/children");
     let children = std::fs::read_to_string(own).unwrap();
@@ -232,28 +223,11 @@ fn after_a_kill_the_daemon_ends_and_clean_removes_the_rest() {
 #[test]
 fn a_running_container_is_recorded_from_outside() {
     let bench = Bench::new();
-    // A container of its own mounts and pids, whose program began before and waits for a daemon.
-    let script = "mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && exec \"$@\"";
-    let mut container = Command::new("unshare")
-        .args([
-            "--mount",
-            "--pid",
-            "--fork",
-            "--mount-proc",
-            "sh",
-            "-c",
-            script,
-            "sh",
-        ])
-        .arg(events_program())
-        .args(["0", "1000", "100", "/counted", "inside_"])
-        .arg(bench.path().join("counts.json"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    wait_for_ready(&mut container);
-    let children = format!("/proc/{0}/task/{0}/children", container.id());
-    let inside = std::fs::read_to_string(children).unwrap().trim().to_owned();
+    // Its program began before and waits for a daemon.
+    let counts = bench.path().join("counts.json");
+    let mut container = events_in_container(&counts).spawn().unwrap();
+    wait_until_events(&mut container, "ready");
+    let inside = only_child(&container).to_string();
     let arguments = [
         "trace", "record", "-o", "trace", "--for", "1500ms", "--pid", &inside,
     ];
@@ -271,7 +245,7 @@ fn a_running_container_is_recorded_from_outside() {
     assert_eq!(document["processes"][0]["pid"], 1);
     assert_eq!(document["warnings"], Value::Array(Vec::new()));
     // It goes on when nobody listens any more.
-    let own = emitted(&bench.path().join("counts.json"));
+    let own = emitted(&counts);
     let recorded = counted(&bench);
     assert!(recorded["ros2:rmw_publish"] < own["ros2:rmw_publish"]);
     assert!(!recorded.contains_key("ros2:rcl_init"), "that was before");
