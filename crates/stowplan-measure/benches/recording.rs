@@ -100,16 +100,16 @@ fn main() {
     }
 }
 
-/// What recording changes, with its 95 % interval.
+/// What recording changes, with its 95 % interval; equivalent is what the 90 % interval says, as in all of Stowplan.
 fn conclude(name: &str, logs: &[f64]) {
     let pairs = logs.len();
-    let Ok(interval) = t_interval(logs, 0.95) else {
+    let (Ok(interval), Ok(inner)) = (t_interval(logs, 0.95), t_interval(logs, 0.90)) else {
         return println!("{name}: no interval from {pairs} pairs");
     };
     let percent = |log: f64| log.exp_m1() * 100.0;
     let mean = percent(logs.iter().sum::<f64>() / pairs as f64);
     let (low, high) = (percent(interval.low), percent(interval.high));
-    let within = low > -1.0 && high < 1.0;
+    let within = percent(inner.low) > -1.0 && percent(inner.high) < 1.0;
     let verdict = if within {
         "equivalent at 1 %"
     } else {
