@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use stowplan_ctf::dir::TraceFolder;
-use stowplan_ctf::reader::{Event, Item, Merged};
+use stowplan_ctf::reader::{Event, Events, Item, Merged};
 use stowplan_ctf::{CtfError, FieldRef};
 
 /// What a field gives; found out once, with the first event of its class.
@@ -62,19 +62,36 @@ fn fields(event: &Event<'_>) -> Fields {
         .collect()
 }
 
-/// Number of events and a sum over all values.
+/// A sum over all values of an event.
+fn sum(event: &Event<'_>, classes: &mut [Vec<Option<Fields>>]) -> u64 {
+    let known = &mut classes[event.trace as usize][event.class_index as usize];
+    let fields = known.get_or_insert_with(|| fields(event)).iter();
+    fields.fold(0, |sum, &(kind, field)| {
+        sum.wrapping_add(value(event, kind, field))
+    })
+}
+
+/// Number of events and the sum of theirs, with threads that decode ahead.
+fn read_ahead(events: &mut Merged<'_, u64>) -> Result<(u64, u64), CtfError> {
+    let (mut count, mut check) = (0_u64, 0_u64);
+    while let Some(item) = events.next_item()? {
+        let Item::Event(event) = item else { continue };
+        count += 1;
+        check = check.wrapping_add(*event.value);
+    }
+    Ok((count, check))
+}
+
+/// The same, event by event.
 fn read(
-    events: &mut Merged<'_>,
-    classes: &mut [Vec<Option<Fields>>],
+    events: &mut Events<'_>,
+    mut sum: impl FnMut(&Event<'_>) -> u64,
 ) -> Result<(u64, u64), CtfError> {
     let (mut count, mut check) = (0_u64, 0_u64);
     while let Some(item) = events.next_item()? {
         let Item::Event(event) = item else { continue };
         count += 1;
-        let known = &mut classes[event.trace as usize][event.class_index as usize];
-        for &(kind, field) in &*known.get_or_insert_with(|| fields(&event)) {
-            check = check.wrapping_add(value(&event, kind, field));
-        }
+        check = check.wrapping_add(sum(&event));
     }
     Ok((count, check))
 }
@@ -93,9 +110,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut classes: Vec<Vec<Option<Fields>>> = traces
         .map(|trace| vec![None; trace.metadata().classes().len()])
         .collect();
-    let events = folder.events()?;
+    let mut events = folder.events()?;
     let streams = events.streams().len();
-    let (count, check) = events.with_threads(threads, |events| read(events, &mut classes))?;
+    let sum = move |event: &Event<'_>| sum(event, &mut classes);
+    let (count, check) = match threads.get() {
+        1 => read(&mut events, sum)?,
+        _ => events.with_threads(threads, sum, read_ahead)?,
+    };
     let seconds = begin.elapsed().as_secs_f64();
     println!(
         "{count} events of {streams} streams in {:.1} ms with {threads} threads: {:.2} M events/s (sum of all values {check:x})",

@@ -35,6 +35,13 @@ impl Int {
         let bits = u32::from(self.bits);
         let skip = u32::try_from(at % 8).ok()?;
         let first = usize::try_from(at / 8).ok()?;
+        // In a header of LTTng and wherever else eight bytes are there to be loaded at once.
+        if !self.big_endian
+            && skip + bits < u64::BITS
+            && let Some(word) = data.get(first..).and_then(<[u8]>::first_chunk)
+        {
+            return Some((u64::from_le_bytes(*word) >> skip) & ((1 << bits) - 1));
+        }
         let length = usize::try_from((skip + bits).div_ceil(8)).ok()?;
         let bytes = data.get(first..first.checked_add(length)?)?;
         // At most 7 + 64 bits.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::num::NonZeroUsize;
 use stowplan_ctf::metadata::Metadata;
-use stowplan_ctf::reader::{Events, Item, TraceInput};
+use stowplan_ctf::reader::{Event, Events, Item, TraceInput};
 use stowplan_ctf::writer::{PacketHeader, PacketWriter, metadata_text};
 
 /// A field of a declared event takes some hundred bytes, and takes some to declare; so do
@@ -58,18 +58,18 @@ fn read(metadata: &[u8], stream: &[u8]) -> u64 {
             continue;
         };
         let threads = NonZeroUsize::new(threads).expect("at least one");
-        events.with_threads(threads, |events| {
+        let fields = |event: &Event<'_>| {
+            let class = event.class();
+            for field in class.contexts.iter().chain(&class.fields) {
+                let _ = (event.u64(field.field), event.text(field.field));
+            }
+        };
+        events.with_threads(threads, fields, |events| {
             // A stream that is broken goes on with its next packet.
             loop {
                 match events.next_item() {
                     Ok(None) => return,
-                    Ok(Some(Item::Event(event))) => {
-                        let class = event.class();
-                        for field in class.contexts.iter().chain(&class.fields) {
-                            let _ = (event.u64(field.field), event.text(field.field));
-                        }
-                        count += 1;
-                    }
+                    Ok(Some(Item::Event(_))) => count += 1,
                     Ok(Some(Item::Lost(_))) | Err(_) => {}
                 }
             }

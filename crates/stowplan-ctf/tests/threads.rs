@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use stowplan_ctf::dir::TraceFolder;
-use stowplan_ctf::reader::{Item, Merged};
+use stowplan_ctf::reader::{Event, Item, Merged};
 
 /// What was read: items, what broke, and a digest of every value in its order.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +19,23 @@ struct Read {
     digest: u64,
 }
 
-fn read(events: &mut Merged<'_>) -> Read {
+/// A digest of all that an event says.
+fn digest(event: &Event<'_>) -> u64 {
+    let mut digest = DefaultHasher::new();
+    (event.timestamp_ns, event.stream, event.trace).hash(&mut digest);
+    (event.class_index, event.cpu, event.clock_ns()).hash(&mut digest);
+    let class = event.class();
+    for field in class.contexts.iter().chain(&class.fields) {
+        let key = field.field;
+        (event.u64(key), event.i64(key), event.text(key)).hash(&mut digest);
+        event.f64(key).map(f64::to_bits).hash(&mut digest);
+        let integers = event.integers(key).into_iter().flatten();
+        integers.for_each(|value| value.hash(&mut digest));
+    }
+    digest.finish()
+}
+
+fn read(events: &mut Merged<'_, u64>) -> Read {
     let mut digest = DefaultHasher::new();
     let mut read = Read {
         events: 0,
@@ -37,16 +53,7 @@ fn read(events: &mut Merged<'_>) -> Read {
             }
             Ok(Some(Item::Event(event))) => {
                 read.events += 1;
-                (event.timestamp_ns, event.stream, event.trace).hash(&mut digest);
-                (event.class_index, event.cpu, event.clock_ns()).hash(&mut digest);
-                let class = event.class();
-                for field in class.contexts.iter().chain(&class.fields) {
-                    let key = field.field;
-                    (event.u64(key), event.i64(key), event.text(key)).hash(&mut digest);
-                    event.f64(key).map(f64::to_bits).hash(&mut digest);
-                    let integers = event.integers(key).into_iter().flatten();
-                    integers.for_each(|value| value.hash(&mut digest));
-                }
+                (event.timestamp_ns, event.stream, event.value).hash(&mut digest);
             }
             Err(error) => {
                 read.failures.push((error.to_string(), events.resumes_ns()));
@@ -66,7 +73,7 @@ fn equal(folder: &Path) -> Read {
         let threads = NonZeroUsize::new(threads).expect("at least one");
         let mut damage = Vec::new();
         let events = traces.readable_events(&mut damage).expect("a stream");
-        events.with_threads(threads, read)
+        events.with_threads(threads, digest, read)
     };
     let alone = with(1);
     // Nine are more than some of the traces have streams.
@@ -140,7 +147,7 @@ fn stopping_early() {
     let traces = TraceFolder::open(folder.path()).expect("a trace");
     let threads = NonZeroUsize::new(3).expect("three");
     let events = traces.events().expect("streams");
-    let first = events.with_threads(threads, |events| {
+    let first = events.with_threads(threads, digest, |events| {
         let item = events.next_item().expect("a valid trace");
         matches!(item, Some(Item::Event(_)))
     });

@@ -1,7 +1,5 @@
 //! From an event of the reader to one of the analysis.
 
-use std::borrow::Cow;
-
 use stowplan_ctf::reader::Event;
 use stowplan_ctf::{EventClassInfo, FieldRef};
 
@@ -16,24 +14,31 @@ const MOST_FIELDS: usize = 5;
 pub(crate) struct Class {
     kind: Option<Kind>,
     foreign: bool,
-    fields: [Option<FieldRef>; MOST_FIELDS],
+    /// The fields that this trace has, with their places among those that are read.
+    fields: Vec<(usize, FieldRef)>,
     /// Context `pid_ns`.
     pub pid_namespace: Option<FieldRef>,
-    /// Events read of it.
-    pub count: u64,
 }
 
-/// Texts and lists of an event, kept while its [`Body`] borrows them.
+/// What an event says, taken out of its packet.
+#[derive(Debug)]
+pub(crate) struct Said {
+    kind: Option<Kind>,
+    foreign: bool,
+    numbers: [u64; MOST_FIELDS],
+    /// Which of the numbers there are, one bit each.
+    present: u8,
+    /// Which of them are negative.
+    negative: u8,
+    held: Option<Box<Held>>,
+}
+
+/// What an event says that is no number.
 #[derive(Debug, Default)]
-pub(crate) struct Held<'e> {
-    texts: [Option<Cow<'e, str>>; 2],
+struct Held {
+    texts: [Option<String>; 2],
     lists: [Vec<u64>; 2],
-}
-
-impl Held<'_> {
-    fn text(&self, index: usize) -> Option<&str> {
-        self.texts[index].as_deref()
-    }
+    bytes: Option<Vec<u8>>,
 }
 
 impl Class {
@@ -41,58 +46,77 @@ impl Class {
     pub fn new(info: &EventClassInfo, middleware: bool) -> Self {
         let known = CLASSES.iter().find(|(name, ..)| *name == info.name);
         let known = known.filter(|class| middleware || class.1 != K::DdsWrite);
-        let mut fields = [None; MOST_FIELDS];
-        for (slot, name) in fields.iter_mut().zip(known.map_or(&[][..], |k| k.2)) {
-            *slot = info.field(name);
-        }
+        let names = known.map_or(&[][..], |class| class.2).iter().enumerate();
         Self {
-            kind: known.map(|k| k.1),
+            kind: known.map(|class| class.1),
             foreign: !["ros2:", "stowplan:"]
                 .iter()
                 .any(|provider| info.name.starts_with(provider)),
-            fields,
+            fields: names
+                .filter_map(|(at, name)| Some((at, info.field(name)?)))
+                .collect(),
             pid_namespace: info.context("pid_ns"),
-            count: 0,
         }
     }
 
-    /// The texts and lists that [`Class::body`] needs.
+    /// Takes what an event says out of its packet.
     #[inline]
-    pub fn held<'e>(&self, event: &Event<'e>) -> Held<'e> {
-        match self.kind {
-            Some(
-                K::CallbackStart | K::CallbackEnd | K::RclPublish | K::RclcppPublish | K::RmwTake,
-            )
-            | None => Held::default(),
-            Some(kind) => self.read_held(kind, event),
+    pub fn read(&self, event: &Event<'_>) -> Said {
+        let mut said = Said {
+            kind: self.kind,
+            foreign: self.foreign,
+            numbers: [0; MOST_FIELDS],
+            present: 0,
+            negative: 0,
+            held: None,
+        };
+        for &(at, field) in &self.fields {
+            if let Some(number) = event.u64(field) {
+                said.numbers[at] = number;
+                said.present |= 1 << at;
+            } else if let Some(number) = event.i64(field) {
+                said.numbers[at] = number.cast_unsigned();
+                said.present |= 1 << at;
+                said.negative |= 1 << at;
+            }
         }
+        if said.present.count_ones() as usize != self.fields.len() {
+            said.held = self.held(event).map(Box::new);
+        }
+        said
     }
 
-    fn read_held<'e>(&self, kind: Kind, event: &Event<'e>) -> Held<'e> {
-        let text = |index: usize| event.text(self.fields[index]);
-        let list = |index: usize| {
-            let elements = event.integers(self.fields[index]);
+    #[cold]
+    fn held(&self, event: &Event<'_>) -> Option<Held> {
+        let field = |at: usize| self.fields.iter().find(|field| field.0 == at);
+        let text = |at: usize| Some(event.text(field(at)?.1)?.into_owned());
+        let list = |at: usize| {
+            let elements = field(at).and_then(|field| event.integers(field.1));
             elements.map(Iterator::collect).unwrap_or_default()
         };
-        let texts = match kind {
-            K::NodeInit | K::LifecycleTransition => [text(1), text(2)],
-            K::PublisherInit | K::SubscriptionInit => [text(3), None],
-            K::ServiceInit => [text(2), None],
-            K::CallbackRegister | K::ClientInit => [text(1), None],
-            K::NodeLoaded => [text(0), text(1)],
-            K::RclInit | K::NodeLoadBegin | K::LaunchReady => [text(0), None],
-            _ => [None, None],
-        };
-        let lists = match kind {
-            K::MessageLinkAsync | K::MessageLinkSync => [list(0), list(1)],
-            _ => [Vec::new(), Vec::new()],
-        };
-        Held { texts, lists }
+        let mut held = Held::default();
+        match self.kind? {
+            K::NodeInit | K::LifecycleTransition => held.texts = [text(1), text(2)],
+            K::PublisherInit | K::SubscriptionInit => held.texts[0] = text(3),
+            K::ServiceInit => held.texts[0] = text(2),
+            K::CallbackRegister | K::ClientInit => held.texts[0] = text(1),
+            K::NodeLoaded => held.texts = [text(0), text(1)],
+            K::RclInit | K::NodeLoadBegin | K::LaunchReady => held.texts[0] = text(0),
+            K::RmwPublisherInit => {
+                let bytes = field(1).and_then(|field| event.bytes(field.1));
+                held.bytes = bytes.map(<[u8]>::to_vec);
+            }
+            K::MessageLinkAsync | K::MessageLinkSync => held.lists = [list(0), list(1)],
+            _ => return None,
+        }
+        Some(held)
     }
+}
 
+impl Said {
     /// The event as the analysis takes it; `None` if a field that every
     /// distribution has is missing.
-    pub fn body<'t>(&self, event: &Event<'t>, held: &'t Held<'_>) -> Option<Body<'t>> {
+    pub fn body(&self) -> Option<Body<'_>> {
         let Some(kind) = self.kind else {
             return Some(if self.foreign {
                 Body::Foreign
@@ -100,18 +124,14 @@ impl Class {
                 Body::Other
             });
         };
-        let read = Reader {
-            event,
-            fields: &self.fields,
-        };
         match kind {
             // The most frequent first.
             K::CallbackStart => Some(Body::CallbackStart {
-                callback: read.u64(0)?,
-                intra: read.i64(1).is_some_and(|intra| intra != 0),
+                callback: self.u64(0)?,
+                intra: self.i64(1).is_some_and(|intra| intra != 0),
             }),
             K::CallbackEnd => Some(Body::CallbackEnd {
-                callback: read.u64(0)?,
+                callback: self.u64(0)?,
             }),
             K::ExecutorExecute => Some(Body::ExecutorExecute),
             K::RmwTake
@@ -120,27 +140,27 @@ impl Class {
             | K::RclPublish
             | K::RmwPublish
             | K::Arrival
-            | K::Message => message_body(kind, &read),
+            | K::Message => message_body(kind, self),
             K::MessageLinkAsync | K::MessageLinkSync => Some(Body::MessageLink {
-                subscriptions: &held.lists[0],
-                publishers: &held.lists[1],
+                subscriptions: self.list(0),
+                publishers: self.list(1),
                 synchronised: kind == K::MessageLinkSync,
             }),
             K::DdsWrite | K::CaretWrite | K::CaretStamp | K::Dispatch | K::DispatchIntra => {
-                middleware_body(kind, &read)
+                middleware_body(kind, self)
             }
             K::RingEnqueue
             | K::RingDequeue
             | K::RingClear
             | K::IpbToSubscription
-            | K::BufferToIpb => buffer_body(kind, &read),
+            | K::BufferToIpb => buffer_body(kind, self),
             K::RclInit
             | K::NodeInit
             | K::RmwPublisherInit
             | K::PublisherInit
             | K::SubscriptionInit
             | K::ServiceInit
-            | K::ClientInit => entity_body(kind, &read, held),
+            | K::ClientInit => entity_body(kind, self),
             K::RclcppSubscriptionInit
             | K::SubscriptionCallbackAdded
             | K::ServiceCallbackAdded
@@ -149,9 +169,41 @@ impl Class {
             | K::TimerLinkNode
             | K::CallbackRegister
             | K::LifecycleInit
-            | K::LifecycleTransition => link_body(kind, &read, held),
-            _ => own_body(kind, &read, held),
+            | K::LifecycleTransition => link_body(kind, self),
+            _ => own_body(kind, self),
         }
+    }
+
+    #[inline]
+    fn u64(&self, at: usize) -> Option<u64> {
+        let there = self.present & !self.negative & (1 << at) != 0;
+        there.then_some(self.numbers[at])
+    }
+
+    #[inline]
+    fn i64(&self, at: usize) -> Option<i64> {
+        let there = self.present & (1 << at) != 0;
+        let number = self.numbers[at].cast_signed();
+        let is_negative = self.negative & (1 << at) != 0;
+        // A positive number may be too large.
+        (there && is_negative == (number < 0)).then_some(number)
+    }
+
+    /// A time of the trace's own clock.
+    fn time(&self, at: usize) -> Option<i64> {
+        self.i64(at).map(within_range)
+    }
+
+    fn text(&self, at: usize) -> Option<&str> {
+        self.held.as_ref()?.texts[at].as_deref()
+    }
+
+    fn list(&self, at: usize) -> &[u64] {
+        self.held.as_ref().map_or(&[], |held| &held.lists[at])
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        self.held.as_ref()?.bytes.as_deref()
     }
 }
 
@@ -161,33 +213,7 @@ pub(crate) fn within_range(time_ns: i64) -> i64 {
     time_ns.clamp(-LIMIT, LIMIT)
 }
 
-struct Reader<'r, 't> {
-    event: &'r Event<'t>,
-    fields: &'r [Option<FieldRef>; MOST_FIELDS],
-}
-
-impl<'t> Reader<'_, 't> {
-    #[inline]
-    fn u64(&self, index: usize) -> Option<u64> {
-        self.event.u64(self.fields[index])
-    }
-
-    #[inline]
-    fn i64(&self, index: usize) -> Option<i64> {
-        self.event.i64(self.fields[index])
-    }
-
-    /// A time of the trace's own clock.
-    fn time(&self, index: usize) -> Option<i64> {
-        self.i64(index).map(within_range)
-    }
-
-    fn bytes(&self, index: usize) -> Option<&'t [u8]> {
-        self.event.bytes(self.fields[index])
-    }
-}
-
-fn message_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
+fn message_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
     Some(match kind {
         K::RmwTake => Body::RmwTake {
             rmw_subscription: read.u64(0)?,
@@ -226,7 +252,7 @@ fn message_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
 }
 
 /// Events that some have built into the middleware or rclcpp.
-fn middleware_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
+fn middleware_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
     Some(match kind {
         K::DdsWrite => Body::DdsWrite {
             timestamp: read.i64(0)?,
@@ -250,7 +276,7 @@ fn middleware_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
     })
 }
 
-fn buffer_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
+fn buffer_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
     Some(match kind {
         K::RingEnqueue => Body::RingEnqueue {
             buffer: read.u64(0)?,
@@ -276,48 +302,48 @@ fn buffer_body<'t>(kind: Kind, read: &Reader<'_, 't>) -> Option<Body<'t>> {
     })
 }
 
-fn entity_body<'t>(kind: Kind, read: &Reader<'_, 't>, held: &'t Held<'_>) -> Option<Body<'t>> {
+fn entity_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
     Some(match kind {
         K::RclInit => Body::RclInit {
-            version: held.text(0)?,
+            version: read.text(0)?,
         },
         K::NodeInit => Body::NodeInit {
             node: read.u64(0)?,
-            name: held.text(0)?,
-            namespace: held.text(1)?,
+            name: read.text(0)?,
+            namespace: read.text(1)?,
         },
         K::RmwPublisherInit => Body::RmwPublisherInit {
             rmw_publisher: read.u64(0)?,
-            gid: read.bytes(1)?,
+            gid: read.bytes()?,
         },
         K::PublisherInit => Body::PublisherInit {
             publisher: read.u64(0)?,
             node: read.u64(1)?,
             rmw_publisher: read.u64(2)?,
-            topic: held.text(0)?,
+            topic: read.text(0)?,
             depth: read.u64(4)?,
         },
         K::SubscriptionInit => Body::SubscriptionInit {
             subscription: read.u64(0)?,
             node: read.u64(1)?,
             rmw_subscription: read.u64(2)?,
-            topic: held.text(0)?,
+            topic: read.text(0)?,
             depth: read.u64(4)?,
         },
         K::ServiceInit => Body::ServiceInit {
             service: read.u64(0)?,
             node: read.u64(1)?,
-            name: held.text(0)?,
+            name: read.text(0)?,
         },
         K::ClientInit => Body::ClientInit {
             node: read.u64(0)?,
-            name: held.text(0)?,
+            name: read.text(0)?,
         },
         _ => return None,
     })
 }
 
-fn link_body<'t>(kind: Kind, read: &Reader<'_, 't>, held: &'t Held<'_>) -> Option<Body<'t>> {
+fn link_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
     Some(match kind {
         K::RclcppSubscriptionInit => Body::RclcppSubscriptionInit {
             subscription: read.u64(0)?,
@@ -345,7 +371,7 @@ fn link_body<'t>(kind: Kind, read: &Reader<'_, 't>, held: &'t Held<'_>) -> Optio
         },
         K::CallbackRegister => Body::CallbackRegister {
             callback: read.u64(0)?,
-            symbol: held.text(0)?,
+            symbol: read.text(0)?,
         },
         K::LifecycleInit => Body::LifecycleInit {
             node: read.u64(0)?,
@@ -353,28 +379,28 @@ fn link_body<'t>(kind: Kind, read: &Reader<'_, 't>, held: &'t Held<'_>) -> Optio
         },
         K::LifecycleTransition => Body::LifecycleTransition {
             state_machine: read.u64(0)?,
-            start: held.text(0)?,
-            goal: held.text(1)?,
+            start: read.text(0)?,
+            goal: read.text(1)?,
         },
         _ => return None,
     })
 }
 
 /// Events of Stowplan's own node program.
-fn own_body<'t>(kind: Kind, read: &Reader<'_, 't>, held: &'t Held<'_>) -> Option<Body<'t>> {
+fn own_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
     Some(match kind {
         K::ProcessStart => Body::ProcessStart {
             host_monotonic_ns: read.time(0)?,
         },
         K::NodeLoadBegin => Body::NodeLoadBegin {
-            node: held.text(0)?,
+            node: read.text(0)?,
         },
         K::NodeLoaded => Body::NodeLoaded {
-            node: held.text(0)?,
-            module: held.text(1)?,
+            node: read.text(0)?,
+            module: read.text(1)?,
         },
         K::LaunchReady => Body::LaunchReady {
-            service: held.text(0)?,
+            service: read.text(0)?,
         },
         K::EndpointsMatched => Body::EndpointsMatched {
             count: u32::try_from(read.u64(0)?).ok()?,

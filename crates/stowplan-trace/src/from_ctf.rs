@@ -7,12 +7,13 @@ use std::thread;
 use rustc_hash::FxHashMap;
 use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::{OpenTrace, TraceFolder};
-use stowplan_ctf::metadata::{EnvValue, Metadata};
-use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Merged};
+use stowplan_ctf::metadata::Metadata;
+use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Made, Merged};
 
 use crate::analysis::{Analysis, Builder};
 use crate::chain::Chain;
-use crate::ctf_classes::{Class, within_range};
+use crate::ctf_classes::within_range;
+use crate::digest::{Classes, Digest, Digester, Who};
 use crate::event::{Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::graph::{EventKinds, Graph};
 use crate::ids::{ProcessId, ThreadId};
@@ -41,11 +42,8 @@ struct OneTrace {
     /// Folder relative to the one that was opened.
     name: String,
     host: String,
-    /// Number of the process, where the trace has one process only.
-    vpid: Option<i64>,
-    classes: Vec<Class>,
-    /// Names of the classes.
-    names: Vec<String>,
+    /// Names of the classes, and how many events were of each.
+    classes: Vec<(String, u64)>,
     kinds: EventKinds,
     /// Takes are told by CARET's events alone.
     caret_takes: bool,
@@ -57,8 +55,6 @@ struct OneTrace {
 
 /// The ids of an event's process and thread.
 type Ids = (ProcessId, ThreadId);
-/// Trace, PID namespace, vpid, vtid.
-type Who = (u32, Option<u64>, i64, i64);
 
 /// From the events of the reader to those of the analysis.
 struct Adapter {
@@ -215,11 +211,18 @@ fn read(
     let mut damage = Vec::new();
     let traces = TraceFolder::open_readable(folder, &mut damage).map_err(open)?;
     let events = traces.readable_events(&mut damage).map_err(open)?;
-    let mut adapter = Adapter::new(folder, &traces, reading, builder, events.streams().len());
+    let streams = events.streams().len();
+    let mut adapter = Adapter::new(folder, &traces, builder, streams);
+    let metadata = traces.traces().iter().map(OpenTrace::metadata);
+    let classes: Vec<Classes> = metadata
+        .map(|metadata| Classes::new(metadata, reading.middleware_events))
+        .collect();
+    let mut digester = Digester::new(&classes, streams);
+    let digest = move |event: &Event<'_>| digester.digest(event);
     for error in &damage {
         adapter.damaged(error, i64::MIN, None);
     }
-    events.with_threads(reading.threads, |events| {
+    events.with_threads(reading.threads, digest, |events| {
         adapter.read(events, pair, &mut damage);
     });
     Ok(Read { adapter, damage })
@@ -228,7 +231,7 @@ fn read(
 impl Adapter {
     fn read(
         &mut self,
-        events: &mut Merged<'_>,
+        events: &mut Merged<'_, Digest>,
         pair: &mut dyn FnMut(&Graph, &Pair),
         damage: &mut Vec<CtfError>,
     ) {
@@ -252,13 +255,7 @@ impl Adapter {
         }
     }
 
-    fn new(
-        folder: &Path,
-        traces: &TraceFolder,
-        reading: Reading,
-        builder: Builder,
-        streams: usize,
-    ) -> Self {
+    fn new(folder: &Path, traces: &TraceFolder, builder: Builder, streams: usize) -> Self {
         let common = traces
             .traces()
             .first()
@@ -269,7 +266,7 @@ impl Adapter {
             traces: traces
                 .traces()
                 .iter()
-                .map(|trace| OneTrace::new(folder, trace, reading, common))
+                .map(|trace| OneTrace::new(folder, trace, common))
                 .collect(),
             ids: FxHashMap::default(),
             last: vec![None; streams],
@@ -281,29 +278,20 @@ impl Adapter {
 
     /// Takes an event; whether this was a time to look at what is settled.
     #[inline]
-    fn event(&mut self, event: &Event<'_>) -> bool {
-        let trace = &mut self.traces[event.trace as usize];
-        let class = &mut trace.classes[event.class_index as usize];
-        class.count += 1;
-        let vpid = event.vpid().or(trace.vpid).unwrap_or(0);
-        let who = (
-            event.trace,
-            class.pid_namespace.and_then(|field| event.u64(field)),
-            vpid,
-            event.vtid().unwrap_or(vpid),
-        );
+    fn event(&mut self, event: &Made<'_, Digest>) -> bool {
+        let digest = event.value;
+        let trace = &mut self.traces[digest.who.trace as usize];
+        trace.classes[digest.class as usize].1 += 1;
+        let epoch_ns = trace.epoch_ns;
         let (process, thread) = match self.last[event.stream as usize] {
-            Some((last, ids)) if last == who => ids,
-            _ => self.ids(event, who),
+            Some((last, ids)) if last == digest.who => ids,
+            _ => self.ids(event),
         };
-        let trace = &self.traces[event.trace as usize];
-        let class = &trace.classes[event.class_index as usize];
-        let held = class.held(event);
-        let Some(body) = class.body(event, &held) else {
+        let Some(body) = digest.said.body() else {
             self.unreadable += 1;
             return false;
         };
-        let time_ns = within_range(event.timestamp_ns.saturating_sub(trace.epoch_ns));
+        let time_ns = within_range(event.timestamp_ns.saturating_sub(epoch_ns));
         self.now_ns = time_ns;
         self.builder.push(&TraceEvent {
             time_ns,
@@ -323,34 +311,32 @@ impl Adapter {
         for trace in &self.traces {
             contents.declares_take |= trace.kinds.takes && !trace.caret_takes;
             contents.declares_publish_stamp |= trace.publish_stamp;
-            for (name, class) in trace.names.iter().zip(&trace.classes) {
-                if class.count > 0 {
-                    *contents.by_event.entry(name.clone()).or_default() += class.count;
-                }
+            for (name, count) in trace.classes.iter().filter(|class| class.1 > 0) {
+                *contents.by_event.entry(name.clone()).or_default() += count;
             }
         }
         contents.discarded_events = self.builder.discarded_events();
         contents
     }
 
-    fn ids(&mut self, event: &Event<'_>, who: Who) -> Ids {
-        let (index, pid_namespace, vpid, vtid) = who;
-        let trace = &self.traces[index as usize];
+    fn ids(&mut self, event: &Made<'_, Digest>) -> Ids {
+        let Digest { who, procname, .. } = event.value;
+        let trace = &self.traces[who.trace as usize];
         let builder = &mut self.builder;
-        let ids = *self.ids.entry(who).or_insert_with(|| {
+        let ids = *self.ids.entry(*who).or_insert_with(|| {
             let process = builder.process(&ProcessKey {
                 host: trace.host.clone(),
                 trace: trace.name.clone(),
-                pid_namespace,
-                vpid,
+                pid_namespace: who.pid_namespace,
+                vpid: who.vpid,
             });
             // The main thread has the name of the process.
-            let name = event.procname().filter(|_| vtid == vpid);
-            builder.describe_process(process, name.as_deref(), Some(trace.epoch_ns));
+            let name = procname.as_deref().filter(|_| who.vtid == who.vpid);
+            builder.describe_process(process, name, Some(trace.epoch_ns));
             builder.set_kinds(process, trace.kinds);
-            (process, builder.thread(process, vtid))
+            (process, builder.thread(process, who.vtid))
         });
-        self.last[event.stream as usize] = Some((who, ids));
+        self.last[event.stream as usize] = Some((*who, ids));
         ids
     }
 
@@ -406,7 +392,7 @@ fn clock(metadata: &Metadata) -> ClockOrigin {
 }
 
 impl OneTrace {
-    fn new(folder: &Path, trace: &OpenTrace, reading: Reading, common: ClockOrigin) -> Self {
+    fn new(folder: &Path, trace: &OpenTrace, common: ClockOrigin) -> Self {
         let metadata = trace.metadata();
         let (uuid, offset) = clock(metadata);
         let classes = metadata.classes();
@@ -419,15 +405,10 @@ impl OneTrace {
             folder: trace.path().to_path_buf(),
             name: name.display().to_string(),
             host: metadata.env_text("hostname").unwrap_or_default().to_owned(),
-            vpid: match metadata.env("vpid") {
-                Some(EnvValue::Int(vpid)) => Some(*vpid),
-                _ => None,
-            },
             classes: classes
                 .iter()
-                .map(|class| Class::new(class, reading.middleware_events))
+                .map(|class| (class.name.clone(), 0))
                 .collect(),
-            names: classes.iter().map(|class| class.name.clone()).collect(),
             kinds: EventKinds {
                 takes: takes || caret,
                 rmw_publish: rmw_publish.is_some(),

@@ -14,6 +14,7 @@ mod chain;
 mod check;
 mod ctf_classes;
 mod ctf_table;
+mod digest;
 mod durations;
 mod event;
 mod from_ctf;

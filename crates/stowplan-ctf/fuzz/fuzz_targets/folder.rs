@@ -53,7 +53,8 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let mut last = i64::MIN;
-    events.with_threads(NonZeroUsize::new(2).expect("two"), |events| {
+    let two = NonZeroUsize::new(2).expect("two");
+    events.with_threads(two, |_| (), |events| {
         loop {
             match events.next_item() {
                 Ok(None) => return,

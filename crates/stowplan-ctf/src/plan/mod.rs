@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use build::Builder;
 pub use field::{FieldInfo, FieldRef};
 pub(crate) use field::{IntAt, Length, Shape, position};
-pub(crate) use run::{Frame, Run, UNSET, walk};
+pub(crate) use run::{Frame, Run, Then, UNSET, walk};
 
 use crate::error::MetadataError;
 use crate::metadata::document::{Document, EventBlock, StreamBlock};
@@ -80,8 +80,6 @@ pub struct EventClassInfo {
     pub contexts: Vec<FieldInfo>,
     pub(crate) unique: u32,
     pub(crate) runs: Vec<Run>,
-    /// Bases that header and runs note.
-    pub(crate) bases: usize,
     pub(crate) vpid: Option<FieldRef>,
     pub(crate) vtid: Option<FieldRef>,
     pub(crate) procname: Option<FieldRef>,
@@ -315,8 +313,7 @@ fn event_class(
     let mut contexts = builder.public("stream.event.context", unique);
     contexts.extend(builder.public("event.context", unique));
     let fields = builder.public("event.fields", unique);
-    let bases = builder.bases();
-    stream.bases = stream.bases.max(bases);
+    stream.bases = stream.bases.max(builder.bases());
     let mut runs = builder.finish();
     runs.drain(..header_runs);
     Ok(EventClassInfo {
@@ -329,6 +326,5 @@ fn event_class(
         contexts,
         unique,
         runs,
-        bases,
     })
 }

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use memchr::memchr;
+
 use super::field::{IntAt, Length};
 use crate::error::Fault;
 
@@ -91,7 +93,7 @@ fn skip_text(frame: Frame<'_>, at: &mut u64) -> Result<(), Fault> {
     let length = frame
         .data
         .get(start..end)
-        .and_then(|rest| rest.iter().position(|&byte| byte == 0))
+        .and_then(|rest| memchr(0, rest))
         .ok_or(Fault::Truncated)?;
     *at += (length as u64 + 1) * 8;
     Ok(())

@@ -1,15 +1,17 @@
 //! Decoding ahead of the caller, on threads of its own.
 //!
-//! The streams are dealt to workers. Each merges its own by time and hands over
-//! batches of events, copied out of their packets; the caller merges those. Time and
-//! number of the stream decide alone which item is next, so that the order does not
-//! depend on the number of threads.
+//! The streams are dealt to workers. Each merges its own by time, makes of every event
+//! what the caller wants of it, and hands over batches of that; the caller merges those.
+//! Time and number of the stream decide alone which item is next, so that the order does
+//! not depend on the number of threads.
 
+use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
 
-use super::batch::Batch;
+use super::batch::{Batch, Made};
+use super::event::Event;
 use super::merge::{Events, StreamInfo};
 use super::stream::Item;
 use crate::error::CtfError;
@@ -17,96 +19,99 @@ use crate::error::CtfError;
 /// Batches of a worker that may wait for the caller.
 const AHEAD: usize = 2;
 
-/// The items of all streams in order of time, whoever decodes them.
+/// The items of all streams in order of time, whoever decodes them, with what was made of
+/// each event.
 ///
-/// Not an [`Iterator`], because an event borrows what the next one overwrites.
+/// Not an [`Iterator`], because an item borrows what the next one overwrites.
 #[derive(Debug)]
-pub struct Merged<'t> {
+pub struct Merged<'s, T> {
     streams: Vec<StreamInfo>,
-    source: Source<'t>,
+    groups: Vec<Group<'s, T>>,
+    /// Whose item was handed out.
+    taken: Option<usize>,
+    resumes_ns: Option<i64>,
 }
 
-#[derive(Debug)]
-enum Source<'t> {
-    /// The caller decodes.
-    Here(Events<'t>),
-    Ahead {
-        groups: Vec<Group<'t>>,
-        /// Whose item was handed out.
-        taken: Option<usize>,
-        resumes_ns: Option<i64>,
-    },
+/// Puts the next batch in the place of one that is used up; whether there is one.
+type Refill<'s, T> = dyn FnMut(&mut Batch<T>) -> bool + 's;
+
+/// What one thread decodes.
+struct Group<'s, T> {
+    batch: Batch<T>,
+    refill: Box<Refill<'s, T>>,
 }
 
-/// What a worker decodes.
-#[derive(Debug)]
-struct Group<'t> {
-    full: Receiver<Batch<'t>>,
-    empty: Sender<Batch<'t>>,
-    batch: Batch<'t>,
+impl<T> fmt::Debug for Group<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").finish_non_exhaustive()
+    }
 }
 
-impl<'t> Events<'t> {
+impl Events<'_> {
     /// Gives `consume` the items, decoded by up to `threads` threads: the caller's
-    /// and others, which decode ahead of it by a bounded number of events. Items and
-    /// their order are the same for any number.
-    pub fn with_threads<R>(
+    /// and others, which decode ahead of it by a bounded number of events. `make` is
+    /// called for every event by the thread that decodes it, which has a `make` of its
+    /// own. Items and their order are the same for any number.
+    pub fn with_threads<T: Send, R>(
         mut self,
         threads: NonZeroUsize,
-        consume: impl FnOnce(&mut Merged<'t>) -> R,
+        mut make: impl FnMut(&Event<'_>) -> T + Clone + Send,
+        consume: impl FnOnce(&mut Merged<'_, T>) -> R,
     ) -> R {
         let streams = self.take_streams();
         let workers = (threads.get() - 1).min(streams.len());
         if workers == 0 {
-            let source = Source::Here(self);
-            return consume(&mut Merged { streams, source });
+            let here = Group::new(move |batch| batch.fill(&mut self, &mut make));
+            return consume(&mut Merged::new(streams, vec![here]));
         }
         thread::scope(|scope| {
             let groups = self.split(workers).into_iter().map(|events| {
                 let (full, filled) = sync_channel(AHEAD);
                 let (empty, emptied) = channel();
-                scope.spawn(move || decode(events, &full, &emptied));
-                Group {
-                    full: filled,
-                    empty,
-                    batch: Batch::default(),
-                }
+                let make = make.clone();
+                scope.spawn(move || decode(events, make, &full, &emptied));
+                Group::new(move |batch| {
+                    let next: Option<Batch<T>> = filled.recv().ok();
+                    let used = next.map(|next| std::mem::replace(batch, next));
+                    // A worker that has ended needs it no more.
+                    used.map(|used| empty.send(used)).is_some()
+                })
             });
-            let source = Source::Ahead {
-                groups: groups.collect(),
-                taken: None,
-                resumes_ns: None,
-            };
-            let mut merged = Merged { streams, source };
-            merged.begin();
             // It is gone before the scope ends: nobody takes what workers still decode.
-            consume(&mut merged)
+            consume(&mut Merged::new(streams, groups.collect()))
         })
     }
 }
 
 /// What a worker does.
-fn decode<'t>(mut events: Events<'t>, full: &SyncSender<Batch<'t>>, empty: &Receiver<Batch<'t>>) {
+fn decode<T>(
+    mut events: Events<'_>,
+    mut make: impl FnMut(&Event<'_>) -> T,
+    full: &SyncSender<Batch<T>>,
+    empty: &Receiver<Batch<T>>,
+) {
     loop {
         let mut batch = empty.try_recv().unwrap_or_default();
-        let more = batch.fill(&mut events);
-        if full.send(batch).is_err() || !more {
+        if !batch.fill(&mut events, &mut make) || full.send(batch).is_err() {
             return;
         }
     }
 }
 
-impl<'t> Merged<'t> {
-    /// The streams; [`Event::stream`](super::Event::stream) is an index into it.
-    pub fn streams(&self) -> &[StreamInfo] {
-        &self.streams
+impl<'s, T> Merged<'s, T> {
+    fn new(streams: Vec<StreamInfo>, mut groups: Vec<Group<'s, T>>) -> Self {
+        groups.retain_mut(Group::refill);
+        Self {
+            streams,
+            groups,
+            taken: None,
+            resumes_ns: None,
+        }
     }
 
-    /// Waits for the first batch of each worker.
-    fn begin(&mut self) {
-        if let Source::Ahead { groups, .. } = &mut self.source {
-            groups.retain_mut(Group::refill);
-        }
+    /// The streams; [`Made::stream`] is an index into it.
+    pub fn streams(&self) -> &[StreamInfo] {
+        &self.streams
     }
 
     /// As [`Events::next_item`].
@@ -114,59 +119,46 @@ impl<'t> Merged<'t> {
     /// # Errors
     /// As [`Events::next_item`].
     #[inline]
-    pub fn next_item(&mut self) -> Result<Option<Item<'_>>, CtfError> {
-        match &mut self.source {
-            Source::Here(events) => events.next_item(),
-            Source::Ahead {
-                groups,
-                taken,
-                resumes_ns,
-            } => {
-                if let Some(at) = taken.take()
-                    && !groups[at].advance()
-                {
-                    groups.swap_remove(at);
-                }
-                let keys = groups.iter().map(|group| group.batch.key());
-                let Some((at, _)) = keys.enumerate().min_by_key(|(_, key)| *key) else {
-                    return Ok(None);
-                };
-                *taken = Some(at);
-                groups[at].batch.item().map_err(|failure| {
-                    let (error, resumes) = *failure;
-                    *resumes_ns = resumes;
-                    error
-                })
-            }
+    pub fn next_item(&mut self) -> Result<Option<Item<Made<'_, T>>>, CtfError> {
+        if let Some(at) = self.taken.take()
+            && !self.groups[at].advance()
+        {
+            self.groups.swap_remove(at);
         }
+        let keys = self.groups.iter().map(|group| group.batch.key());
+        let Some((at, _)) = keys.enumerate().min_by_key(|(_, key)| *key) else {
+            return Ok(None);
+        };
+        self.taken = Some(at);
+        let resumes_ns = &mut self.resumes_ns;
+        self.groups[at].batch.item().map_err(|failure| {
+            let (error, resumes) = *failure;
+            *resumes_ns = resumes;
+            error
+        })
     }
 
     /// As [`Events::resumes_ns`].
     pub fn resumes_ns(&self) -> Option<i64> {
-        match &self.source {
-            Source::Here(events) => events.resumes_ns(),
-            Source::Ahead { resumes_ns, .. } => *resumes_ns,
-        }
+        self.resumes_ns
     }
 }
 
-impl Group<'_> {
+impl<'s, T> Group<'s, T> {
+    fn new(refill: impl FnMut(&mut Batch<T>) -> bool + 's) -> Self {
+        Self {
+            batch: Batch::default(),
+            refill: Box::new(refill),
+        }
+    }
+
     /// Goes to the next entry; whether there is one.
     #[inline]
     fn advance(&mut self) -> bool {
         self.batch.advance() || self.refill()
     }
 
-    /// Gets the next batch that is not empty.
     fn refill(&mut self) -> bool {
-        while let Ok(batch) = self.full.recv() {
-            let used = std::mem::replace(&mut self.batch, batch);
-            // A worker that has ended needs it no more.
-            let _ = self.empty.send(used);
-            if self.batch.has_next() {
-                return true;
-            }
-        }
-        false
+        (self.refill)(&mut self.batch)
     }
 }

@@ -1,75 +1,78 @@
-//! Decoded events out of their packets, so that they can go to another thread.
+//! What was made of events, so that it can go to another thread.
 
 use super::event::Event;
 use super::merge::Events;
 use super::stream::{Item, Lost};
 use crate::error::CtfError;
-use crate::plan::{EventClassInfo, UNSET};
 
 /// A batch is full with so many entries …
 const MOST_ENTRIES: usize = 1024;
-/// … or with so many bytes of events.
-const MOST_BYTES: usize = 64 << 10;
+/// … or when so many bytes of events were read for it.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// An event of which something was made.
+#[derive(Debug, Clone, Copy)]
+pub struct Made<'m, T> {
+    /// Time of the event, nanoseconds since the epoch.
+    pub timestamp_ns: i64,
+    /// Index of its stream.
+    pub stream: u32,
+    /// What was made of it.
+    pub value: &'m T,
+}
 
 /// Items of several streams in order of time.
-#[derive(Debug, Default)]
-pub(super) struct Batch<'t> {
-    entries: Vec<Entry<'t>>,
-    /// The events one after another, each from the byte in which it begins.
-    bytes: Vec<u8>,
-    /// Their bases, from that byte.
-    bases: Vec<u64>,
-    /// The entry that is next, and where its bytes and bases begin.
+#[derive(Debug)]
+pub(super) struct Batch<T> {
+    entries: Vec<Entry<T>>,
+    /// The entry that is next.
     at: usize,
-    byte: usize,
-    base: usize,
 }
 
 #[derive(Debug)]
-struct Entry<'t> {
+struct Entry<T> {
     time_ns: i64,
     stream: u32,
-    what: What<'t>,
+    what: What<T>,
 }
 
 #[derive(Debug)]
-enum What<'t> {
-    Event(Moved<'t>),
+enum What<T> {
+    Event(T),
     Lost(Box<Lost>),
-    /// An error, and when its stream goes on.
+    /// Given once.
     Failure(Option<Box<Failure>>),
 }
 
 /// An error, and when its stream goes on, nanoseconds since the epoch.
 pub(super) type Failure = (CtfError, Option<i64>);
 
-/// An event without what the entry has.
-#[derive(Debug, Clone, Copy)]
-struct Moved<'t> {
-    trace: u32,
-    class_index: u32,
-    cpu: Option<u32>,
-    offset_ns: i64,
-    class: &'t EventClassInfo,
-    /// So many bytes of the batch.
-    length: usize,
+impl<T> Default for Batch<T> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            at: 0,
+        }
+    }
 }
 
-impl<'t> Batch<'t> {
-    /// Fills it anew; whether there is more to come.
-    pub fn fill(&mut self, events: &mut Events<'t>) -> bool {
+impl<T> Batch<T> {
+    /// Fills it anew; whether there is an entry.
+    pub fn fill(
+        &mut self,
+        events: &mut Events<'_>,
+        make: &mut impl FnMut(&Event<'_>) -> T,
+    ) -> bool {
         self.entries.clear();
-        self.bytes.clear();
-        self.bases.clear();
-        (self.at, self.byte, self.base) = (0, 0, 0);
-        while self.entries.len() < MOST_ENTRIES && self.bytes.len() < MOST_BYTES {
-            let (key, what) = match events.next_cursor() {
-                Ok(None) => return false,
+        self.at = 0;
+        let mut bytes = 0;
+        while self.entries.len() < MOST_ENTRIES && bytes < MOST_BYTES {
+            let ((time_ns, stream), what) = match events.next_cursor() {
+                Ok(None) => break,
                 Ok(Some((time_ns, cursor))) => match cursor.item() {
                     Item::Event(event) => {
-                        let class = cursor.class(event.class_index);
-                        let moved = What::Event(self.copy(&event, class));
-                        ((time_ns, event.stream), moved)
+                        bytes += event.size();
+                        ((time_ns, event.stream), What::Event(make(&event)))
                     }
                     Item::Lost(lost) => ((time_ns, lost.stream), What::Lost(Box::new(lost))),
                 },
@@ -79,41 +82,16 @@ impl<'t> Batch<'t> {
                     (events.first_key(), What::Failure(Some(failure)))
                 }
             };
-            let (time_ns, stream) = key;
             self.entries.push(Entry {
                 time_ns,
                 stream,
                 what,
             });
         }
-        true
+        self.has_next()
     }
 
-    fn copy(&mut self, event: &Event<'_>, class: &'t EventClassInfo) -> Moved<'t> {
-        let bases = &event.bases[..class.bases];
-        // Every event has a first run; it is not before the first byte of the event.
-        let first = bases.first().copied().unwrap_or(0) / 8;
-        let from = |base: u64| base.checked_sub(first * 8).unwrap_or(UNSET);
-        let moved = |&base: &u64| if base == UNSET { UNSET } else { from(base) };
-        self.bases.extend(bases.iter().map(moved));
-        let bytes = usize::try_from(first).ok().and_then(|first| {
-            let end = usize::try_from(event.end.div_ceil(8)).ok()?;
-            event.data.get(first..end)
-        });
-        let bytes = bytes.unwrap_or_default();
-        self.bytes.extend_from_slice(bytes);
-        Moved {
-            trace: event.trace,
-            class_index: event.class_index,
-            cpu: event.cpu,
-            offset_ns: event.offset_ns,
-            class,
-            length: bytes.len(),
-        }
-    }
-
-    /// Whether there is an entry.
-    pub fn has_next(&self) -> bool {
+    fn has_next(&self) -> bool {
         self.at < self.entries.len()
     }
 
@@ -127,36 +105,21 @@ impl<'t> Batch<'t> {
     /// Goes to the next entry; whether there is one.
     #[inline]
     pub fn advance(&mut self) -> bool {
-        if let Some(Entry {
-            what: What::Event(event),
-            ..
-        }) = self.entries.get(self.at)
-        {
-            self.byte += event.length;
-            self.base += event.class.bases;
-        }
         self.at += 1;
         self.has_next()
     }
 
-    /// The entry; `Err` with a failure, which is given once.
+    /// The entry; `Err` with a failure.
     #[inline]
-    pub fn item(&mut self) -> Result<Option<Item<'_>>, Box<Failure>> {
+    pub fn item(&mut self) -> Result<Option<Item<Made<'_, T>>>, Box<Failure>> {
         let Some(entry) = self.entries.get_mut(self.at) else {
             return Ok(None);
         };
         match &mut entry.what {
-            What::Event(moved) => Ok(Some(Item::Event(Event {
+            What::Event(value) => Ok(Some(Item::Event(Made {
                 timestamp_ns: entry.time_ns,
                 stream: entry.stream,
-                trace: moved.trace,
-                class_index: moved.class_index,
-                cpu: moved.cpu,
-                offset_ns: moved.offset_ns,
-                class: moved.class,
-                data: &self.bytes[self.byte..self.byte + moved.length],
-                bases: &self.bases[self.base..self.base + moved.class.bases],
-                end: moved.length as u64 * 8,
+                value,
             }))),
             What::Lost(lost) => Ok(Some(Item::Lost(**lost))),
             What::Failure(failure) => failure.take().map_or(Ok(None), Err),

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 use crate::bits::Int;
 use crate::plan::{EventClassInfo, FieldRef, Length, Shape, position};
 
@@ -77,6 +79,12 @@ impl Iterator for Integers<'_> {
 }
 
 impl<'e> Event<'e> {
+    /// Bytes that it takes, about.
+    pub(super) fn size(&self) -> u64 {
+        let begin = self.bases.first().copied().unwrap_or(0);
+        self.end.saturating_sub(begin) / 8
+    }
+
     /// Its class.
     pub fn class(&self) -> &'e EventClassInfo {
         self.class
@@ -147,6 +155,7 @@ impl<'e> Event<'e> {
 
     /// A text: a string, or an array of characters up to its first zero. What is
     /// not UTF-8 is replaced.
+    #[inline]
     pub fn text(&self, key: impl FieldKey) -> Option<Cow<'e, str>> {
         let field = key.resolve(self.class)?;
         let bytes = match field.shape {
@@ -157,13 +166,15 @@ impl<'e> Event<'e> {
             Shape::Array { text: true, .. } => self.bytes(field)?,
             _ => return None,
         };
-        let end = bytes.iter().position(|&byte| byte == 0);
-        Some(String::from_utf8_lossy(
-            &bytes[..end.unwrap_or(bytes.len())],
-        ))
+        let text = &bytes[..memchr(0, bytes).unwrap_or(bytes.len())];
+        Some(match str::from_utf8(text) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(text),
+        })
     }
 
     /// An array of bytes, for example a `gid`.
+    #[inline]
     pub fn bytes(&self, key: impl FieldKey) -> Option<&'e [u8]> {
         let field = key.resolve(self.class)?;
         let Shape::Array {
@@ -205,6 +216,7 @@ impl<'e> Event<'e> {
         })
     }
 
+    #[inline]
     fn length(&self, length: Length) -> Option<u64> {
         match length {
             Length::Fixed(length) => Some(length),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::event::Event;
 use super::stream::{Cursor, File, Item};
 use crate::dir::Behind;
 use crate::error::CtfError;
@@ -31,6 +32,32 @@ pub struct StreamInfo {
     pub files: Vec<String>,
 }
 
+/// When the next item of a cursor is, and which cursor: one number, so that comparing
+/// takes no branch, which would be one that no processor can foresee.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Next(u128);
+
+impl Next {
+    pub fn new(time_ns: i64, cursor: u32) -> Self {
+        let ascending = time_ns.cast_unsigned() ^ (1 << 63);
+        Self((u128::from(ascending) << 32) | u128::from(cursor))
+    }
+
+    pub fn time_ns(self) -> i64 {
+        ((self.0 >> 32) as u64 ^ (1 << 63)).cast_signed()
+    }
+
+    /// The same cursor at another time.
+    fn at(self, time_ns: i64) -> Self {
+        Self::new(time_ns, self.0 as u32)
+    }
+
+    /// Index of the cursor.
+    pub fn cursor(self) -> usize {
+        self.0 as u32 as usize
+    }
+}
+
 /// The items of all streams in order of time.
 ///
 /// Not an [`Iterator`], because an event borrows what the next one overwrites.
@@ -38,8 +65,8 @@ pub struct StreamInfo {
 pub struct Events<'t> {
     pub(super) cursors: Vec<Cursor<'t>>,
     streams: Vec<StreamInfo>,
-    /// A binary heap, earliest first: time of the next item and index of the cursor.
-    pub(super) heap: Vec<(i64, u32)>,
+    /// A binary heap, earliest first.
+    pub(super) heap: Vec<Next>,
     /// Whether the first of the heap was handed out already.
     pub(super) taken: bool,
 }
@@ -56,7 +83,7 @@ impl<'t> Events<'t> {
         }
         for (index, cursor) in (0u32..).zip(&mut events.cursors) {
             if let Some(time) = cursor.advance()? {
-                events.heap.push((time, index));
+                events.heap.push(Next::new(time, index));
             }
         }
         // A sorted list is a heap.
@@ -133,7 +160,7 @@ impl<'t> Events<'t> {
     /// With file and byte, where a stream is broken. What was read before holds, and
     /// reading can go on: the stream with its next packet, if that can be found.
     #[inline]
-    pub fn next_item(&mut self) -> Result<Option<Item<'_>>, CtfError> {
+    pub fn next_item(&mut self) -> Result<Option<Item<Event<'_>>>, CtfError> {
         Ok(self.next_cursor()?.map(|(_, cursor)| cursor.item()))
     }
 
@@ -144,18 +171,18 @@ impl<'t> Events<'t> {
             self.taken = false;
             self.advance_first()?;
         }
-        let Some(&(time, stream)) = self.heap.first() else {
+        let Some(&first) = self.heap.first() else {
             return Ok(None);
         };
         self.taken = true;
-        let cursor = self.cursors.get(stream as usize);
-        Ok(cursor.map(|cursor| (time, cursor)))
+        let cursor = self.cursors.get(first.cursor());
+        Ok(cursor.map(|cursor| (first.time_ns(), cursor)))
     }
 
     /// Time and stream of the first item.
     pub(super) fn first_key(&self) -> (i64, u32) {
         let first = self.heap.first();
-        let key = |&(time, at): &(i64, u32)| (time, self.cursors[at as usize].index());
+        let key = |next: &Next| (next.time_ns(), self.cursors[next.cursor()].index());
         first.map_or((i64::MAX, u32::MAX), key)
     }
 
@@ -165,11 +192,12 @@ impl<'t> Events<'t> {
     }
 
     fn advance_first(&mut self) -> Result<(), CtfError> {
-        let Some(&mut (ref mut time, stream)) = self.heap.first_mut() else {
+        let Some(first) = self.heap.first_mut() else {
             return Ok(());
         };
-        match self.cursors[stream as usize].advance() {
-            Ok(Some(next)) => *time = next,
+        let cursor = &mut self.cursors[first.cursor()];
+        match cursor.advance() {
+            Ok(Some(time)) => *first = first.at(time),
             Ok(None) => {
                 self.heap.swap_remove(0);
             }
@@ -186,28 +214,29 @@ impl<'t> Events<'t> {
     /// After an error: when the stream that is broken goes on, nanoseconds since the
     /// epoch; `None` if it ends there.
     pub fn resumes_ns(&self) -> Option<i64> {
-        let &(_, stream) = self.heap.first()?;
-        self.cursors.get(stream as usize)?.resumes_ns()
+        self.cursors.get(self.heap.first()?.cursor())?.resumes_ns()
     }
 
     /// Moves the first of the heap to where it belongs.
     #[inline]
     fn sift_down(&mut self) {
         let heap = self.heap.as_mut_slice();
+        let Some(&first) = heap.first() else {
+            return;
+        };
+        let last = heap.len() - 1;
         let mut at = 0;
-        loop {
+        while 2 * at < last {
             let left = 2 * at + 1;
-            let Some(mut least) = heap.get(left).map(|_| left) else {
-                return;
-            };
-            if heap.get(left + 1).is_some_and(|right| *right < heap[left]) {
-                least = left + 1;
+            // Where there is no right one, the left one is compared with itself.
+            let right = (left + 1).min(last);
+            let least = left + usize::from(heap[right] < heap[left]);
+            if first <= heap[least] {
+                break;
             }
-            if heap[at] <= heap[least] {
-                return;
-            }
-            heap.swap(at, least);
+            heap[at] = heap[least];
             at = least;
         }
+        heap[at] = first;
     }
 }

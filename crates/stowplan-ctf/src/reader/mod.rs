@@ -7,12 +7,14 @@ mod ahead;
 mod batch;
 mod clock;
 mod event;
+mod header;
 mod merge;
 mod split;
 mod stream;
 mod summary;
 
 pub use ahead::Merged;
+pub use batch::Made;
 pub use event::{Event, FieldKey, Integers};
 pub use merge::{Events, StreamInfo, TraceInput};
 pub use stream::{Item, Lost, LostKind};

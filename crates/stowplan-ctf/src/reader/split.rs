@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::merge::Events;
+use super::merge::{Events, Next};
 use super::stream::Cursor;
 
 impl Events<'_> {
@@ -11,16 +11,17 @@ impl Events<'_> {
         let sizes: Vec<usize> = self.cursors.iter().map(Cursor::size).collect();
         let owners = deal(&sizes, parts);
         let mut times = vec![None; sizes.len()];
-        for &(time, at) in &self.heap {
-            times[at as usize] = Some(time);
+        for next in &self.heap {
+            times[next.cursor()] = Some(next.time_ns());
         }
-        let first = self.heap.first().map(|first| first.1 as usize);
+        let first = self.heap.first().map(|first| first.cursor());
         let mut split: Vec<Self> = (0..parts).map(|_| Self::default()).collect();
         // Each part keeps their order, by which items of one time are merged.
         for (at, cursor) in self.cursors.into_iter().enumerate() {
             let part = &mut split[owners[at]];
             let here = u32::try_from(part.cursors.len()).unwrap_or(u32::MAX);
-            part.heap.extend(times[at].map(|time| (time, here)));
+            part.heap
+                .extend(times[at].map(|time| Next::new(time, here)));
             part.taken |= self.taken && first == Some(at);
             part.cursors.push(cursor);
         }

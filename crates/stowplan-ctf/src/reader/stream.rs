@@ -1,18 +1,19 @@
 //! One stream, packet after packet.
 
-use super::clock::{Scale, update};
+use super::clock::Scale;
 use super::event::Event;
+use super::header::Header;
 use crate::dir::Behind;
 use crate::error::{CtfError, Fault};
 use crate::metadata::Metadata;
 use crate::packet::{self, Packet};
-use crate::plan::{EventClassInfo, Frame, StreamPlan, UNSET, walk};
+use crate::plan::{Frame, StreamPlan, UNSET, walk};
 
-/// What a trace consists of.
+/// What a trace consists of; `E` is an [`Event`] or what was made of one.
 #[derive(Debug, Clone, Copy)]
-pub enum Item<'e> {
+pub enum Item<E> {
     /// Something was recorded.
-    Event(Event<'e>),
+    Event(E),
     /// Something was not.
     Lost(Lost),
 }
@@ -58,6 +59,7 @@ pub(super) struct File<'t> {
 pub(super) struct Cursor<'t> {
     metadata: &'t Metadata,
     plan: &'t StreamPlan,
+    header: Header<'t>,
     scale: Scale,
     class: usize,
     instance: Option<u64>,
@@ -78,7 +80,8 @@ pub(super) struct Cursor<'t> {
     before: Option<Packet>,
     bases: Vec<u64>,
     scratch: Vec<u64>,
-    lost: [Option<Lost>; 2],
+    /// What the packet says is missing, the next last.
+    lost: Vec<Lost>,
     item: Pending,
     /// Where in the packet to look again at what lies behind, bits.
     look_at: u64,
@@ -104,6 +107,7 @@ impl<'t> Cursor<'t> {
         Some(Self {
             metadata,
             plan,
+            header: Header::new(plan),
             scale: Scale::new(clock),
             class: packet.stream,
             instance: packet.instance,
@@ -122,7 +126,7 @@ impl<'t> Cursor<'t> {
             before: None,
             bases: vec![UNSET; plan.bases],
             scratch: Vec::new(),
-            lost: [None; 2],
+            lost: Vec::new(),
             item: Pending::Event(0),
             look_at: u64::MAX,
         })
@@ -151,7 +155,7 @@ impl<'t> Cursor<'t> {
     #[inline]
     pub fn advance(&mut self) -> Result<Option<i64>, CtfError> {
         loop {
-            if let Some(lost) = self.lost.iter_mut().find_map(Option::take) {
+            if let Some(lost) = self.lost.pop() {
                 self.item = Pending::Lost(lost);
                 return Ok(Some(self.last_ns));
             }
@@ -201,15 +205,9 @@ impl<'t> Cursor<'t> {
         self.files.iter().map(|file| file.data.len()).sum()
     }
 
-    /// A class of its trace.
-    #[inline]
-    pub fn class(&self, index: u32) -> &'t EventClassInfo {
-        &self.metadata.plan.classes[index as usize]
-    }
-
     /// The item that [`Cursor::advance`] went to.
     #[inline]
-    pub fn item(&self) -> Item<'_> {
+    pub fn item(&self) -> Item<Event<'_>> {
         match self.item {
             Pending::Lost(lost) => Item::Lost(lost),
             Pending::Event(class) => Item::Event(Event {
@@ -234,16 +232,8 @@ impl<'t> Cursor<'t> {
             data: self.data,
             end: self.end,
         };
-        walk(&self.plan.header, frame, &mut self.at, &mut self.bases)?;
-        let mut id = 0;
-        for field in &self.plan.ids {
-            id = field.raw(self.data, &self.bases).unwrap_or(id);
-        }
-        for field in &self.plan.times {
-            if let Some(value) = field.raw(self.data, &self.bases) {
-                self.clock = update(self.clock, *field, value);
-            }
-        }
+        let (at, bases, clock) = (&mut self.at, &mut self.bases, &mut self.clock);
+        let id = self.header.read(frame, at, bases, clock)?;
         let fault = Fault::UnknownEvent { id };
         let index = self.plan.class(id).ok_or(fault)?;
         let class = self
@@ -328,10 +318,10 @@ impl<'t> Cursor<'t> {
             .unwrap_or(0);
         let counted = before.and_then(|before| before.discarded).unwrap_or(0);
         let events = packet.discarded.unwrap_or(0).saturating_sub(counted);
-        self.lost = [
-            lost(LostKind::Packets, packets, ns(packet.begin)),
-            lost(LostKind::Events, events, ns(packet.end)),
-        ];
+        let events = lost(LostKind::Events, events, ns(packet.end));
+        let packets = lost(LostKind::Packets, packets, ns(packet.begin));
+        self.lost.extend(events);
+        self.lost.extend(packets);
         if self.last_ns == i64::MIN
             && let Some(begin_ns) = begin_ns
         {
