@@ -191,26 +191,6 @@ impl Builder {
         self.discards.push(discard);
     }
 
-    /// The trace has ended: what was counted.
-    pub(crate) fn finish_overview(self) -> Overview {
-        let mut graph = self.registry.graph;
-        graph.number_callbacks();
-        let mut records = self.tracker.finish();
-        let settler = self.settler.unwrap_or_default();
-        let (counted, _) = settler.finish(&graph, &mut records, &self.discards);
-        Overview {
-            graph,
-            marks: self.marks,
-            gaps: records.gaps,
-            discards: self.discards,
-            contents: Contents::default(),
-            damage: Vec::new(),
-            events: self.events,
-            extent: self.extent,
-            counted,
-        }
-    }
-
     /// Keeps what these chains need and forgets all else, for [`Builder::finish_kept`].
     pub(crate) fn keeping(keep: Keep) -> Self {
         let mut builder = Self::counting(false);
@@ -220,39 +200,54 @@ impl Builder {
         builder
     }
 
-    /// The trace has ended: what was kept.
-    pub(crate) fn finish_kept(self) -> Analysis {
+    /// The trace has ended: what happened, and who settles the rest of it.
+    fn end(self) -> (Analysis, Box<Settler>) {
         let mut graph = self.registry.graph;
         graph.number_callbacks();
-        let mut records = self.tracker.finish();
-        let settler = self.settler.unwrap_or_default();
-        let (_, records) = settler.finish(&graph, &mut records, &self.discards);
-        Analysis {
+        let analysis = Analysis {
             graph,
-            records,
+            records: self.tracker.finish(),
             discards: self.discards,
             marks: self.marks,
             damage: Vec::new(),
             events: self.events,
             extent: self.extent,
+        };
+        (analysis, self.settler.unwrap_or_default())
+    }
+
+    /// The trace has ended: what was counted.
+    pub(crate) fn finish_overview(self) -> Overview {
+        let (mut all, settler) = self.end();
+        let (counted, _) = settler.finish(&all.graph, &mut all.records, &all.discards);
+        Overview {
+            graph: all.graph,
+            marks: all.marks,
+            gaps: all.records.gaps,
+            discards: all.discards,
+            contents: Contents::default(),
+            damage: all.damage,
+            events: all.events,
+            extent: all.extent,
+            counted,
+        }
+    }
+
+    /// The trace has ended: what was kept.
+    pub(crate) fn finish_kept(self) -> Analysis {
+        let (mut all, settler) = self.end();
+        let (_, kept) = settler.finish(&all.graph, &mut all.records, &all.discards);
+        Analysis {
+            records: kept,
+            ..all
         }
     }
 
     /// The trace has ended: links messages and returns the result.
     #[must_use]
     pub fn finish(self) -> Analysis {
-        let mut graph = self.registry.graph;
-        graph.number_callbacks();
-        let mut records = self.tracker.finish();
-        links::link(&graph, &mut records);
-        Analysis {
-            graph,
-            records,
-            discards: self.discards,
-            marks: self.marks,
-            damage: Vec::new(),
-            events: self.events,
-            extent: self.extent,
-        }
+        let (mut all, _) = self.end();
+        links::link(&all.graph, &mut all.records);
+        all
     }
 }
