@@ -8,16 +8,13 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
-use std::rc::Rc;
 
 use rustix::mount::{MountFlags, mount, mount_move};
 use rustix::process::{WaitOptions, chdir, chroot, wait};
 use rustix::system::{RebootCommand, reboot};
-use stowplan_engine::{Engine, EngineError};
-use stowplan_engine_conformance::{Outcome, Setup, Stage, run};
-use stowplan_host::Host;
+use stowplan_engine_conformance::{AgentStage, Outcome, Setup, run};
 use stowplan_host::cgroup::{Layout, Tree};
-use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_remote::AgentHost;
 use stowplan_wire::deployment::IsolationPlan;
 
 type Done<T> = Result<T, Box<dyn Error>>;
@@ -32,29 +29,6 @@ const PROGRAMS: [&str; 3] = ["/init", "/agent", "/bin/busybox"];
 const APPLETS: [&str; 9] = [
     "sh", "sleep", "head", "tail", "wc", "setsid", "env", "true", "cat",
 ];
-
-struct AgentStage {
-    engine: RemoteEngine,
-    host: Rc<AgentHost>,
-}
-
-impl Stage for AgentStage {
-    fn engine(&self) -> &dyn Engine {
-        &self.engine
-    }
-
-    fn host(&self) -> Rc<dyn Host> {
-        self.host.clone()
-    }
-
-    fn open_run(&self, run: &str) -> Result<String, EngineError> {
-        self.host.open_run(run, vec![], String::new(), 0)
-    }
-
-    fn close_run(&self) -> Result<(), EngineError> {
-        self.host.close_run()
-    }
-}
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("suite") {
@@ -163,10 +137,7 @@ fn suite() -> Done<()> {
     }
     for (engine, variant, isolation) in places {
         let host = AgentHost::spawn_with(Path::new("/agent"), &[])?;
-        let stage = AgentStage {
-            engine: RemoteEngine::new(&host, engine)?,
-            host,
-        };
+        let stage = AgentStage::new(host, engine)?;
         let mut setup = Setup::plain(&stage, variant);
         setup.isolation = isolation;
         let session = if leaf.is_empty() { "" } else { " in a session" };

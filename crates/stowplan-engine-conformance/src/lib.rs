@@ -4,6 +4,7 @@
 //! (events, logs, locators) and through the host (accounting, limits, files of /proc and of control groups),
 //! so that the suite is the same for a process here, a container, a guest and a machine far away.
 
+mod agent;
 mod behaviour;
 mod ends;
 mod life;
@@ -13,6 +14,7 @@ mod report;
 mod setup;
 mod trial;
 
+pub use agent::AgentStage;
 pub use behaviour::{Behaviour, MARK};
 pub use report::{CaseResult, Outcome, Report};
 pub use setup::{Setup, Stage};

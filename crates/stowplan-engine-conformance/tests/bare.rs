@@ -3,11 +3,11 @@
 
 mod stage;
 
-use stage::AgentStage;
+use stage::stage;
 use stowplan_engine_conformance::{Setup, run};
 
 fn conforms(variant: &str, matrix: &str) {
-    let stage = AgentStage::new("bare");
+    let stage = stage("bare");
     let report = run(&Setup::plain(&stage, Some(variant)));
     assert_eq!(report.failures(), [], "bare:{variant}");
     assert_eq!(report.matrix(), matrix, "bare:{variant}");

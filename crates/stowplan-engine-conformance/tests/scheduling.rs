@@ -4,9 +4,9 @@
 
 mod stage;
 
-use stage::AgentStage;
+use stage::stage;
 use stowplan_engine::{Deployment, EngineError};
-use stowplan_engine_conformance::Stage as _;
+use stowplan_engine_conformance::{AgentStage, Stage as _};
 use stowplan_host::chain;
 use stowplan_testkit::command_plan;
 use stowplan_wire::deployment::{Locator, SchedulingPlan, Select};
@@ -69,7 +69,7 @@ fn start(stage: &AgentStage, variant: Option<&str>) -> Result<Box<dyn Deployment
 }
 
 fn classes_are_those_asked_for(engine: &str, variant: Option<&str>) {
-    let stage = AgentStage::new(engine);
+    let stage = stage(engine);
     let place = format!("{engine}:{}", variant.unwrap_or_default());
     match start(&stage, variant) {
         Ok(deployment) => {
