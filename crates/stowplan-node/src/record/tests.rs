@@ -1,16 +1,18 @@
 //! The recorder, the collector and babeltrace2 agree, with more than a million events.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-use std::process::Command;
 
+use stowplan_ctf::dir::TraceFolder;
 use stowplan_ctf::events::ros2::{CallbackEnd, CallbackStart, RclcppCallbackRegister, RmwTake};
 use stowplan_ctf::schema::Handle;
 use stowplan_measure::collect::{CollectReport, RingFile, collect};
 use stowplan_wire::ring;
 
 use super::{Buffer, Counts, now, thread, totals};
+
+#[path = "../../../stowplan-ctf/tests/common/lines.rs"]
+mod lines;
 
 /// Records so many rounds of four events on one thread.
 fn rounds(buffer: &Buffer, count: u64) {
@@ -73,31 +75,6 @@ fn recorded(
     (recorded, discarded, report)
 }
 
-/// Events by name as babeltrace2 counts them, and what it says on stderr; `None` if it is not there.
-fn babeltrace(folder: &Path) -> Option<(BTreeMap<String, u64>, String)> {
-    let trace = folder.join("trace");
-    let output = match Command::new("babeltrace2")
-        .arg("--no-delta")
-        .arg(trace)
-        .output()
-    {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            assert!(std::env::var("CI").is_err(), "babeltrace2 is needed in CI");
-            println!("skipped: babeltrace2 is not installed");
-            return None;
-        }
-        other => other.unwrap(),
-    };
-    assert!(output.status.success());
-    let mut counts = BTreeMap::new();
-    for line in String::from_utf8(output.stdout).unwrap().lines() {
-        let head = line.split(": {").next().unwrap();
-        let name = head.split_whitespace().last().unwrap();
-        *counts.entry(name.to_owned()).or_insert(0) += 1;
-    }
-    Some((counts, String::from_utf8(output.stderr).unwrap()))
-}
-
 #[test]
 fn a_million_events_are_all_there() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -107,9 +84,9 @@ fn a_million_events_are_all_there() {
     assert_eq!(report.processes[0].recorded, recorded);
     assert_eq!(report.processes[0].threads, 4);
     assert_eq!(report.discarded(), 0);
-    if let Some((counts, warnings)) = babeltrace(folder.path()) {
-        assert_eq!(counts, recorded);
-        assert_eq!(warnings, "");
+    if let Some(reference) = lines::babeltrace(&folder.path().join("trace")) {
+        assert_eq!(reference.names(), recorded);
+        assert_eq!(reference.complaints, "");
     }
 }
 
@@ -124,8 +101,13 @@ fn a_full_buffer_says_what_it_lost() {
     assert_eq!(report.processes[0].discarded, discarded);
     assert_eq!(report.processes[0].packets, 3);
     assert!(!report.processes[0].closed);
-    if let Some((counts, warnings)) = babeltrace(folder.path()) {
-        assert_eq!(counts, recorded);
+    let trace = folder.path().join("trace");
+    let (ours, lost) = lines::read(&TraceFolder::open(&trace).unwrap());
+    assert_eq!(lost, sum(&discarded));
+    if let Some(reference) = lines::babeltrace(&trace) {
+        assert_eq!(reference.names(), recorded);
+        assert_eq!(ours, reference.lines());
+        let warnings = reference.complaints;
         let told: u64 = warnings
             .split("Tracer discarded ")
             .skip(1)
