@@ -17,6 +17,7 @@ mod pingpong;
 mod plan;
 mod process;
 mod recording;
+mod repeat;
 mod runc;
 mod trace;
 
@@ -54,6 +55,9 @@ pub struct Args {
     /// Folder of traces: for `trace` what is read, for `recording` prints what recording them took.
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
+    /// For `trace`: reads the traces so many times in a row.
+    #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
 }
 
 /// Measures and prints the rows asked for.
@@ -76,7 +80,7 @@ pub fn run(args: &Args) -> Result<(), PeersError> {
     }
     if wanted(Row::Trace) {
         match &args.trace {
-            Some(folder) => trace::row(&workspace, rounds, folder)?,
+            Some(folder) => trace::row(&workspace, rounds, folder, args.repeat)?,
             None => println!("\ntrace: skipped, because no --trace DIR names a folder of traces"),
         }
     }

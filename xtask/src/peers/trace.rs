@@ -13,6 +13,7 @@ use super::build::{Workspace, build_bare_reader, build_command_line, installed};
 use super::error::PeersError;
 use super::figures::{self, Series, order};
 use super::process::run;
+use super::repeat::repeat;
 
 /// How often the memory of a program is looked at.
 const EVERY: Duration = Duration::from_millis(2);
@@ -20,19 +21,26 @@ const EVERY: Duration = Duration::from_millis(2);
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Measures and prints seconds per million events and the greatest resident set.
-pub fn row(workspace: &Workspace, rounds: usize, trace: &Path) -> Result<(), PeersError> {
+pub fn row(
+    workspace: &Workspace,
+    rounds: usize,
+    trace: &Path,
+    times: u16,
+) -> Result<(), PeersError> {
     let babeltrace = installed("babeltrace2", "babeltrace2")?;
     let taskset = installed("taskset", "util-linux")?;
     let program = build_command_line(workspace)?;
     let reader = build_bare_reader(workspace)?;
-    let mut info = Command::new(&program);
-    info.args(["trace", "info", "--json"]).arg(trace);
-    let output = run(&mut info, PATIENCE)?.output;
-    let events = serde_json::from_str::<Value>(&output)
-        .ok()
-        .and_then(|info| info["events"].as_f64())
-        .filter(|events| *events > 0.0)
-        .ok_or_else(|| PeersError::output("`stowplan trace info` told no events", &output))?;
+    let repeated = workspace.peers().join("repeated");
+    let trace = if times > 1 {
+        // A second between them, so that nothing of one is taken for the next one's.
+        let shift_ns = told(&program, trace, "duration_ns")? + 1e9;
+        repeat(trace, times, shift_ns as u64, &repeated)?;
+        &repeated
+    } else {
+        trace
+    };
+    let events = told(&program, trace, "events")?;
     let links = ["trace", "links", "--json"];
     let callbacks = ["trace", "callbacks", "--json"];
     // Whether it is pinned to one CPU, the program, and its arguments before the trace.
@@ -65,6 +73,18 @@ pub fn row(workspace: &Workspace, rounds: usize, trace: &Path) -> Result<(), Pee
         println!("  {name:<38} greatest resident set seen {peak:.1} MB");
     }
     Ok(())
+}
+
+/// A number of `stowplan trace info`.
+fn told(program: &Path, trace: &Path, key: &str) -> Result<f64, PeersError> {
+    let mut info = Command::new(program);
+    info.args(["trace", "info", "--json"]).arg(trace);
+    let output = run(&mut info, PATIENCE)?.output;
+    serde_json::from_str::<Value>(&output)
+        .ok()
+        .and_then(|info| info[key].as_f64())
+        .filter(|number| *number > 0.0)
+        .ok_or_else(|| PeersError::output(format!("`stowplan trace info` told no {key}"), &output))
 }
 
 /// Wall time in seconds and the greatest resident set in MB.
