@@ -3,7 +3,6 @@
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
@@ -18,6 +17,7 @@ use stowplan_host::{HostError, process};
 
 use crate::tool::{self, ends_within, unblock_signals};
 use crate::tools::Tools;
+use crate::view::{View, lay_over};
 
 /// Where a session daemon of root has its sockets: `CONFIG_LTTNG_SYSTEM_RUNDIR` of LTTng-tools, also known to every
 /// traced program. It has no option and no environment variable.
@@ -49,8 +49,8 @@ pub(crate) struct Daemon {
     child: Child,
     home: PathBuf,
     place: Place,
-    /// Its mount namespace, where that is one of its own.
-    mounts: Option<File>,
+    /// What it sees of the file system, where its mounts are its own.
+    view: Option<View>,
 }
 
 impl Daemon {
@@ -73,7 +73,7 @@ impl Daemon {
             child,
             home: home.to_owned(),
             place,
-            mounts: None,
+            view: None,
         };
         let pid = daemon.child.id();
         // The kernel ends it when this thread dies before or after this line.
@@ -82,9 +82,7 @@ impl Daemon {
             start_ticks: process::start_ticks(pid).unwrap_or(0),
         })?;
         if place == Place::Own && is_root() {
-            let path = format!("/proc/{pid}/ns/mnt");
-            let opened = File::open(&path);
-            daemon.mounts = Some(opened.map_err(|e| HostError::io("open", path.as_ref(), e))?);
+            daemon.view = Some(View::of(pid)?);
         }
         daemon.wait_until_it_listens(apps_socket)?;
         Ok(daemon)
@@ -170,15 +168,13 @@ impl Daemon {
         command.args(["--no-sessiond", "--group", "stowplan-none"]);
         command.args(arguments);
         command.env("LTTNG_HOME", &self.home).process_group(0);
-        let mounts = self.mounts.as_ref().map(AsRawFd::as_raw_fd);
-        // SAFETY: only system calls that are safe between fork and exec; the descriptor is open in this process.
+        let view = self.view.as_ref().map(View::copy).transpose();
+        let view = view.map_err(|e| HostError::new("cannot copy a descriptor").because(e))?;
+        // SAFETY: only system calls that are safe between fork and exec.
         unsafe {
             command.pre_exec(move || {
                 unblock_signals()?;
-                match mounts {
-                    Some(mounts) => done(libc::setns(mounts, libc::CLONE_NEWNS)),
-                    None => Ok(()),
-                }
+                view.as_ref().map_or(Ok(()), View::enter)
             });
         }
         tool::run(command, longest)
@@ -266,30 +262,12 @@ fn daemon_command(mut command: Command, home: &Path, place: Place) -> Result<Com
             done(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM))?;
             raise_open_files();
             match &over {
-                Some(over) => hide_system_folder(over, &system),
+                Some(over) => lay_over(over, &system),
                 None => Ok(()),
             }
         });
     }
     Ok(command)
-}
-
-/// In a mount namespace of its own, lays our folder over the one of root's session daemon.
-fn hide_system_folder(over: &CString, system: &CString) -> io::Result<()> {
-    let none = std::ptr::null();
-    // SAFETY: system calls with texts that live during them; data is allowed to be null.
-    unsafe {
-        done(libc::unshare(libc::CLONE_NEWNS))?;
-        let slave = libc::MS_REC | libc::MS_SLAVE;
-        done(libc::mount(none, c"/".as_ptr(), none, slave, none.cast()))?;
-        done(libc::mount(
-            over.as_ptr(),
-            system.as_ptr(),
-            none,
-            libc::MS_BIND,
-            none.cast(),
-        ))
-    }
 }
 
 /// Each traced program costs the daemon descriptors: as many as it may have. Fewer are no fault yet.

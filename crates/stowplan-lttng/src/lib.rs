@@ -15,6 +15,7 @@ mod recorder;
 mod tool;
 mod tools;
 mod verdict;
+mod view;
 
 pub use attach::Container;
 pub use buffers::{Buffers, Memory};

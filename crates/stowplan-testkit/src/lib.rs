@@ -1,5 +1,6 @@
 //! For tests: the built programs, folders of their own, a fake engine on a fake host, redaction.
 
+mod chroot;
 mod events;
 pub mod fake;
 mod initramfs;
@@ -8,6 +9,7 @@ mod programs;
 mod redact;
 mod state;
 
+pub use chroot::in_chroot;
 pub use events::{emitted, events_in_container, events_program, only_child, wait_until_events};
 pub use initramfs::Initramfs;
 pub use plans::{command_plan, service_plan};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use stowplan_engine::EngineError;
+use stowplan_testkit::in_chroot;
 use stowplan_wire::deployment::{DeploymentPlan, Program, Select};
 
 use crate::common::{Run, docker, is_root};
@@ -35,18 +36,6 @@ fn a_container_that_cannot_be_made_kills_nobody() {
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
-}
-
-/// In a chroot unshare(1) cannot make a namespace whose mounts nobody else sees.
-fn in_chroot() -> bool {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let root = mounts
-        .lines()
-        .any(|line| line.split(' ').nth(4) == Some("/"));
-    if !root {
-        println!("skipped: the root is that of a chroot");
-    }
-    !root
 }
 
 /// Not a test by itself: what `a_container_that_cannot_be_made_kills_nobody` runs.
