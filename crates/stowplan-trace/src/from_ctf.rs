@@ -412,6 +412,7 @@ impl OneTrace {
             kinds: EventKinds {
                 takes: takes || caret,
                 rmw_publish: rmw_publish.is_some(),
+                arrivals: class("stowplan:arrival").is_some(),
             },
             caret_takes: caret && !takes,
             publish_stamp: rmw_publish.is_some_and(|class| class.field("timestamp").is_some()),

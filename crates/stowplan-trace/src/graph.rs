@@ -33,6 +33,8 @@ pub struct EventKinds {
     pub takes: bool,
     /// The entry of a publication into the middleware.
     pub rmw_publish: bool,
+    /// Arrivals of messages in a reader's cache: by Stowplan's node program.
+    pub arrivals: bool,
 }
 
 impl Default for EventKinds {
@@ -41,6 +43,7 @@ impl Default for EventKinds {
         Self {
             takes: true,
             rmw_publish: true,
+            arrivals: true,
         }
     }
 }

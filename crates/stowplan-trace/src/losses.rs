@@ -49,7 +49,7 @@ pub struct Losses {
     pub edges: Vec<EdgeLosses>,
     /// Samples that DDS reports lost, per subscription that reports any.
     pub samples_lost: Vec<(SubscriptionId, u64)>,
-    /// Whether the trace records arrivals.
+    /// Whether the trace records arrivals, of one process at least.
     pub arrivals_recorded: bool,
 }
 
@@ -212,6 +212,7 @@ struct Edge<'a> {
     matched_ns: Option<i64>,
     /// Messages published later may not have had the time to arrive.
     decided_ns: i64,
+    /// Whether the subscription's process records arrivals, and messages have the stamps by which they are found.
     arrivals_recorded: bool,
 }
 
@@ -259,6 +260,11 @@ impl<'a> Edge<'a> {
             .zip(analysis.matched_ns(to))
             .map(|(a, b)| a.max(b));
         let last_ns = graph.processes[to].last_ns;
+        let stamped = from == to
+            || messages
+                .iter()
+                .all(|(id, _)| records.publications[*id].stamp.is_some());
+        let recorded = seen.arrivals_recorded && graph.processes[to].kinds.arrivals;
         Self {
             analysis,
             publisher,
@@ -267,7 +273,7 @@ impl<'a> Edge<'a> {
             messages,
             matched_ns,
             decided_ns: last_ns.saturating_sub(longest_ns),
-            arrivals_recorded: seen.arrivals_recorded,
+            arrivals_recorded: recorded && stamped,
         }
     }
 
@@ -328,6 +334,7 @@ impl<'a> Edge<'a> {
 mod tests {
     use crate::Window;
     use crate::event::Body;
+    use crate::graph::EventKinds;
     use crate::scripted::{At, Script, Sub};
 
     #[test]
@@ -447,6 +454,28 @@ mod tests {
         assert_eq!(dropped(500, 3000), Some(17));
         assert_eq!(dropped(300, 2500), None, "nothing was counted before");
         assert_eq!(dropped(1000, 4000), None, "nor after");
+    }
+
+    #[test]
+    fn of_a_process_that_records_no_arrivals_they_are_not_told_apart_beside_one_that_does() {
+        let (mut script, _, _) = refusing(1);
+        let real = script.process(9);
+        let kinds = EventKinds {
+            arrivals: false,
+            ..EventKinds::default()
+        };
+        script.builder.set_kinds(real.process, kinds);
+        let node = script.node(real, "real");
+        let sub = script.subscription(node, "/t", "real::on");
+        script.receive(2400, 2450, real, sub, 21);
+        let analysis = script.analyse();
+        let losses = analysis.losses(Window::ALWAYS);
+        let told: Vec<_> = losses
+            .edges
+            .iter()
+            .map(|edge| (edge.taken, edge.overwritten, edge.missing))
+            .collect();
+        assert_eq!(told, [(1, Some(2), Some(0)), (1, None, None)]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ fn galactic() -> Galactic {
     let kinds = EventKinds {
         takes: false,
         rmw_publish: false,
+        arrivals: false,
     };
     let talker = script.process(1);
     let listener = script.process(2);
@@ -103,6 +104,7 @@ fn caret_names_messages_by_their_timestamps() {
     let kinds = EventKinds {
         takes: true,
         rmw_publish: false,
+        arrivals: false,
     };
     let process = galactic.listener.process;
     galactic.script.builder.set_kinds(process, kinds);
