@@ -237,8 +237,16 @@ fn check_access(plan: &DeploymentPlan, root: &Path, access: &Access) -> Result<(
         if let Err(error) = Path::new(&mount.from).metadata() {
             return Err(EngineError::new(format!("cannot mount {}", mount.from)).because(error));
         }
-        let place = root.join(mount.to.trim_start_matches('/'));
-        if !asked.overlay && !place.exists() {
+        let to = Path::new(&mount.to);
+        let of_host = !asked.ipc && to.starts_with("/dev/shm");
+        let place = if of_host {
+            to.to_owned()
+        } else {
+            root.join(mount.to.trim_start_matches('/'))
+        };
+        // A container's /dev is a tmpfs of its own.
+        let is_made = !of_host && (asked.overlay || to.starts_with("/dev"));
+        if !is_made && !place.exists() {
             return Err(EngineError::new(format!(
                 "there is no {} to mount {} on",
                 place.display(),

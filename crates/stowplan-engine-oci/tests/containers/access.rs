@@ -214,6 +214,16 @@ fn what_cannot_be_had_is_refused_with_a_reason() {
     let nowhere = refused(oci, &with(bound, mounted("/tmp", "/no/such/place")));
     assert!(nowhere.contains("there is no /no/such/place"), "{nowhere}");
     assert!(!Path::new("/no").exists());
+    let mut shared = docker();
+    shared.ipc = false;
+    let nowhere = refused(
+        oci,
+        &with(shared, mounted("/tmp", "/dev/shm/no-such-place")),
+    );
+    assert!(
+        nowhere.contains("there is no /dev/shm/no-such-place"),
+        "{nowhere}"
+    );
     let no_device = Access {
         devices: vec!["/dev/no-such-device".to_owned()],
         ..Access::default()
