@@ -64,9 +64,10 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
         }
         Call::StartSampling {
             subjects,
+            own,
             period_ms,
         } => {
-            agent.host.start_sampling(&subjects, period_ms)?;
+            agent.host.start_sampling(&subjects, &own, period_ms)?;
             Ok(Answer::Done)
         }
         Call::StopSampling => Ok(Answer::Samples(agent.host.stop_sampling()?)),

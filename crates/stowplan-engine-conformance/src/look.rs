@@ -60,7 +60,7 @@ impl Trial<'_> {
             })
             .collect::<Result<Vec<_>, Stop>>()?;
         let host = self.setup.stage.host();
-        host.start_sampling(&subjects, 50)?;
+        host.start_sampling(&subjects, &[], 50)?;
         self.pass(time)?;
         let samples = host.stop_sampling()?;
         services

@@ -33,11 +33,17 @@ pub trait Host {
     /// When the host does not answer.
     fn facts(&self) -> Result<MachineFacts, HostError>;
 
-    /// Samples these cgroups every `period_ms` milliseconds until [`Host::stop_sampling`].
+    /// Samples these cgroups every `period_ms` milliseconds until [`Host::stop_sampling`]. `own` are processes of the
+    /// host that work for Stowplan, beside itself: what they use is its own.
     ///
     /// # Errors
     /// When a cgroup file cannot be opened.
-    fn start_sampling(&self, subjects: &[SampleSubject], period_ms: u64) -> Result<(), HostError>;
+    fn start_sampling(
+        &self,
+        subjects: &[SampleSubject],
+        own: &[u32],
+        period_ms: u64,
+    ) -> Result<(), HostError>;
 
     /// Ends sampling and gives what was sampled.
     ///

@@ -150,9 +150,14 @@ impl Host for LocalHost {
         facts::facts()
     }
 
-    fn start_sampling(&self, subjects: &[SampleSubject], period_ms: u64) -> Result<(), HostError> {
+    fn start_sampling(
+        &self,
+        subjects: &[SampleSubject],
+        own: &[u32],
+        period_ms: u64,
+    ) -> Result<(), HostError> {
         let period = Duration::from_millis(period_ms.max(1));
-        let mut sampler = Sampler::new(subjects, &own_pids());
+        let mut sampler = Sampler::new(subjects, &[&own_pids()[..], own].concat());
         sampler.sample();
         *self.sampler.borrow_mut() = Some(Sampling { sampler, period });
         self.set_timer(period)

@@ -165,7 +165,7 @@ impl<'a> Session<'a> {
         let started_ns = self.host.clock()?;
         let locators = self.deployment.locators()?;
         self.host
-            .start_sampling(&subjects(&locators), millis(self.plan.sample_period))?;
+            .start_sampling(&subjects(&locators), &[], millis(self.plan.sample_period))?;
         self.wait_ready()?;
         let limits = self.read_limits(&locators)?;
         let window = self.warm_up_and_arm()?;

@@ -204,14 +204,17 @@ impl AgentHost {
     /// # Errors
     /// When something cannot be removed.
     pub fn close_run(&self) -> Result<(), EngineError> {
-        self.done(Call::CloseRun)?;
-        *self.run.borrow_mut() = None;
-        self.engine_events.borrow_mut().clear();
-        self.announcements.borrow_mut().clear();
+        let closed = self.done(Call::CloseRun);
+        if closed.is_ok() {
+            *self.run.borrow_mut() = None;
+            self.engine_events.borrow_mut().clear();
+            self.announcements.borrow_mut().clear();
+        }
+        // What was made here is there also when the agent is gone.
         if let Some(ledger) = self.ledger.borrow_mut().take() {
             ledger.close()?;
         }
-        Ok(())
+        closed
     }
 
     /// Probes an engine of the agent.
@@ -332,10 +335,15 @@ impl Host for AgentHost {
         expect!(self.call(Call::Facts), Answer::Facts(facts) => facts).map_err(host_error)
     }
 
-    fn start_sampling(&self, subjects: &[SampleSubject], period_ms: u64) -> Result<(), HostError> {
-        let subjects = subjects.to_vec();
+    fn start_sampling(
+        &self,
+        subjects: &[SampleSubject],
+        own: &[u32],
+        period_ms: u64,
+    ) -> Result<(), HostError> {
         self.done(Call::StartSampling {
-            subjects,
+            subjects: subjects.to_vec(),
+            own: own.to_vec(),
             period_ms,
         })
         .map_err(host_error)

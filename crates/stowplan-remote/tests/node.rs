@@ -128,7 +128,7 @@ fn a_window_costs_little_and_the_program_is_known() {
         subject: "sensing".to_owned(),
         cgroups: started.deployment.locators().unwrap()[0].cgroups.clone(),
     }];
-    host.start_sampling(&subjects, 200).unwrap();
+    host.start_sampling(&subjects, &[], 200).unwrap();
     let armed = host.arm_and_wait(1_000_000_000, 1_000_000_000).unwrap();
     let samples = host.stop_sampling().unwrap();
     assert_eq!(armed.t_disarm_ns - armed.t_arm_ns, 1_000_000_000);

@@ -144,6 +144,8 @@ pub enum Call {
     StartSampling {
         /// What to sample; `machine` and `stowplan` rows are added.
         subjects: Vec<SampleSubject>,
+        /// Processes that count as `stowplan`, beside the agent, its helpers and its caller.
+        own: Vec<u32>,
         /// Period.
         period_ms: u64,
     },

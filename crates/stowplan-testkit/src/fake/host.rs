@@ -101,7 +101,12 @@ impl Host for FakeHost {
         })
     }
 
-    fn start_sampling(&self, subjects: &[SampleSubject], _: u64) -> Result<(), HostError> {
+    fn start_sampling(
+        &self,
+        subjects: &[SampleSubject],
+        _: &[u32],
+        _: u64,
+    ) -> Result<(), HostError> {
         let mut world = self.world.borrow_mut();
         let begin = world.now();
         let bases = subjects
