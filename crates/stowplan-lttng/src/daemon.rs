@@ -156,6 +156,11 @@ impl Daemon {
         }
     }
 
+    /// Pid of its process; its consumers are children of it.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it is in the place of root's own daemon, where every program of the machine finds it.
     pub(crate) fn is_system_wide(&self) -> bool {
         self.place == Place::System

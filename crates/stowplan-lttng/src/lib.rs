@@ -24,6 +24,6 @@ pub use look::{Seen, look};
 pub use produced::{Produced, TracedProcess, produced};
 pub use recorder::{Options, Recorded, Recorder};
 pub use tools::Tools;
-pub use verdict::{Verdict, verdict};
+pub use verdict::{Naming, Verdict, verdict};
 
 pub use tool::{RECORDED, block_signals, unblock_signals};

@@ -8,11 +8,15 @@ use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::TraceFolder;
 use stowplan_ctf::reader::{Event, Item, LostKind};
 
+use crate::look::{Seen, look};
+
 /// What a trace of LTTng holds, by process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Produced {
     /// Processes that reached the daemon, whether they recorded anything or not.
     pub processes: Vec<TracedProcess>,
+    /// Events in the trace, with those by which LTTng itself says that a process is there.
+    pub all_events: u64,
     /// Events that found no room.
     pub discarded_events: u64,
     /// Packets that were lost, with an unknown number of events.
@@ -38,6 +42,26 @@ impl Produced {
     pub fn events(&self) -> u64 {
         self.processes.iter().map(|process| process.events).sum()
     }
+
+    /// What these processes recorded, and others of their containers, which may have ended before anybody looked.
+    /// What was discarded belongs to no process and is left out.
+    #[must_use]
+    pub fn of(&self, seen: &[Seen]) -> Self {
+        let own_ns = look(std::process::id()).map(|own| own.pid_ns);
+        let is_theirs = |process: &&TracedProcess| {
+            seen.iter().any(|seen| {
+                let in_container =
+                    own_ns != Some(seen.pid_ns) && process.pid_ns == Some(seen.pid_ns);
+                in_container || seen.is(process)
+            })
+        };
+        let processes: Vec<_> = self.processes.iter().filter(is_theirs).cloned().collect();
+        Self {
+            all_events: processes.iter().map(|process| process.events).sum(),
+            processes,
+            ..Self::default()
+        }
+    }
 }
 
 /// Namespace and pid.
@@ -58,7 +82,10 @@ pub fn produced(dir: &Path) -> Result<Produced, CtfError> {
     let mut items = folder.events()?;
     while let Some(item) = items.next_item()? {
         match item {
-            Item::Event(event) => count(&event, &mut processes),
+            Item::Event(event) => {
+                produced.all_events += 1;
+                count(&event, &mut processes);
+            }
             Item::Lost(lost) if lost.kind == LostKind::Events => {
                 produced.discarded_events += lost.count;
             }

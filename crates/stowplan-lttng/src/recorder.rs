@@ -166,6 +166,12 @@ impl Recorder {
         self.daemon.folder()
     }
 
+    /// The processes that record: their CPU time and memory are the recorder's cost, not the programs'.
+    #[must_use]
+    pub fn pids(&self) -> Vec<u32> {
+        stowplan_host::process::tree_of(self.daemon.pid())
+    }
+
     /// Whether the daemon is in the place of root's own.
     #[must_use]
     pub fn is_system_wide(&self) -> bool {

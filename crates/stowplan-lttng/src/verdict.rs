@@ -22,15 +22,20 @@ const NOT_BUILT_IN: &str = "ask `ros2 run tracetools status`; where it says that
 const NO_EVENTS: &str =
     "they link LTTng but have no tracepoint of ros2_tracing, or ended before they made a node";
 
+/// How a warning names processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Naming {
+    /// With their numbers, by which a user finds them.
+    Pids,
+    /// Without: equal in all runs of an experiment.
+    Names,
+}
+
 /// Holds the processes of `seen` against `produced`; `of` says whose they are, as `the command`.
 #[must_use]
-pub fn verdict(of: &str, seen: &[Seen], produced: &Produced) -> Verdict {
+pub fn verdict(of: &str, seen: &[Seen], produced: &Produced, naming: Naming) -> Verdict {
     let mut verdict = Verdict::default();
-    let found = |seen: &Seen| {
-        produced.processes.iter().find(|process| {
-            process.vpid == seen.vpid && process.pid_ns.is_none_or(|ns| ns == seen.pid_ns)
-        })
-    };
+    let found = |seen: &Seen| produced.processes.iter().find(|process| seen.is(process));
     let traceable = || seen.iter().filter(|seen| seen.is_traceable());
     let silent: Vec<&Seen> = traceable()
         .filter(|seen| seen.tracer && found(seen).is_none())
@@ -41,26 +46,25 @@ pub fn verdict(of: &str, seen: &[Seen], produced: &Produced) -> Verdict {
     let without: Vec<&Seen> = traceable()
         .filter(|seen| !seen.tracer && found(seen).is_none())
         .collect();
-    verdict.add(
-        of,
-        &silent,
-        "did not reach LTTng's session daemon",
-        UNREACHED,
-    );
-    verdict.add(
-        of,
-        &idle,
-        "reached the daemon and recorded no event",
-        NO_EVENTS,
-    );
-    verdict.add(
-        of,
-        &without,
-        "use ROS 2 without its tracepoints",
-        NOT_BUILT_IN,
-    );
+    for (seen, what, hint) in [
+        (&silent, "did not reach LTTng's session daemon", UNREACHED),
+        (&idle, "reached the daemon and recorded no event", NO_EVENTS),
+        (&without, "use ROS 2 without its tracepoints", NOT_BUILT_IN),
+    ] {
+        if !seen.is_empty() {
+            let names: Vec<String> = seen.iter().map(|seen| naming.of_seen(seen)).collect();
+            let warning = format!(
+                "processes of {of} that {what} ({}): {}",
+                names.len(),
+                listed(&names)
+            );
+            verdict.warnings.push(warning);
+            verdict.hints.push(hint.to_owned());
+        }
+    }
     if produced.events() == 0 && verdict.warnings.is_empty() {
-        let idle: Vec<String> = produced.processes.iter().map(name_of_traced).collect();
+        let traced = produced.processes.iter();
+        let idle: Vec<String> = traced.map(|traced| naming.of_traced(traced)).collect();
         let what = if idle.is_empty() {
             verdict.hints.push(NOT_BUILT_IN.to_owned());
             "no process that links LTTng or ROS 2 was seen".to_owned()
@@ -75,26 +79,20 @@ pub fn verdict(of: &str, seen: &[Seen], produced: &Produced) -> Verdict {
     verdict
 }
 
-impl Verdict {
-    fn add(&mut self, of: &str, seen: &[&Seen], what: &str, hint: &str) {
-        if seen.is_empty() {
-            return;
+impl Naming {
+    fn of_seen(self, seen: &Seen) -> String {
+        match self {
+            Self::Pids => format!("{} (pid {})", seen.name, seen.pid),
+            Self::Names => seen.name.clone(),
         }
-        let names: Vec<String> = seen
-            .iter()
-            .map(|s| format!("{} (pid {})", s.name, s.pid))
-            .collect();
-        let count = seen.len();
-        self.warnings.push(format!(
-            "processes of {of} that {what} ({count}): {}",
-            listed(&names)
-        ));
-        self.hints.push(hint.to_owned());
     }
-}
 
-fn name_of_traced(process: &TracedProcess) -> String {
-    format!("{} (vpid {})", process.name, process.vpid)
+    fn of_traced(self, process: &TracedProcess) -> String {
+        match self {
+            Self::Pids => format!("{} (vpid {})", process.name, process.vpid),
+            Self::Names => process.name.clone(),
+        }
+    }
 }
 
 fn listed(names: &[String]) -> String {
@@ -139,7 +137,7 @@ mod tests {
             processes,
             ..Produced::default()
         };
-        verdict("the command", seen, &produced).warnings
+        verdict("the command", seen, &produced, Naming::Pids).warnings
     }
 
     #[test]
@@ -166,6 +164,54 @@ mod tests {
                 "processes of the command that use ROS 2 without its tracepoints (1): p103 (pid 103)",
             ]
         );
+    }
+
+    #[test]
+    fn in_runs_of_an_experiment_warnings_are_equal() {
+        let told = |pid| {
+            verdict(
+                "service 's'",
+                &[seen(pid, true, true)],
+                &Produced::default(),
+                Naming::Names,
+            )
+            .warnings
+        };
+        let mut other = seen(201, true, true);
+        other.name = "p101".to_owned();
+        let again = verdict("service 's'", &[other], &Produced::default(), Naming::Names).warnings;
+        assert_eq!(told(101), again);
+        assert_eq!(
+            again,
+            ["processes of service 's' that did not reach LTTng's session daemon (1): p101"]
+        );
+    }
+
+    #[test]
+    fn what_others_recorded_is_not_a_services() {
+        let own_ns = crate::look(std::process::id()).unwrap().pid_ns;
+        let container = own_ns + 1;
+        let all = Produced {
+            processes: vec![
+                traced(1, container, 5),
+                traced(7, container, 3),
+                traced(1, own_ns, 20),
+            ],
+            all_events: 30,
+            discarded_events: 4,
+            discarded_packets: 0,
+        };
+        let of = |pid_ns| {
+            let seen = Seen {
+                pid_ns,
+                ..seen(101, true, true)
+            };
+            all.of(&[seen]).events()
+        };
+        // Process 7 of the container was not seen.
+        assert_eq!(of(container), 8);
+        assert_eq!(of(own_ns), 20);
+        assert_eq!(of(container + 1), 0);
     }
 
     #[test]

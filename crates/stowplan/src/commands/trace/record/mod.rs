@@ -7,7 +7,8 @@ use std::path::Path;
 
 use stowplan_host::ledger::{self, Ledger, Object};
 use stowplan_lttng::{
-    Buffers, Container, Memory, Options, Recorded, Recorder, Tools, Verdict, produced, verdict,
+    Buffers, Container, Memory, Naming, Options, Recorded, Recorder, Tools, Verdict, produced,
+    verdict,
 };
 use stowplan_model::units::show_bytes;
 
@@ -154,7 +155,7 @@ impl<'a> Plan<'a> {
         } else {
             "the command"
         };
-        let Verdict { warnings, hints } = verdict(of, &ended.seen, &found);
+        let Verdict { warnings, hints } = verdict(of, &ended.seen, &found, Naming::Pids);
         let words = self
             .args
             .command
