@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use stowplan_ctf::dir::TraceFolder;
 use stowplan_ctf::events;
 use stowplan_ctf::writer::{
     EnvValue, PACKET_HEADER_SIZE, PacketHeader, PacketInfo, PacketWriter, TraceInfo, metadata_text,
@@ -98,8 +99,8 @@ fn file_error(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) ->
     move |source| CollectError::File { what, path, source }
 }
 
-/// The clock that all traces of one call share: readers compare times of traces only if their clocks
-/// are the same one, and the offset that each process measured differs by its own error.
+/// The clock that all traces of one call share, and those that another tracer has put beside them: readers compare
+/// times of traces only if their clocks are the same one, and every offset that is measured has an error of its own.
 #[derive(Debug, Clone)]
 struct Clock {
     uuid: [u8; 16],
@@ -108,22 +109,35 @@ struct Clock {
 }
 
 /// Writes a trace below `out_dir` for each buffer. The buffers must be of one host: its clock is that of
-/// the first buffer.
+/// a trace that is there already, else that of the first buffer.
 ///
 /// # Errors
 /// When a file cannot be read or written, or is no trace buffer.
 pub fn collect(rings: &[RingFile], out_dir: &Path) -> Result<CollectReport, CollectError> {
+    let beside = offsets(out_dir);
     let mut clock = None;
     let processes = rings
         .iter()
-        .map(|ring| collect_one(ring, out_dir, &mut clock))
+        .map(|ring| collect_one(ring, out_dir, &beside, &mut clock))
         .collect::<Result<_, _>>()?;
     Ok(CollectReport { processes })
+}
+
+/// Offsets of the clocks of the traces in a folder, by identity.
+fn offsets(folder: &Path) -> BTreeMap<[u8; 16], i64> {
+    // None that can be read is none whose clock can be shared.
+    let traces = TraceFolder::open_readable(folder, &mut Vec::new());
+    let traces = traces.iter().flat_map(TraceFolder::traces);
+    let clocks = traces.flat_map(|trace| &trace.metadata().clocks);
+    clocks
+        .filter_map(|clock| Some((clock.uuid?, clock.offset_ns)))
+        .collect()
 }
 
 fn collect_one(
     file: &RingFile,
     out_dir: &Path,
+    beside: &BTreeMap<[u8; 16], i64>,
     clock: &mut Option<Clock>,
 ) -> Result<CollectedProcess, CollectError> {
     let bytes = fs::read(&file.path).map_err(file_error("read", &file.path))?;
@@ -148,7 +162,10 @@ fn collect_one(
     let identity = ring.identity();
     let clock = clock.get_or_insert_with(|| Clock {
         uuid: identity.boot_id,
-        offset_ns: identity.clock_offset_ns,
+        offset_ns: beside
+            .get(&identity.boot_id)
+            .copied()
+            .unwrap_or(identity.clock_offset_ns),
         host: fs::read_to_string("/proc/sys/kernel/hostname")
             .map(|name| name.trim().to_owned())
             .unwrap_or_default(),
@@ -297,5 +314,30 @@ impl<'a> Streams<'a> {
             writer.finish(end_ns);
         }
         self.append(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_a_trace_that_is_there_already_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(offsets(folder.path()), BTreeMap::new());
+        assert_eq!(offsets(&folder.path().join("absent")), BTreeMap::new());
+        let trace = folder.path().join("_lttng/ust/uid/0/64-bit");
+        fs::create_dir_all(&trace).unwrap();
+        let info = TraceInfo {
+            uuid: [1; 16],
+            clock_uuid: [7; 16],
+            clock_offset_ns: 1_795_166_614_731_197_351,
+            hostname: "vehicle".to_owned(),
+            tracer_version: (2, 13),
+            env: Vec::new(),
+        };
+        fs::write(trace.join("metadata"), metadata_text(&info)).unwrap();
+        let expected = BTreeMap::from([([7; 16], 1_795_166_614_731_197_351)]);
+        assert_eq!(offsets(folder.path()), expected);
     }
 }
