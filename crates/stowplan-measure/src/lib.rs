@@ -9,7 +9,9 @@ pub mod progress;
 mod real;
 pub mod rows;
 mod session;
+mod traced;
 
 pub use error::RunError;
 pub use real::{RealProgress, RealServices};
 pub use session::{Measured, SessionPlan, measure};
+pub use traced::Recording;

@@ -238,6 +238,7 @@ fn endpoints_of_real_programs_are_waited_for() {
         publishes: vec!["/x".to_owned()],
         subscribes: vec!["/x".to_owned()],
         participants: 1,
+        trace: false,
         ready: Ready::Started,
         ready_timeout_ns: 1,
     });

@@ -19,6 +19,7 @@ fn service(ready: Ready) -> RealService {
         publishes: Vec::new(),
         subscribes: Vec::new(),
         participants: 1,
+        trace: false,
         ready,
         ready_timeout_ns: 5_000_000_000,
     }

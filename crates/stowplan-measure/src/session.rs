@@ -20,6 +20,7 @@ use crate::collect::{self, RingFile};
 use crate::error::RunError;
 use crate::progress::Progress;
 use crate::real::{LOOK_PERIOD, RealProgress, RealServices, surround};
+use crate::traced::{Recording, Traced};
 
 /// What is started, and what is measured of it.
 pub struct SessionPlan<'a> {
@@ -78,6 +79,8 @@ pub struct Measured {
     pub deviations: Vec<String>,
     /// Whether services share the inodes of start-up files.
     pub shared_inodes: Option<bool>,
+    /// What real programs recorded, in a trace of LTTng beside those of the nodes.
+    pub recording: Recording,
     /// Oddities that do not make the run invalid.
     pub warnings: Vec<String>,
 }
@@ -125,6 +128,7 @@ struct Session<'a> {
     progress: Progress,
     real: RealServices,
     announcements: Vec<Announced>,
+    traced: Option<Traced>,
     warnings: Vec<String>,
 }
 
@@ -141,6 +145,10 @@ impl<'a> Session<'a> {
             service.log = format!("{run_dir}/{}/service.log", service.name);
         }
         surround(&mut deployment, plan.domain);
+        let traced = Traced::begin(plan.real, plan.trace_dir, &deployment.run, host.as_ref())?;
+        if let Some(traced) = &traced {
+            traced.surround(&mut deployment, &engine.capabilities());
+        }
         Ok(Self {
             host,
             plan,
@@ -149,6 +157,7 @@ impl<'a> Session<'a> {
             progress: Progress::new(plan.services),
             real: RealServices::new(plan.real, plan.services),
             announcements: Vec::new(),
+            traced,
             warnings: Vec::new(),
         })
     }
@@ -164,17 +173,22 @@ impl<'a> Session<'a> {
         self.deployment.start(&Select::All)?;
         let started_ns = self.host.clock()?;
         let locators = self.deployment.locators()?;
+        let own = self.traced.as_ref().map(Traced::pids).unwrap_or_default();
         self.host
-            .start_sampling(&subjects(&locators), &[], millis(self.plan.sample_period))?;
+            .start_sampling(&subjects(&locators), &own, millis(self.plan.sample_period))?;
+        self.look_at_traced(&locators);
         self.wait_ready()?;
+        self.look_at_traced(&locators);
         let limits = self.read_limits(&locators)?;
         let window = self.warm_up_and_arm()?;
         self.take_in(Duration::ZERO)?;
+        self.look_at_traced(&locators);
         let digests = self.host.node_digests()?;
         self.stop_nodes()?;
         let samples = self.host.stop_sampling()?;
         self.deployment
             .stop(&Select::All, StopMode::Terminate { grace_ms: 5000 })?;
+        let recording = self.end_traced()?;
         self.collect()?;
         Ok(Measured {
             t0_ns,
@@ -190,6 +204,7 @@ impl<'a> Session<'a> {
             cold,
             deviations: self.deployment.deviations(),
             shared_inodes: self.deployment.shared_inodes(),
+            recording,
             warnings: std::mem::take(&mut self.warnings),
         })
     }
@@ -246,6 +261,21 @@ impl<'a> Session<'a> {
             None => Ok(()),
             Some((missing, timeout)) => Err(RunError::not_ready(Some(missing), timeout)),
         }
+    }
+
+    fn look_at_traced(&mut self, locators: &[Locator]) {
+        if let Some(traced) = &mut self.traced {
+            traced.look(locators);
+        }
+    }
+
+    fn end_traced(&mut self) -> Result<Recording, RunError> {
+        let Some(traced) = self.traced.take() else {
+            return Ok(Recording::default());
+        };
+        let (recording, warnings) = traced.end()?;
+        self.warnings.extend(warnings);
+        Ok(recording)
     }
 
     fn read_limits(

@@ -379,6 +379,8 @@ pub struct RealService {
     pub subscribes: Vec<String>,
     /// DDS participants that it makes.
     pub participants: u32,
+    /// Whether its ROS 2 events are recorded through LTTng.
+    pub trace: bool,
     /// What tells that it is ready.
     pub ready: Ready,
     /// How long to wait for that, in nanoseconds.

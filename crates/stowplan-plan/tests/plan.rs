@@ -196,6 +196,7 @@ fn what_real_programs_publish_has_no_rate() {
         publishes: vec!["/x".into()],
         subscribes: Vec::new(),
         participants: 3,
+        trace: false,
         ready: Ready::Started,
         ready_timeout_ns: 1,
     });

@@ -71,6 +71,14 @@ pub enum ExperimentError {
     /// The agent or the machine.
     #[error(transparent)]
     Host(#[from] stowplan_host::HostError),
+    /// LTTng is not there for a service that is traced.
+    #[error("service '{service}' cannot be traced")]
+    Lttng {
+        /// The service.
+        service: String,
+        /// Why.
+        source: stowplan_host::HostError,
+    },
     /// An engine or its agent.
     #[error(transparent)]
     Engine(#[from] stowplan_engine::EngineError),

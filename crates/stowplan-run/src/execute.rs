@@ -12,6 +12,7 @@ use stowplan_host::Host;
 use stowplan_host::facts::LOOPBACK_MULTICAST;
 use stowplan_image::{Image, ImageSpec, LibFile};
 use stowplan_measure::lower::start_up_files;
+use stowplan_model::Stack;
 use stowplan_plan::MachineFacts;
 use stowplan_remote::AgentHost;
 use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
@@ -143,6 +144,7 @@ fn station(
     agent_started: &mut dyn FnMut(u32),
 ) -> Result<Station, ExperimentError> {
     let spec = request.spec()?;
+    can_trace(spec.stack())?;
     let host = AgentHost::spawn(&programs.agent, request.network())?;
     agent_started(host.agent_pid());
     let libs = start_up_files(spec.stack())
@@ -156,6 +158,18 @@ fn station(
     let image = stowplan_image::build(&image, &programs.image_store)?;
     let facts = host.facts()?;
     Ok(Station { host, image, facts })
+}
+
+/// Better said before anything is made.
+fn can_trace(stack: &Stack) -> Result<(), ExperimentError> {
+    let Some(traced) = stack.services.iter().find(|service| service.trace) else {
+        return Ok(());
+    };
+    let found = stowplan_lttng::Tools::find();
+    found.map(drop).map_err(|source| ExperimentError::Lttng {
+        service: traced.name.to_string(),
+        source,
+    })
 }
 
 fn calibrate(station: &Station) -> Result<f64, ExperimentError> {

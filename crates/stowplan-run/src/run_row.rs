@@ -63,7 +63,7 @@ fn totals(measured: &Measured) -> Totals {
     totals
 }
 
-/// What makes a run count: one and the same program everywhere, and a trace that has what the nodes recorded.
+/// What makes a run count: one and the same program everywhere, and a trace that has what was recorded.
 pub(crate) fn check(
     measured: &Measured,
     analysed: &Analysed,
@@ -88,11 +88,12 @@ pub(crate) fn check(
             payload.mismatches, payload.checked, mismatch.reason
         )));
     }
-    let totals = totals(measured);
-    if analysed.analysis.events != totals.events {
+    let recorded = totals(measured).events + measured.recording.events;
+    // Events of a distribution that nobody knows here are counted and not understood.
+    let found = analysed.analysis.events + analysed.analysis.records.gaps.unreadable_events;
+    if found != recorded {
         return Err(RunError::new(format!(
-            "the trace has {} events, the nodes recorded {}",
-            analysed.analysis.events, totals.events
+            "the trace has {found} events, the nodes and LTTng recorded {recorded}"
         )));
     }
     Ok(())
@@ -158,8 +159,8 @@ pub(crate) fn finished(
             ColdState::Failed
         }
     });
-    run.events = Some(totals.events);
-    run.discarded = Some(totals.discarded);
+    run.events = Some(totals.events + measured.recording.events);
+    run.discarded = Some(totals.discarded + measured.recording.discarded);
     run.published = Some(totals.published);
     run.taken = Some(totals.taken);
     run.lost = Some(totals.lost);

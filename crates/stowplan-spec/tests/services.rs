@@ -29,6 +29,7 @@ services:
     subscribes: [/ping]
     publishes: [/pong]
     participants: 2
+    trace: true
     ready: { topic_matched: /pong }
     ready_timeout: 5s
 "#;
@@ -53,6 +54,7 @@ fn a_real_service_and_its_topics_are_understood() {
     assert_eq!(service.publishes, ["/pong"]);
     assert_eq!(service.subscribes, ["/ping"]);
     assert_eq!(service.participants, 2);
+    assert!(service.trace);
     let mount = |from: &str, to: &str, read_only| RealMount {
         from: from.to_owned(),
         to: to.to_owned(),
@@ -139,6 +141,13 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
         "16:",
         "'ros:' is no user for service 'pong'",
     ),
+    ("trace: true", "trace: sometimes", "26:", "invalid boolean"),
+    (
+        "env: { LC_ALL: C }",
+        "env: { LTTNG_HOME: /tmp }",
+        "16:",
+        "service 'pong' is traced and sets LTTNG_HOME",
+    ),
     (
         "read_only: true",
         "readonly: true",
@@ -146,15 +155,15 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
         "unknown key 'readonly'",
     ),
     (
-        "publishes: [/pong]\n    participants: 2\n    ready: { topic_matched: /pong }",
-        "publishes: [/pong]\n    participants: 2\n    ready: { topic_matched: /pang }",
-        "26:",
+        "ready: { topic_matched: /pong }",
+        "ready: { topic_matched: /pang }",
+        "27:",
         "service 'pong' is ready when '/pang' is matched, but no such topic is declared",
     ),
     (
         "subscribes: /pong, publishes: /ping",
         "publishes: /ping",
-        "26:",
+        "27:",
         "service 'pong' is ready when '/pong' is matched, but no modelled node is its partner there",
     ),
     (

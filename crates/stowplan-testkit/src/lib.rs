@@ -10,7 +10,9 @@ mod redact;
 mod state;
 
 pub use chroot::in_chroot;
-pub use events::{emitted, events_in_container, events_program, only_child, wait_until_events};
+pub use events::{
+    emitted, events_in_container, events_program, events_root, only_child, wait_until_events,
+};
 pub use initramfs::Initramfs;
 pub use plans::{command_plan, service_plan};
 pub use programs::{agent_program, node_program, static_example};

@@ -94,7 +94,9 @@ fn failed(error: &ExperimentError) -> CommandError {
             | ResultsError::NotAResult { .. }
             | ResultsError::UnknownDeployment { .. },
         ) => ExitCode::BadInput,
-        ExperimentError::NothingToRun { .. } => ExitCode::EngineUnavailable,
+        ExperimentError::NothingToRun { .. } | ExperimentError::Lttng { .. } => {
+            ExitCode::EngineUnavailable
+        }
         _ => ExitCode::RunFailed,
     };
     match error {

@@ -29,6 +29,7 @@ pub(super) fn check(index: &Index<'_>, findings: &mut Vec<Finding>) {
                 });
             }
         }
+        traced(service, findings);
         topics(index, service, findings);
         ready(index, service, findings);
     }
@@ -84,6 +85,20 @@ fn root(service: &RealService, findings: &mut Vec<Finding>) {
             format!("'{user}' is no user for service '{name}'"),
             "write USER or USER:GROUP, names or numbers",
         );
+    }
+}
+
+/// Where a program looks for LTTng's session daemon.
+const LTTNG_HOME: &str = "LTTNG_HOME";
+
+/// A traced program has to find the daemon of the run.
+fn traced(service: &RealService, findings: &mut Vec<Finding>) {
+    if service.trace && service.env.iter().any(|(name, _)| name == LTTNG_HOME) {
+        findings.push(Finding {
+            subject: Subject::Service(service.name.to_string()),
+            message: format!("service '{}' is traced and sets {LTTNG_HOME}", service.name),
+            hint: Some("leave the variable out: every run sets its own".into()),
+        });
     }
 }
 

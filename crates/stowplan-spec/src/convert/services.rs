@@ -46,6 +46,7 @@ pub(super) fn convert(context: &mut Context, services: &Entries<ServiceSpec>) ->
             publishes: spec.publishes.clone(),
             subscribes: spec.subscribes.clone(),
             participants: spec.participants,
+            trace: spec.trace,
             ready: match &spec.ready.value {
                 ReadySpec::Started => Ready::Started,
                 ReadySpec::Exit => Ready::Exit,

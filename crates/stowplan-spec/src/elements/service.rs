@@ -45,6 +45,10 @@ pub(crate) struct ServiceSpec {
     /// DDS participants that it makes; 1 where left out.
     #[serde(default = "one")]
     pub participants: u32,
+    /// Whether its ROS 2 events are recorded through LTTng (`lttng-tools`) in every run; no where left out. The program
+    /// has to be built with ros2_tracing.
+    #[serde(default)]
+    pub trace: bool,
     /// What tells that it is ready; `started` where left out.
     #[serde(default)]
     pub ready: At<ReadySpec>,

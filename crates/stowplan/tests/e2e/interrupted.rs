@@ -77,7 +77,7 @@ fn wait_for_the_second_run(child: &mut Child, dir: &Path) {
     });
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub fn signal(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
 }
@@ -134,7 +134,7 @@ fn killed_midway_it_can_be_cleaned_and_goes_on() {
 }
 
 /// The agent ends by itself when its pipe closes; this waits for it.
-fn until_nothing_is_left(pid: u32) -> Vec<String> {
+pub fn until_nothing_is_left(pid: u32) -> Vec<String> {
     let begin = Instant::now();
     loop {
         let left = left_of(pid);

@@ -15,4 +15,5 @@ mod plan;
 mod record;
 mod support;
 mod trace_outputs;
+mod traced;
 mod traces;

@@ -30,7 +30,13 @@ fn record(bench: &Bench) -> Value {
 
 /// What `trace info` counts of ROS 2.
 fn counted(bench: &Bench) -> BTreeMap<String, u64> {
-    let info = bench.run(["trace", "info", "trace", "--json", "--events"]);
+    counted_in(bench, Path::new("trace"))
+}
+
+/// The same of another folder.
+pub fn counted_in(bench: &Bench, trace: &Path) -> BTreeMap<String, u64> {
+    let trace = trace.to_str().unwrap();
+    let info = bench.run(["trace", "info", trace, "--json", "--events"]);
     let document = info.expect(0).document("trace-info");
     let by_event = document["by_event"].as_object().unwrap().iter();
     by_event
