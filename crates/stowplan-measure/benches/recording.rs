@@ -155,6 +155,8 @@ impl Bench {
                 block: pair,
                 blocks: self.pairs,
                 natural_phase: false,
+                phase_spans: Vec::new(),
+                injection: None,
                 work_scale: 1.0,
                 record,
                 record_callback_cpu: false,

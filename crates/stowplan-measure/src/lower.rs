@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use stowplan_model::{
-    Callback, Distribution, Executor, Library, Node, NodeOptions, Partition, Process, Profile,
-    Reliability, Stack, Topic, Trigger,
+    Callback, CallbackRef, Distribution, Executor, Injection, Library, Node, NodeOptions,
+    Partition, PhaseSpan, Process, Profile, Reliability, Stack, Topic, Trigger,
 };
 use stowplan_wire::service::{
     CallbackPlan, DdsTopicPlan, DistributionPlan, ExecutorPlan, FileUse, LaunchPlan,
@@ -12,7 +12,7 @@ use stowplan_wire::service::{
     ServicePlan, SilentPlan, SilentSubscriptionPlan, TopicPlan, TriggerPlan,
 };
 
-use crate::phases::phase_share;
+use crate::phases::{phase_share, timer_phase_ns};
 
 /// What a run adds to stack and partition.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,10 @@ pub struct LowerOptions {
     pub blocks: u32,
     /// Whether timers keep the phase of their own start.
     pub natural_phase: bool,
+    /// Parts of their periods that the phases of some timers are drawn from; of all others it is the whole.
+    pub phase_spans: Vec<PhaseSpan>,
+    /// What is put into this deployment on purpose.
+    pub injection: Option<Injection>,
     /// Factor on callback work.
     pub work_scale: f64,
     /// Whether events are recorded.
@@ -76,6 +80,20 @@ pub fn lower(stack: &Stack, partition: &Partition, options: &LowerOptions) -> Ve
             lowering.service(service.service.as_str(), &nodes)
         })
         .collect()
+}
+
+/// Number of a callback in the plans of every deployment: phases and draws are keyed by it.
+#[must_use]
+pub fn callback_number(stack: &Stack, at: &CallbackRef) -> Option<u32> {
+    let mut before = 0;
+    for node in &stack.nodes {
+        if node.name == at.node {
+            let index = node.callbacks.iter().position(|c| c.name == at.callback)?;
+            return Some(number(before + index));
+        }
+        before += node.callbacks.len();
+    }
+    None
 }
 
 struct Lowering<'a> {
@@ -263,8 +281,13 @@ impl<'a> Lowering<'a> {
             id,
             name: callback.name.to_string(),
             group: callback.group.as_ref().map(ToString::to_string),
-            trigger: self.trigger(id, site, &callback.trigger),
-            iterations: distribution(&callback.work.iterations.scaled(self.options.work_scale)),
+            trigger: self.trigger(id, site, node, callback),
+            iterations: distribution(
+                &callback
+                    .work
+                    .iterations
+                    .scaled(self.options.work_scale * self.work_factor(node, callback)),
+            ),
             working_set_bytes: callback.work.working_set_bytes,
             publishes,
             uses,
@@ -300,20 +323,32 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share of a period in ns fits u64"
-    )]
-    fn trigger(&self, id: u32, site: Site<'_>, trigger: &Trigger) -> TriggerPlan {
+    /// Factor of what is injected into a callback's work.
+    fn work_factor(&self, node: &Node, callback: &Callback) -> f64 {
+        let injection = self.options.injection.as_ref();
+        injection.map_or(1.0, |i| i.work_factor(&node.name, &callback.name))
+    }
+
+    /// Phase of a timer in this block.
+    fn phase_ns(&self, id: u32, node: &Node, callback: &Callback, period_ns: u64) -> u64 {
         let LowerOptions {
             seed,
             block,
             blocks,
-            natural_phase,
             ..
         } = *self.options;
-        match trigger {
+        let spans = &self.options.phase_spans;
+        let span = spans
+            .iter()
+            .find(|s| s.callback.is(&node.name, &callback.name));
+        let injection = self.options.injection.as_ref();
+        let later_ns = injection.map_or(0, |i| i.later_ns(&node.name, &callback.name));
+        let share = phase_share(seed, id, block, blocks);
+        timer_phase_ns(share, period_ns, span, later_ns)
+    }
+
+    fn trigger(&self, id: u32, site: Site<'_>, node: &Node, callback: &Callback) -> TriggerPlan {
+        match &callback.trigger {
             Trigger::Timer {
                 period_ns,
                 jitter_ns,
@@ -322,8 +357,8 @@ impl<'a> Lowering<'a> {
                 period_ns: *period_ns,
                 jitter_ns: distribution(jitter_ns),
                 rate_error: *rate_error,
-                phase_ns: (!natural_phase)
-                    .then(|| (phase_share(seed, id, block, blocks) * *period_ns as f64) as u64),
+                phase_ns: (!self.options.natural_phase)
+                    .then(|| self.phase_ns(id, node, callback, *period_ns)),
             },
             Trigger::Subscription { topic } => TriggerPlan::Subscription {
                 topic: self.topic_index[topic.as_str()],

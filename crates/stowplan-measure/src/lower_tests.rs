@@ -109,6 +109,8 @@ fn options() -> LowerOptions {
         block: 0,
         blocks: 6,
         natural_phase: false,
+        phase_spans: Vec::new(),
+        injection: None,
         work_scale: 0.5,
         record: true,
         record_callback_cpu: false,
@@ -277,4 +279,101 @@ fn callbacks_of_a_node_share_a_publisher_and_silent_ones_have_their_own() {
     assert_eq!(shared.expected_subscriptions, 3, "of b, and two of c");
     let c = &processes[1].nodes[0];
     assert_eq!(c.silent.subscriptions[0].expected_publishers, 2);
+}
+
+/// The callback `tick` of node `a`: its iterations and its phase.
+fn tick(options: &LowerOptions) -> (DistributionPlan, Option<u64>) {
+    let plans = lower(
+        &stack(true),
+        &partition(&[("one", &["a", "b", "c"])]),
+        options,
+    );
+    let callback = &plans[0].processes[0].nodes[0].callbacks[0];
+    let TriggerPlan::Timer { phase_ns, .. } = callback.trigger else {
+        panic!("a timer");
+    };
+    (callback.iterations, phase_ns)
+}
+
+fn at(node: &str, callback: &str) -> CallbackRef {
+    CallbackRef {
+        node: name(node),
+        callback: name(callback),
+    }
+}
+
+#[test]
+fn injected_work_multiplies_the_iterations_of_its_callback_alone() {
+    let options = LowerOptions {
+        injection: Some(Injection::Work {
+            callback: at("b", "on_x"),
+            factor: 1.25,
+        }),
+        ..options()
+    };
+    let whole = partition(&[("one", &["a", "b", "c"])]);
+    let [plain, injected] = [&self::options(), &options].map(|o| lower(&stack(true), &whole, o));
+    let mut expected = plain.clone();
+    let b = &mut expected[0].processes[0].nodes[1];
+    // By hand: 100 iterations, half of them by the scale, a quarter more by the injection.
+    b.callbacks[0].iterations = DistributionPlan::Constant(62.5);
+    assert_eq!(injected, expected, "nothing else differs");
+    assert_ne!(injected, plain);
+}
+
+#[test]
+fn an_injected_phase_is_later_within_the_period_and_all_else_is_equal() {
+    let plain = tick(&options());
+    let phase = plain.1.unwrap();
+    for later_ns in [1, 999] {
+        let injected = tick(&LowerOptions {
+            injection: Some(Injection::Phase {
+                callback: at("a", "tick"),
+                later_ns,
+            }),
+            ..options()
+        });
+        assert_eq!(injected, (plain.0, Some((phase + later_ns) % 1000)));
+    }
+    let other = tick(&LowerOptions {
+        injection: Some(Injection::Phase {
+            callback: at("b", "tick"),
+            later_ns: 5,
+        }),
+        ..options()
+    });
+    assert_eq!(other, plain);
+}
+
+#[test]
+fn phases_can_be_drawn_from_a_part_of_the_period() {
+    let span = PhaseSpan {
+        callback: at("a", "tick"),
+        from_ns: 900,
+        length_ns: 300,
+    };
+    let mut phases = Vec::new();
+    for block in 0..6 {
+        let options = LowerOptions {
+            block,
+            phase_spans: vec![span.clone()],
+            ..options()
+        };
+        let after = (tick(&options).1.unwrap() + 1000 - 900) % 1000;
+        assert!(after < 300, "{after}");
+        phases.push(after / 50);
+    }
+    phases.sort_unstable();
+    assert_eq!(phases, [0, 1, 2, 3, 4, 5], "a stratum for each block");
+}
+
+#[test]
+fn callbacks_are_numbered_as_they_are_planned() {
+    let stack = stack(true);
+    for (number, node) in (0..).zip(["a", "b", "c"]) {
+        let callback = if node == "a" { "tick" } else { "on_x" };
+        assert_eq!(callback_number(&stack, &at(node, callback)), Some(number));
+    }
+    assert_eq!(callback_number(&stack, &at("a", "on_x")), None);
+    assert_eq!(callback_number(&stack, &at("d", "tick")), None);
 }

@@ -3,6 +3,7 @@
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use stowplan_model::PhaseSpan;
 
 /// The phase of a timer in one block, as a share of its period in `[0, 1)`.
 ///
@@ -24,9 +25,42 @@ pub fn phase_share(seed: u64, callback: u32, block: u32, blocks: u32) -> f64 {
     (f64::from(stratum) + inside.random::<f64>()) / f64::from(blocks)
 }
 
+/// The phase of a timer in nanoseconds, less than its period (which is not 0): `share` of the whole period or of
+/// `span`, and later by what is injected.
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a period in ns fits u64"
+)]
+pub fn timer_phase_ns(share: f64, period_ns: u64, span: Option<&PhaseSpan>, later_ns: u64) -> u64 {
+    let (from_ns, length_ns) = span.map_or((0, period_ns), |s| (s.from_ns, s.length_ns));
+    let drawn = from_ns + (share * length_ns as f64) as u64;
+    (drawn + later_ns) % period_ns.max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stowplan_model::{CallbackRef, Name};
+
+    #[test]
+    fn a_phase_lies_in_its_span_and_is_later_by_what_is_injected() {
+        assert_eq!(timer_phase_ns(0.25, 1_000, None, 0), 250);
+        assert_eq!(timer_phase_ns(0.25, 1_000, None, 800), 50, "next period");
+        let span = PhaseSpan {
+            callback: CallbackRef {
+                node: Name::new("n").unwrap(),
+                callback: Name::new("timer").unwrap(),
+            },
+            from_ns: 700,
+            length_ns: 400,
+        };
+        assert_eq!(timer_phase_ns(0.5, 1_000, Some(&span), 0), 900);
+        assert_eq!(timer_phase_ns(1.0, 1_000, Some(&span), 0), 100);
+        assert_eq!(timer_phase_ns(0.5, 1_000, Some(&span), 150), 50);
+        assert_eq!(timer_phase_ns(0.5, 0, None, 0), 0, "no period, no phase");
+    }
 
     #[test]
     fn each_block_has_a_stratum_of_its_own() {

@@ -152,6 +152,8 @@ impl Run {
             block: 0,
             blocks: 1,
             natural_phase: false,
+            phase_spans: Vec::new(),
+            injection: None,
             work_scale: 1.0,
             record: true,
             record_callback_cpu: false,

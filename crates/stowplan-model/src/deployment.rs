@@ -1,5 +1,6 @@
 //! Deployments: a partition at a place with resources.
 
+use crate::injection::Variant;
 use crate::names::Name;
 use crate::partition::Partition;
 use crate::place::Place;
@@ -91,12 +92,18 @@ pub struct Deployment {
     pub limits: Vec<(Name, Limits)>,
     /// Isolation features, where the engine can switch them.
     pub isolation: Isolation,
+    /// Which one it is, where an experiment has several that are otherwise equal.
+    pub variant: Option<Variant>,
 }
 
 impl Deployment {
-    /// The label under which results name this deployment: `place · partition`.
+    /// The label under which results name this deployment: `place · partition`, and its variant where there is one.
     #[must_use]
     pub fn label(&self) -> String {
-        format!("{} · {}", self.place, self.partition.name)
+        let label = format!("{} · {}", self.place, self.partition.name);
+        match &self.variant {
+            Some(variant) => format!("{label} · {}", variant.name),
+            None => label,
+        }
     }
 }

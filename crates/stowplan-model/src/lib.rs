@@ -6,6 +6,7 @@
 pub mod deployment;
 pub mod distribution;
 pub mod endpoints;
+pub mod injection;
 pub mod names;
 pub mod partition;
 pub mod place;
@@ -15,6 +16,7 @@ pub mod units;
 pub use deployment::{Deployment, Isolation, Limits, SchedulingClass};
 pub use distribution::Distribution;
 pub use endpoints::Endpoints;
+pub use injection::{Injection, PhaseSpan, Variant};
 pub use names::Name;
 pub use partition::{Partition, ServiceAssignment};
 pub use place::{Place, PlaceStep};

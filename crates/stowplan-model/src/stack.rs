@@ -1,5 +1,7 @@
 //! A vehicle stack: nodes, topics, processes, chains, launch. Independent of where it runs.
 
+use std::fmt;
+
 use crate::distribution::Distribution;
 use crate::names::Name;
 
@@ -324,6 +326,20 @@ pub struct CallbackRef {
     pub callback: Name,
 }
 
+impl CallbackRef {
+    /// Whether it means this callback of this node.
+    #[must_use]
+    pub fn is(&self, node: &Name, callback: &Name) -> bool {
+        self.node == *node && self.callback == *callback
+    }
+}
+
+impl fmt::Display for CallbackRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.node, self.callback)
+    }
+}
+
 /// A cause-effect chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
@@ -409,6 +425,12 @@ impl Stack {
     #[must_use]
     pub fn topic(&self, name: &str) -> Option<&Topic> {
         self.topics.iter().find(|t| t.name == name)
+    }
+
+    /// The callback that `at` means.
+    #[must_use]
+    pub fn callback(&self, at: &CallbackRef) -> Option<&Callback> {
+        self.node(at.node.as_str())?.callback(at.callback.as_str())
     }
 
     /// The process named `name`.

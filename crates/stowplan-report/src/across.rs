@@ -16,14 +16,10 @@ use crate::usage::mean;
 /// When machines or stacks differ, the results have no common reference, or a table cannot be read.
 pub fn across(old: &Results, new: &Results) -> Result<Vec<Comparison>, ReportError> {
     let (before, after) = (&old.experiment.machine, &new.experiment.machine);
-    if (&before.host, &before.cpu_model, before.cpus) != (&after.host, &after.cpu_model, after.cpus)
-    {
+    if !before.is_same_as(after) {
         return Err(ReportError::OtherMachine {
-            old: format!(
-                "{} ({}, {} CPUs)",
-                before.host, before.cpu_model, before.cpus
-            ),
-            new: format!("{} ({}, {} CPUs)", after.host, after.cpu_model, after.cpus),
+            old: before.to_string(),
+            new: after.to_string(),
         });
     }
     let stacks = (&old.experiment.stack.name, &new.experiment.stack.name);

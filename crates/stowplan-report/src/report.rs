@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use stowplan_results::{
-    ColdState, Comparison, DeploymentRecord, Experiment, Results, RunRow, RunStatus, StartKind,
+    ColdState, Comparison, DeploymentRecord, Experiment, InjectionRecord, Results, RunRow,
+    RunStatus, StartKind,
 };
 
 use crate::error::ReportError;
@@ -132,6 +133,9 @@ impl Report {
                     d.label
                 ));
             }
+            if let Some(injected) = &d.injected {
+                warnings.push(format!("{}: {}", d.label, of_injection(injected)));
+            }
             warnings.extend(
                 d.deviations
                     .iter()
@@ -194,6 +198,19 @@ impl Report {
         });
         lines.collect()
     }
+}
+
+/// What was put into a deployment on purpose, so that nobody takes it for a measurement.
+fn of_injection(injected: &InjectionRecord) -> String {
+    let what = match (injected.work_factor, injected.later_ns) {
+        (Some(factor), _) => format!("does {factor:.4} times its work"),
+        (None, Some(later_ns)) => format!("is released {} ms later", later_ns as f64 / 1e6),
+        (None, None) => "is changed".to_owned(),
+    };
+    format!(
+        "{} {what}, to test the instrument: not a measurement of the stack",
+        injected.callback
+    )
 }
 
 fn scaled(experiment: &Experiment) -> String {

@@ -1,6 +1,7 @@
 //! `experiment.json`: what was asked for, on which machine, with every parameter.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -147,6 +148,12 @@ pub struct DeploymentRecord {
     pub place: String,
     /// Name of the partition.
     pub partition: String,
+    /// Which of several deployments of this partition at this place.
+    #[serde(default)]
+    pub variant: Option<String>,
+    /// What was put into it on purpose, to test the instrument: its figures are no measurement of the stack.
+    #[serde(default)]
+    pub injected: Option<InjectionRecord>,
     /// Number of services.
     pub services: u64,
     /// Number of ROS processes.
@@ -174,6 +181,17 @@ pub struct DeploymentRecord {
     /// Why it was not run at all.
     #[serde(default)]
     pub refused: Option<String>,
+}
+
+/// A known difference that was put into a deployment on purpose.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InjectionRecord {
+    /// `node/callback`.
+    pub callback: String,
+    /// Factor on its counted iterations; null where they are as in the stack.
+    pub work_factor: Option<f64>,
+    /// How much later its timer was released than its phase says, ns; null where it was not.
+    pub later_ns: Option<u64>,
 }
 
 /// Edges of one class.
@@ -290,6 +308,20 @@ pub struct StowplanOwn {
     pub cpu_ns: u64,
     /// Armed time over which they were counted, ns.
     pub armed_ns: u64,
+}
+
+impl Machine {
+    /// Whether results of both can be held against each other: one host with the same CPUs.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        (&self.host, &self.cpu_model, self.cpus) == (&other.host, &other.cpu_model, other.cpus)
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}, {} CPUs)", self.host, self.cpu_model, self.cpus)
+    }
 }
 
 impl Experiment {

@@ -24,7 +24,8 @@ pub use comparison::{COMPARE_SCHEMA, Comparison, Comparisons, Effect};
 pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, DeploymentRecord, EXPERIMENT_SCHEMA, EdgeCount, Experiment,
-    LimitsRecord, Machine, MetricPlan, PartitionRecord, ScheduledRun, StackRecord, StowplanOwn,
+    InjectionRecord, LimitsRecord, Machine, MetricPlan, PartitionRecord, ScheduledRun, StackRecord,
+    StowplanOwn,
 };
 pub use folder::folder_name;
 pub use reader::Results;

@@ -14,6 +14,7 @@ pub mod request;
 mod ring;
 mod run_row;
 pub mod schedule;
+pub mod variants;
 mod wire;
 
 pub use error::ExperimentError;

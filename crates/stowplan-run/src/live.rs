@@ -231,6 +231,12 @@ impl Live<'_> {
             block: job.block,
             blocks: self.request.blocks,
             natural_phase: false,
+            phase_spans: self.prepared.phase_spans.clone(),
+            injection: planned
+                .deployment
+                .variant
+                .as_ref()
+                .and_then(|v| v.injection.clone()),
             // The stack is scaled already.
             work_scale: 1.0,
             record: true,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stowplan_engine::{Capabilities, Refusal};
-use stowplan_model::{Deployment, Stack};
+use stowplan_model::{Deployment, PhaseSpan, Stack};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions};
 use stowplan_results::{DeploymentRecord, EdgeCount, LimitsRecord};
 use stowplan_spec::Spec;
@@ -13,6 +13,7 @@ use crate::error::ExperimentError;
 use crate::isolation::isolation_by_name;
 use crate::request::Request;
 use crate::ring::ring_bytes;
+use crate::variants::injection_record;
 use crate::wire::deployment_plan;
 
 /// An experiment that is ready to run.
@@ -33,6 +34,8 @@ pub struct Prepared {
     pub image_digests: BTreeMap<String, String>,
     /// Trace buffer of every process in bytes.
     pub ring_bytes: u64,
+    /// Timers whose phases are drawn from a part of their period.
+    pub phase_spans: Vec<PhaseSpan>,
     /// What the user should know.
     pub warnings: Vec<String>,
 }
@@ -72,6 +75,7 @@ pub fn prepare(
         schedule: None,
     };
     let mut prepared = Prepared {
+        phase_spans: request.phase_spans(spec.stack())?,
         stack: spec.stack().clone(),
         spec,
         deployments: Vec::new(),
@@ -156,10 +160,14 @@ fn in_words(refusal: &Refusal) -> String {
     }
 }
 
-/// Id of a deployment in the tables: `bare-flat.single`.
+/// Id of a deployment in the tables: `bare-flat.single`, `bare-flat.single.VARIANT`.
 fn id(deployment: &Deployment) -> String {
     let place = deployment.place.to_string().replace([':', '/'], "-");
-    format!("{place}.{}", deployment.partition.name)
+    let id = format!("{place}.{}", deployment.partition.name);
+    match &deployment.variant {
+        Some(variant) => format!("{id}.{}", variant.name),
+        None => id,
+    }
 }
 
 fn record(deployment: &Deployment, plan: &Plan) -> DeploymentRecord {
@@ -195,6 +203,12 @@ fn record(deployment: &Deployment, plan: &Plan) -> DeploymentRecord {
         label: deployment.label(),
         place: deployment.place.to_string(),
         partition: deployment.partition.name.clone(),
+        variant: deployment.variant.as_ref().map(|v| v.name.to_string()),
+        injected: deployment
+            .variant
+            .as_ref()
+            .and_then(|v| v.injection.as_ref())
+            .map(injection_record),
         services: plan.services.len() as u64,
         processes: plan.processes as u64,
         participants: plan.participants as u64,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use stowplan_image::Image;
 use stowplan_results::{
@@ -84,17 +85,30 @@ pub(crate) fn experiment(
         calibration: Vec::new(),
         assumptions: assumptions(prepared),
         environment: environment(),
-        parameters: BTreeMap::from([
-            (NS_PER_ITERATION.to_owned(), ns_per_iteration.into()),
-            ("ring_bytes".to_owned(), prepared.ring_bytes.into()),
-            (
-                "starts".to_owned(),
-                serde_json::to_value(request.starts).unwrap_or_default(),
-            ),
-        ]),
+        parameters: parameters(request, prepared, ns_per_iteration),
         stowplan_own: None,
         warnings: prepared.warnings.clone(),
     }
+}
+
+fn parameters(
+    request: &Request,
+    prepared: &Prepared,
+    ns_per_iteration: f64,
+) -> BTreeMap<String, Value> {
+    let mut parameters = BTreeMap::from([
+        (NS_PER_ITERATION.to_owned(), ns_per_iteration.into()),
+        ("ring_bytes".to_owned(), prepared.ring_bytes.into()),
+        (
+            "starts".to_owned(),
+            serde_json::to_value(request.starts).unwrap_or_default(),
+        ),
+    ]);
+    if !request.phase_spans.is_empty() {
+        let spans = serde_json::to_value(&request.phase_spans).unwrap_or_default();
+        parameters.insert("phase_spans".to_owned(), spans);
+    }
+    parameters
 }
 
 fn stack(request: &Request, prepared: &Prepared) -> StackRecord {

@@ -5,14 +5,15 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stowplan_model::{
-    Deployment, Isolation, Limits, Name, Partition, Place, SchedulingClass, ServiceAssignment,
-    Stack,
+    Deployment, Isolation, Limits, Name, Partition, PhaseSpan, Place, SchedulingClass,
+    ServiceAssignment, Stack, Variant,
 };
 use stowplan_remote::Network;
 use stowplan_spec::Spec;
 
 use crate::error::ExperimentError;
 use crate::isolation::{isolation_by_name, isolation_of_names};
+use crate::variants::{PhaseSpanRequest, VariantRequest};
 
 /// File in the result folder.
 pub const REQUEST_FILE: &str = "request.json";
@@ -84,6 +85,12 @@ pub struct Request {
     pub limits: BTreeMap<String, LimitsRequest>,
     /// Isolation features of engines that can switch them, by name.
     pub isolation: BTreeMap<String, bool>,
+    /// Several deployments of each partition at each place, of which the first is the reference; none for one.
+    #[serde(default)]
+    pub variants: Vec<VariantRequest>,
+    /// Timers whose phases are drawn from a part of their period, in all deployments.
+    #[serde(default)]
+    pub phase_spans: Vec<PhaseSpanRequest>,
     /// Whether traces are kept.
     pub keep_traces: bool,
     /// Whether services run in the machine's network namespace rather than in one of the experiment's own.
@@ -153,6 +160,10 @@ pub struct Ask<'a> {
     pub limits: Vec<(Name, Limits)>,
     /// Isolation features.
     pub isolation: Isolation,
+    /// Several deployments of each partition at each place; none for one.
+    pub variants: Vec<Variant>,
+    /// Timers whose phases are drawn from a part of their period.
+    pub phase_spans: Vec<PhaseSpan>,
     /// Whether traces are kept.
     pub keep_traces: bool,
     /// Whether services run in the machine's network namespace.
@@ -186,6 +197,8 @@ impl Request {
                 .map(|(name, limits)| (name.to_string(), LimitsRequest::of(limits)))
                 .collect(),
             isolation: isolation_by_name(ask.isolation),
+            variants: ask.variants.iter().map(VariantRequest::of).collect(),
+            phase_spans: ask.phase_spans.iter().map(PhaseSpanRequest::of).collect(),
             keep_traces: ask.keep_traces,
             host_network: ask.host_network,
             command: ask.command,
@@ -248,7 +261,16 @@ impl Request {
         stowplan_spec::parse_spec(&self.stack_text, &self.stack_file).map_err(ExperimentError::Spec)
     }
 
-    /// Places × partitions, in the order in which the user named them: the first is the reference.
+    /// Timers whose phases are drawn from a part of their period.
+    ///
+    /// # Errors
+    /// When a timer is not one of the stack's, or its period does not hold the part.
+    pub fn phase_spans(&self, stack: &Stack) -> Result<Vec<PhaseSpan>, ExperimentError> {
+        let spans = self.phase_spans.iter();
+        spans.map(|span| span.to_model(stack)).collect()
+    }
+
+    /// Places × partitions × variants, in the order in which the user named them: the first is the reference.
     ///
     /// # Errors
     /// When a name in the file is not one.
@@ -279,6 +301,7 @@ impl Request {
             return Err(bad(what));
         }
         let isolation = isolation_of_names(&self.isolation);
+        let variants = self.variants(stack)?;
         let mut deployments = Vec::new();
         for partition in &partitions {
             for place in &self.places {
@@ -286,7 +309,7 @@ impl Request {
                     partition.services.iter().any(|s| s.service == *name)
                         || stack.services.iter().any(|s| s.name == *name)
                 };
-                deployments.push(Deployment {
+                let deployment = Deployment {
                     partition: partition.clone(),
                     place: place
                         .parse()
@@ -297,10 +320,24 @@ impl Request {
                         .cloned()
                         .collect(),
                     isolation,
-                });
+                    variant: None,
+                };
+                deployments.extend(variants.iter().map(|variant| Deployment {
+                    variant: variant.clone(),
+                    ..deployment.clone()
+                }));
             }
         }
         Ok(deployments)
+    }
+
+    /// The variants of every deployment: that without a name, where none is asked for.
+    fn variants(&self, stack: &Stack) -> Result<Vec<Option<Variant>>, ExperimentError> {
+        if self.variants.is_empty() {
+            return Ok(vec![None]);
+        }
+        let variants = self.variants.iter();
+        variants.map(|v| v.to_model(stack).map(Some)).collect()
     }
 }
 
@@ -414,6 +451,8 @@ mod tests {
                 net: true,
                 ..Isolation::default()
             },
+            variants: vec![],
+            phase_spans: vec![],
             keep_traces: false,
             host_network: false,
             command: vec![],
@@ -447,5 +486,45 @@ mod tests {
             Some(SchedulingClass::Fifo(3))
         );
         assert!(deployments[3].isolation.net);
+    }
+
+    #[test]
+    fn variants_multiply_the_deployments_and_the_first_is_the_reference() {
+        let variant = |name: &str, injection| Variant {
+            name: Name::new(name).unwrap(),
+            injection,
+        };
+        let later = stowplan_model::Injection::Phase {
+            callback: stowplan_model::CallbackRef {
+                node: Name::new("planner").unwrap(),
+                callback: Name::new("timer").unwrap(),
+            },
+            later_ns: 5,
+        };
+        let mut request = request();
+        request.variants = [variant("a", None), variant("b", Some(later.clone()))]
+            .iter()
+            .map(VariantRequest::of)
+            .collect();
+        let spec = request.spec().unwrap();
+        let deployments = request.deployments(spec.stack()).unwrap();
+        assert_eq!(deployments.len(), 8);
+        assert_eq!(deployments[0].label(), "bare:flat · single · a");
+        let second = &deployments[1];
+        assert_eq!(second.label(), "bare:flat · single · b");
+        assert_eq!(second.variant.as_ref().unwrap().injection, Some(later));
+        let mut same = second.clone();
+        same.variant.clone_from(&deployments[0].variant);
+        assert_eq!(same, deployments[0], "nothing else differs");
+    }
+
+    #[test]
+    fn a_request_of_before_there_were_variants_has_none() {
+        let mut value = serde_json::to_value(request()).unwrap();
+        let object = value.as_object_mut().unwrap();
+        object.remove("variants").unwrap();
+        object.remove("phase_spans").unwrap();
+        let read: Request = serde_json::from_value(value).unwrap();
+        assert_eq!(read, request());
     }
 }
