@@ -10,6 +10,7 @@ mod error;
 mod format;
 mod graph;
 mod html;
+mod instrument;
 mod latency;
 mod losses;
 mod metrics;

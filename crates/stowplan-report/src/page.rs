@@ -32,6 +32,7 @@ pub(crate) struct Page<'a> {
     usage: Vec<Usage<'a>>,
     losses: Vec<Loss<'a>>,
     comparisons: &'a [Comparison],
+    instrument: String,
     warnings: Vec<String>,
 }
 
@@ -161,6 +162,7 @@ pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
         usage: report.usage.iter().map(usage).collect(),
         losses: losses(report),
         comparisons: &report.comparisons,
+        instrument: report.instrument(),
         warnings: report.warnings(),
     };
     serde_json::to_string(&page).map_err(not_json)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stowplan_results::{
     ColdState, Comparison, DeploymentRecord, Experiment, InjectionRecord, Results, RunRow,
-    RunStatus, StartKind,
+    RunStatus, Selftest, StartKind,
 };
 
 use crate::error::ReportError;
@@ -13,7 +13,7 @@ use crate::latency::ChainLatency;
 use crate::losses::DeploymentLosses;
 use crate::startup::DeploymentStartup;
 use crate::usage::DeploymentUsage;
-use crate::{compare, html, latency, losses, page, startup, tables, text, usage};
+use crate::{compare, html, instrument, latency, losses, page, startup, tables, text, usage};
 
 /// A run with more steal than this is marked (share of the window).
 const STEAL: f64 = 0.005;
@@ -38,6 +38,8 @@ pub struct Report {
     pub losses: Vec<DeploymentLosses>,
     /// Against the experiment's reference.
     pub comparisons: Vec<Comparison>,
+    /// The calibration of the instrument that is kept beside the result.
+    pub selftest: Option<Selftest>,
 }
 
 impl Report {
@@ -52,6 +54,7 @@ impl Report {
             usage: usage::read(results, &counted)?,
             losses: losses::read(results, &counted)?,
             comparisons: Vec::new(),
+            selftest: results.selftest()?,
         };
         report.comparisons = report.comparisons_with(None)?;
         Ok(report)
@@ -114,6 +117,12 @@ impl Report {
     pub fn deployments(&self) -> Vec<&DeploymentRecord> {
         let all = self.experiment.deployments.iter();
         all.filter(|d| self.finished(&d.id) > 0).collect()
+    }
+
+    /// Whether the instrument is calibrated on this machine, and how well it did, in one line.
+    #[must_use]
+    pub fn instrument(&self) -> String {
+        instrument::line(self.selftest.as_ref(), &self.experiment.machine)
     }
 
     /// What a reader has to know before believing a figure, most important first.

@@ -111,6 +111,7 @@ fn head(report: &Report) -> Vec<String> {
             e.seed
         ),
         machine,
+        report.instrument(),
     ]
 }
 

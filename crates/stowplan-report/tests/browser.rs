@@ -52,6 +52,7 @@ fn every_figure_has_marks_and_no_error() {
     chromium::assert_figures(&document, &FIGURES);
     for text in [
         "not a prediction for the vehicle",
+        "Instrument not calibrated on this machine",
         "no daemon answers",
         "status 139",
     ] {

@@ -118,7 +118,7 @@ pub struct Comparison {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "kebab-case")]
 #[expect(dead_code, reason = "only its schema is used")]
-enum VerdictWord {
+pub(crate) enum VerdictWord {
     Better,
     Worse,
     Equivalent,

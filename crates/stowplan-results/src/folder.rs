@@ -26,6 +26,13 @@ pub fn folder_name(name: &str, unix_s: u64) -> String {
     )
 }
 
+/// The day of an instant in UTC, as `2026-11-20`.
+#[must_use]
+pub fn date(unix_s: u64) -> String {
+    let (year, month, day) = civil(unix_s / 86_400);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
 /// Year, month and day of a number of days since 1970, after Howard Hinnant's
 /// `civil_from_days`, for days that are not before 1970.
 fn civil(days: u64) -> (u64, u64, u64) {
@@ -91,6 +98,12 @@ mod tests {
         ] {
             assert_eq!(folder_name("hello", seconds), format!("hello-{time}"));
         }
+    }
+
+    #[test]
+    fn days_are_those_of_the_folders() {
+        assert_eq!(date(951_782_400), "2000-02-29");
+        assert_eq!(date(1_795_169_700), "2026-11-20");
     }
 
     #[test]

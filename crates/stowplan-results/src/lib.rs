@@ -17,6 +17,7 @@ mod file;
 mod folder;
 mod reader;
 mod rows;
+mod selftest;
 mod table;
 mod writer;
 
@@ -27,11 +28,15 @@ pub use experiment::{
     InjectionRecord, LimitsRecord, Machine, MetricPlan, PartitionRecord, ScheduledRun, StackRecord,
     StowplanOwn,
 };
-pub use folder::folder_name;
+pub use folder::{date, folder_name};
 pub use reader::Results;
 pub use rows::{
     ColdState, LatencyRow, LossCause, LossRow, RunRow, RunStatus, StartKind, StartupRow,
     SubjectKind, UsageRow,
+};
+pub use selftest::{
+    Bound, Criterion, InjectedDifference, KindCounts, SELFTEST_FILE, SELFTEST_SCHEMA, Selftest,
+    SelftestComparison, SelftestKind, SelftestSubject,
 };
 pub use table::{Column, Table};
 pub use writer::{ResultsWriter, RunData};

@@ -9,6 +9,7 @@ use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
 use crate::file::{TableReader, read_json};
 use crate::folder;
 use crate::rows::{LatencyRow, LossRow, RunRow, StartupRow, UsageRow};
+use crate::selftest::{SELFTEST_FILE, Selftest};
 use crate::table::Table;
 
 /// A result on disk. Tables are read when they are asked for; runs are known at once.
@@ -95,6 +96,11 @@ impl Results {
     /// The losses table.
     pub fn losses(&self) -> Result<Vec<LossRow>, ResultsError> {
         self.read()
+    }
+
+    /// The calibration of the instrument that is kept beside the result; `None` where none is.
+    pub fn selftest(&self) -> Result<Option<Selftest>, ResultsError> {
+        Selftest::load(&self.dir.join(SELFTEST_FILE))
     }
 
     /// The verdicts that were saved with the result; `None` where none were.

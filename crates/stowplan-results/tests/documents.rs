@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use stowplan_results::{
-    Comparisons, Experiment, LatencyRow, LossRow, RunRow, StartupRow, Table, UsageRow,
+    Comparisons, Experiment, LatencyRow, LossRow, RunRow, Selftest, StartupRow, Table, UsageRow,
 };
 
 fn section<T: Table>() -> String {
@@ -84,6 +84,7 @@ fn json_schemas_are_committed() {
     for (name, schema) in [
         ("experiment", Experiment::json_schema()),
         ("compare", Comparisons::json_schema()),
+        ("selftest", Selftest::json_schema()),
     ] {
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         matches(&folder.join(format!("{name}.json")), &text);

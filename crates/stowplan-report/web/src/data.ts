@@ -143,6 +143,7 @@ export interface Page {
   usage: Usage[];
   losses: Loss[];
   comparisons: Comparison[];
+  instrument: string;
   warnings: string[];
 }
 

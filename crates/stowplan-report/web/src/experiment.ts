@@ -129,6 +129,7 @@ export function build(page: Page, app: HTMLElement): void {
     head: [
       h("h1", {}, page.experiment.name),
       headline(page),
+      h("p", { class: "note" }, page.instrument),
       n > 0 ? h("p", { class: "alert" }, h("a", { href: "#warnings" }, plural(n, "warning")), ": read before believing a figure.") : null,
       summary(page, shown),
     ],
