@@ -36,6 +36,8 @@ pub enum Command {
     Latency(ReadyMadeArgs),
     /// Compare CPU and memory of partitions and places
     Usage(ReadyMadeArgs),
+    /// Calibrate the instrument: equal deployments, and deployments with a known difference
+    Selftest(SelftestArgs),
     /// Look into recorded traces
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -164,6 +166,50 @@ pub struct ReadyMadeArgs {
     /// How it is measured
     #[command(flatten)]
     pub measure: MeasureArgs,
+}
+
+/// Options of `selftest`.
+#[derive(Debug, Args)]
+pub struct SelftestArgs {
+    /// Stack: a YAML file or the name of a shipped stack
+    #[arg(default_value = "hello")]
+    pub stack: String,
+    /// Place of all deployments
+    #[arg(long, default_value = "bare:flat")]
+    pub place: String,
+    /// The short form: 2 comparisons of equal deployments, 6 blocks
+    #[arg(long)]
+    pub quick: bool,
+    /// Comparisons of equal deployments, and half as many of each kind with a difference; 40 by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub comparisons: Option<u32>,
+    /// Blocks of each comparison; 10 by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub blocks: Option<u32>,
+    /// Length of the measured window, as 10s; 2s by default
+    #[arg(long, value_name = "DURATION")]
+    pub window: Option<String>,
+    /// Seed of phases, draws and order
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Folder for results
+    #[arg(long, default_value = "results")]
+    pub out: PathBuf,
+    /// Most time to spend, as 60m; --resume goes on
+    #[arg(long, value_name = "DURATION")]
+    pub budget: Option<String>,
+    /// Longest wait for a quiet machine before each run; 0s does not wait
+    #[arg(long, value_name = "DURATION", default_value = "20s")]
+    pub settle: String,
+    /// Go on with an interrupted selftest
+    #[arg(long, value_name = "FOLDER")]
+    pub resume: Option<PathBuf>,
+    /// Run in the machine's network namespace instead of one of the experiment's own
+    #[arg(long)]
+    pub host_network: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Commands on traces.

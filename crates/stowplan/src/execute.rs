@@ -18,7 +18,7 @@ use crate::programs;
 
 /// Runs a new experiment with a result folder below `out`.
 pub fn begin(request: &Request, out: &Path, settle: Duration) -> Result<Executed, CommandError> {
-    with_session(settle, |session| stowplan_run::begin(request, out, session))
+    Sessions::new(settle)?.begin(request, out, &mut Printed::default())
 }
 
 /// Goes on with the result in `folder`.
@@ -27,44 +27,84 @@ pub fn resume(
     budget_ns: Option<u64>,
     settle: Duration,
 ) -> Result<Executed, CommandError> {
-    with_session(settle, |session| {
-        stowplan_run::resume(folder, budget_ns.map(Duration::from_nanos), session)
-    })
+    Sessions::new(settle)?.resume(folder, budget_ns, &mut Printed::default())
 }
 
-fn with_session(
+/// What the experiments of one command share: programs, and the one place where signals arrive.
+pub struct Sessions {
+    programs: Programs,
+    interruption: Interruption,
     settle: Duration,
-    run: impl FnOnce(Session<'_>) -> Result<Executed, ExperimentError>,
-) -> Result<Executed, CommandError> {
-    let programs = Programs {
-        node: programs::node()?,
-        agent: programs::agent()?,
-        image_store: image_store(),
-    };
-    let interruption = Interruption::listen()?;
-    let agent = Arc::clone(&interruption.agent);
-    let stop = Arc::clone(&interruption.stop);
-    run(Session {
-        programs: &programs,
-        stop: &interruption.stop,
-        agent_started: &mut |pid| {
-            agent.store(i32::try_from(pid).unwrap_or(0), Ordering::SeqCst);
-            // A signal that came before there was an agent found none to end.
-            if stop.load(Ordering::SeqCst) {
-                end_agent(agent.load(Ordering::SeqCst));
-            }
-        },
-        settle,
+}
+
+impl Sessions {
+    /// Finds the programs and listens to signals from now on. Runs wait at most `settle` for a quiet machine.
+    pub fn new(settle: Duration) -> Result<Self, CommandError> {
+        Ok(Self {
+            programs: Programs {
+                node: programs::node()?,
+                agent: programs::agent()?,
+                image_store: image_store(),
+            },
+            interruption: Interruption::listen()?,
+            settle,
+        })
+    }
+
+    /// Runs a new experiment with a result folder below `out`.
+    pub fn begin(
+        &self,
+        request: &Request,
+        out: &Path,
         observer: &mut Printed,
-    })
-    .map_err(|error| {
-        // Whatever broke after the signal broke because of it.
-        if stop.load(Ordering::SeqCst) {
-            CommandError::new(ExitCode::Interrupted, "interrupted")
-        } else {
-            failed(&error)
-        }
-    })
+    ) -> Result<Executed, CommandError> {
+        self.run(observer, |session| {
+            stowplan_run::begin(request, out, session)
+        })
+    }
+
+    /// Goes on with the result in `folder`.
+    pub fn resume(
+        &self,
+        folder: &Path,
+        budget_ns: Option<u64>,
+        observer: &mut Printed,
+    ) -> Result<Executed, CommandError> {
+        self.run(observer, |session| {
+            stowplan_run::resume(folder, budget_ns.map(Duration::from_nanos), session)
+        })
+    }
+
+    fn run(
+        &self,
+        observer: &mut Printed,
+        run: impl FnOnce(Session<'_>) -> Result<Executed, ExperimentError>,
+    ) -> Result<Executed, CommandError> {
+        let Interruption { stop, agent } = &self.interruption;
+        let ended = run(Session {
+            programs: &self.programs,
+            stop,
+            agent_started: &mut |pid| {
+                agent.store(i32::try_from(pid).unwrap_or(0), Ordering::SeqCst);
+                // A signal that came before there was an agent found none to end.
+                if stop.load(Ordering::SeqCst) {
+                    end_agent(agent.load(Ordering::SeqCst));
+                }
+            },
+            settle: self.settle,
+            observer,
+        });
+        // The agent has ended: by now its number may be another process's.
+        agent.store(0, Ordering::SeqCst);
+        ended.map_err(|error| {
+            // Whatever broke after the signal broke because of it.
+            if stop.load(Ordering::SeqCst) {
+                CommandError::new(ExitCode::Interrupted, "interrupted")
+            } else {
+                failed(&error)
+            }
+        })
+    }
 }
 
 /// Where images are kept between experiments.
@@ -75,7 +115,8 @@ fn image_store() -> PathBuf {
     )
 }
 
-fn failed(error: &ExperimentError) -> CommandError {
+/// An error of an experiment, with its exit code.
+pub fn failed(error: &ExperimentError) -> CommandError {
     let code = match error {
         ExperimentError::Read { .. }
         | ExperimentError::Request { .. }
@@ -144,13 +185,18 @@ fn end_agent(pid: i32) {
 }
 
 /// One line for each start, on standard error, before it begins.
-struct Printed;
+#[derive(Debug, Default)]
+pub struct Printed {
+    /// What the experiment is a part of; stands before each line.
+    pub of: String,
+}
 
 impl Observer for Printed {
     fn step(&mut self, step: &Step<'_>) {
         let kept = if step.kept { "" } else { ", not kept" };
         note!(
-            "block {}/{} · run {}/{} · {} · {:?} start{kept} · {} so far",
+            "{}block {}/{} · run {}/{} · {} · {:?} start{kept} · {} so far",
+            self.of,
             step.block,
             step.blocks,
             step.place_in_block,

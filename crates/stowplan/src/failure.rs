@@ -19,7 +19,9 @@ pub enum ExitCode {
     EngineUnavailable = 4,
     /// A run failed.
     RunFailed = 5,
-    /// No primary comparison has a verdict, with `--require-verdict`.
+    /// The instrument does not pass its selftest.
+    Regression = 6,
+    /// No primary comparison has a verdict, with `--require-verdict`; a selftest did not come to its end.
     Inconclusive = 7,
     /// Ended by SIGINT or SIGTERM.
     Interrupted = 130,

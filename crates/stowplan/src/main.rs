@@ -1,5 +1,6 @@
 //! `stowplan`: where should each part of a vehicle's software run?
 
+mod calibration;
 mod cli;
 mod commands;
 mod documents;

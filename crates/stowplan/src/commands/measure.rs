@@ -8,6 +8,7 @@ use stowplan_results::{Comparison, Comparisons, Results};
 use stowplan_run::schedule::{End, Outcome};
 use stowplan_run::{Ask, Question, Request, Starts};
 
+use crate::calibration;
 use crate::cli::{DemoArgs, MeasureArgs, ReadyMadeArgs, RunArgs};
 use crate::documents;
 use crate::execute;
@@ -225,7 +226,7 @@ fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
 }
 
 /// File name for messages and text of the stack that `name` means.
-fn stack_text(name: &str, base: &Path) -> Result<(String, String), CommandError> {
+pub fn stack_text(name: &str, base: &Path) -> Result<(String, String), CommandError> {
     if let Some(text) = stowplan_spec::shipped(name) {
         return Ok((format!("stacks/{name}.yaml"), text.to_owned()));
     }
@@ -253,7 +254,8 @@ fn settle(measure: &MeasureArgs) -> Result<Duration, CommandError> {
     inputs::duration(&measure.settle)
 }
 
-fn nanos(duration: Duration) -> u64 {
+/// Nanoseconds of a duration.
+pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -284,6 +286,7 @@ fn show(
     measure: &MeasureArgs,
 ) -> Result<Vec<Comparison>, CommandError> {
     let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
+    calibration::beside(&results);
     let comparisons = stowplan_report::comparisons(&results, None).or_exit(ExitCode::RunFailed)?;
     save(&Comparisons::new(comparisons.clone()), &executed.dir)?;
     let report = executed.dir.join("report.html");

@@ -9,10 +9,14 @@ mod manual;
 mod measure;
 mod plan;
 mod report;
+mod selftest;
 mod trace;
 
 use crate::cli::Command;
 use crate::failure::CommandError;
+
+#[cfg(test)]
+pub use selftest::example as selftest_example;
 
 /// Does what the user asked for.
 pub fn run(command: Command) -> Result<(), CommandError> {
@@ -24,6 +28,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         Command::Startup(args) => measure::startup(&args),
         Command::Latency(args) => measure::latency(&args),
         Command::Usage(args) => measure::usage(&args),
+        Command::Selftest(args) => selftest::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Compare(args) => compare::run(&args),

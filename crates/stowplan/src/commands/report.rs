@@ -4,6 +4,7 @@ use stowplan_ctf::dir::TraceFolder;
 use stowplan_results::Results;
 
 use super::measure::terminal_width;
+use crate::calibration;
 use crate::cli::{ReportArgs, ReportForm};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::output::{tell, tell_on};
@@ -15,6 +16,7 @@ pub fn run(args: &ReportArgs) -> Result<(), CommandError> {
         Ok(_) => error.hint("this is a trace: `stowplan trace report DIR -o FILE` writes its page"),
         Err(_) => error,
     })?;
+    calibration::beside(&results);
     match args.form {
         ReportForm::Html => {
             let path = args

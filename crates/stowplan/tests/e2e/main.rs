@@ -13,6 +13,7 @@ mod nothing_left;
 mod one_at_a_time;
 mod plan;
 mod record;
+mod selftest;
 mod support;
 mod trace_outputs;
 mod traced;

@@ -104,7 +104,9 @@ impl Ended {
         let document: Value = serde_json::from_str(&self.out)
             .unwrap_or_else(|error| panic!("no JSON: {error}\n{}", self.out));
         let path = match schema {
-            "compare" => root().join("crates/stowplan-results/schema/compare.json"),
+            "compare" | "selftest" => {
+                root().join(format!("crates/stowplan-results/schema/{schema}.json"))
+            }
             _ => root().join(format!("schemas/{schema}.json")),
         };
         assert_valid(&path, &document);
