@@ -19,11 +19,16 @@ pub fn block_signals() -> io::Result<()> {
     mask(libc::SIG_BLOCK)
 }
 
-/// Undoes [`block_signals`]; safe between fork and exec.
+/// Undoes [`block_signals`], and lets [`RECORDED`] end a program again: what a script starts in its background ignores
+/// SIGINT. Safe between fork and exec.
 ///
 /// # Errors
 /// When the kernel refuses.
 pub fn unblock_signals() -> io::Result<()> {
+    for signal in RECORDED {
+        // SAFETY: no handler is installed that could be called.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
     mask(libc::SIG_UNBLOCK)
 }
 

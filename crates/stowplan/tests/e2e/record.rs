@@ -54,6 +54,17 @@ fn started(bench: &Bench) -> Child {
     child
 }
 
+/// A command as a script starts it in its background: SIGINT is ignored, by what it starts, too.
+fn in_background(command: &Command) -> Command {
+    let mut env = Command::new("env");
+    env.arg("--ignore-signal=INT").arg(command.get_program());
+    env.args(command.get_args());
+    let set = command.get_envs();
+    env.envs(set.filter_map(|(name, value)| Some((name, value?))));
+    env.current_dir(command.get_current_dir().expect("a folder of its own"));
+    env
+}
+
 fn signal(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
@@ -116,10 +127,11 @@ fn a_signal_is_passed_on_and_the_status_is_the_commands() {
         assert_eq!(left_of(pid), [""; 0]);
     }
     let bench = Bench::new();
-    let sleeping = bench.run([
+    let sleeping = bench.command([
         "trace", "record", "-o", "trace", "--for", "100ms", "--", "sleep", "60",
     ]);
-    sleeping.expect(128 + 2);
+    let ended = in_background(&sleeping).output().unwrap();
+    Ended::new(ended).expect(128 + 2);
     let failed = Bench::new();
     failed
         .run(["trace", "record", "-o", "trace", "--", "sh", "-c", "exit 7"])
