@@ -115,11 +115,12 @@ fn line(metadata: &Metadata, event: &Event<'_>) -> String {
         Some(EnvValue::Text(host)) => host.clone(),
         other => panic!("hostname is {other:?}"),
     };
-    // Of a trace of one process babeltrace2 says which.
-    if let (Some(EnvValue::Text(name)), Some(EnvValue::Int(vpid))) =
-        (metadata.env("procname"), metadata.env("vpid"))
-    {
-        write!(host, ":{name}:({vpid})").expect("a String");
+    // Of a trace of one process babeltrace2 says which, with what the trace says of it.
+    if let Some(EnvValue::Text(name)) = metadata.env("procname") {
+        write!(host, ":{name}").expect("a String");
+    }
+    if let Some(EnvValue::Int(vpid)) = metadata.env("vpid") {
+        write!(host, ":({vpid})").expect("a String");
     }
     let class = event.class();
     write!(

@@ -116,7 +116,7 @@ fn check_messages(events: &Events) {
         .filter(|event| event["taken"] == 1)
         .collect();
     let messages = &events["stowplan:message"];
-    assert!(taken.len() > 20);
+    assert!(!taken.is_empty());
     assert_eq!(taken.len(), messages.len());
     for (take, message) in taken.iter().zip(messages) {
         let publication = published[&take["source_timestamp"]];
