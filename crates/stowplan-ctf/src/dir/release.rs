@@ -2,9 +2,8 @@
 
 use memmap2::{Mmap, UncheckedAdvice};
 
-/// So much of each file may lie behind the reader before it is given back, bytes: giving back stops the other threads for
-/// a moment, so that it must not come often.
-const STEP: usize = 128 << 10;
+/// So much of each file may lie behind the reader before it is given back, bytes.
+const STEP: usize = 32 << 10;
 /// Multiples of this are given back. Where pages are larger, the one that the reader is in
 /// goes with them, and comes back when it is touched.
 const PAGE: usize = 4 << 10;
