@@ -1,6 +1,6 @@
 //! Deployments: a partition at a place with resources.
 
-use crate::injection::Variant;
+use crate::injection::{Injection, Variant};
 use crate::names::Name;
 use crate::partition::Partition;
 use crate::place::Place;
@@ -97,6 +97,12 @@ pub struct Deployment {
 }
 
 impl Deployment {
+    /// What is put into it on purpose.
+    #[must_use]
+    pub fn injection(&self) -> Option<&Injection> {
+        self.variant.as_ref()?.injection.as_ref()
+    }
+
     /// The label under which results name this deployment: `place · partition`, and its variant where there is one.
     #[must_use]
     pub fn label(&self) -> String {

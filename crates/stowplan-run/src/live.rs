@@ -232,11 +232,7 @@ impl Live<'_> {
             blocks: self.request.blocks,
             natural_phase: false,
             phase_spans: self.prepared.phase_spans.clone(),
-            injection: planned
-                .deployment
-                .variant
-                .as_ref()
-                .and_then(|v| v.injection.clone()),
+            injection: planned.deployment.injection().cloned(),
             // The stack is scaled already.
             work_scale: 1.0,
             record: true,

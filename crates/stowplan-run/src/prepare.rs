@@ -204,11 +204,7 @@ fn record(deployment: &Deployment, plan: &Plan) -> DeploymentRecord {
         place: deployment.place.to_string(),
         partition: deployment.partition.name.clone(),
         variant: deployment.variant.as_ref().map(|v| v.name.to_string()),
-        injected: deployment
-            .variant
-            .as_ref()
-            .and_then(|v| v.injection.as_ref())
-            .map(injection_record),
+        injected: deployment.injection().map(injection_record),
         services: plan.services.len() as u64,
         processes: plan.processes as u64,
         participants: plan.participants as u64,

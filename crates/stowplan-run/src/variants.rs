@@ -89,10 +89,10 @@ impl InjectionRequest {
                 })
             }
             Self::Phase { callback, later_ns } => {
-                let period_ns = period_of(stack, callback)?;
+                let (timer, period_ns) = timer_of(stack, callback)?;
                 within(callback, *later_ns, period_ns)?;
                 Ok(Injection::Phase {
-                    callback: callback_of(stack, callback)?,
+                    callback: timer,
                     later_ns: *later_ns,
                 })
             }
@@ -111,14 +111,14 @@ impl PhaseSpanRequest {
 
     /// The span, checked against the stack.
     pub(crate) fn to_model(&self, stack: &Stack) -> Result<PhaseSpan, ExperimentError> {
-        let period_ns = period_of(stack, &self.callback)?;
+        let (timer, period_ns) = timer_of(stack, &self.callback)?;
         within(&self.callback, self.from_ns, period_ns)?;
         // All of the period is a span, too.
         if self.length_ns != period_ns {
             within(&self.callback, self.length_ns, period_ns)?;
         }
         Ok(PhaseSpan {
-            callback: callback_of(stack, &self.callback)?,
+            callback: timer,
             from_ns: self.from_ns,
             length_ns: self.length_ns,
         })
@@ -153,10 +153,11 @@ fn callback_of(stack: &Stack, text: &str) -> Result<CallbackRef, ExperimentError
         })
 }
 
-fn period_of(stack: &Stack, text: &str) -> Result<u64, ExperimentError> {
+/// The callback of a timer, and the timer's period.
+fn timer_of(stack: &Stack, text: &str) -> Result<(CallbackRef, u64), ExperimentError> {
     let callback = callback_of(stack, text)?;
     match stack.callback(&callback).map(|c| &c.trigger) {
-        Some(Trigger::Timer { period_ns, .. }) => Ok(*period_ns),
+        Some(Trigger::Timer { period_ns, .. }) => Ok((callback, *period_ns)),
         _ => Err(wrong(format!("'{text}' has no timer, so it has no phase"))),
     }
 }

@@ -135,9 +135,15 @@ fn killed_midway_it_can_be_cleaned_and_goes_on() {
 
 /// The agent ends by itself when its pipe closes; this waits for it.
 pub fn until_nothing_is_left(pid: u32) -> Vec<String> {
+    until_empty(|| left_of(pid))
+}
+
+/// What `look` still finds, when what ends by itself has had the time for it. It is of other processes' making: nothing
+/// tells of its end.
+pub fn until_empty(look: impl Fn() -> Vec<String>) -> Vec<String> {
     let begin = Instant::now();
     loop {
-        let left = left_of(pid);
+        let left = look();
         if left.is_empty() || begin.elapsed() > Duration::from_secs(20) {
             return left;
         }

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use stowplan_ctf::dir::TraceFolder;
 use stowplan_results::{Results, RunRow, RunStatus};
 use stowplan_testkit::{emitted, events_program, events_root};
 
-use crate::interrupted::{signal, until_nothing_is_left, wait};
+use crate::interrupted::{signal, until_empty, until_nothing_is_left, wait};
 use crate::measured::only_result;
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::turn;
@@ -217,23 +216,17 @@ fn begun(bench: &Bench) -> Child {
 /// Processes that have the folder of a daemon in their environment, when those that end have had the time for it.
 fn recording_still(pid: u32) -> Vec<String> {
     let folder = format!("LTTNG_HOME=/dev/shm/stowplan-{pid}-");
-    let begin = Instant::now();
-    loop {
+    until_empty(|| {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         let with_folder = processes.filter(|process| {
             let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
             String::from_utf8_lossy(&environment).contains(&folder)
         });
-        let found: Vec<String> = with_folder
-            .map(|process| {
-                std::fs::read_to_string(process.path().join("cmdline")).unwrap_or_default()
-            })
-            .collect();
-        if found.is_empty() || begin.elapsed() > Duration::from_secs(20) {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        let name = |process: std::fs::DirEntry| {
+            std::fs::read_to_string(process.path().join("cmdline")).unwrap_or_default()
+        };
+        with_folder.map(name).collect()
+    })
 }
 
 #[test]
