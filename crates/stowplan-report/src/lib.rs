@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod across;
+mod callbacks;
 mod compare;
 mod error;
 mod format;
@@ -27,6 +28,7 @@ use std::path::Path;
 use stowplan_results::{Comparison, Results};
 
 pub use across::across;
+pub use callbacks::{CallTimes, CallbackTimes};
 pub use error::ReportError;
 pub use graph::{Form, GraphNode, Limits, NodeGraph, View, Way};
 pub use latency::{ChainLatency, Part, PartFigures, RunFigures};

@@ -8,12 +8,15 @@ use stowplan_results::{
     RunStatus, Selftest, StartKind,
 };
 
+use crate::callbacks::CallbackTimes;
 use crate::error::ReportError;
 use crate::latency::ChainLatency;
 use crate::losses::DeploymentLosses;
 use crate::startup::DeploymentStartup;
 use crate::usage::DeploymentUsage;
-use crate::{compare, html, instrument, latency, losses, page, startup, tables, text, usage};
+use crate::{
+    callbacks, compare, html, instrument, latency, losses, page, startup, tables, text, usage,
+};
 
 /// A run with more steal than this is marked (share of the window).
 const STEAL: f64 = 0.005;
@@ -36,6 +39,8 @@ pub struct Report {
     pub usage: Vec<DeploymentUsage>,
     /// Losses, by deployment.
     pub losses: Vec<DeploymentLosses>,
+    /// Callbacks, those that took most time first.
+    pub callbacks: Vec<CallbackTimes>,
     /// Against the experiment's reference.
     pub comparisons: Vec<Comparison>,
     /// The calibration of the instrument that is kept beside the result.
@@ -53,6 +58,7 @@ impl Report {
             latency: latency::read(results, &counted)?,
             usage: usage::read(results, &counted)?,
             losses: losses::read(results, &counted)?,
+            callbacks: callbacks::read(results, &counted)?,
             comparisons: Vec::new(),
             selftest: results.selftest()?,
         };

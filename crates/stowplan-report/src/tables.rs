@@ -3,6 +3,7 @@
 use stowplan_results::{Comparison, Effect, LossCause, StartKind};
 use stowplan_stats::{Summary, Verdict};
 
+use crate::callbacks::CallTimes;
 use crate::format::{TimeUnit, bytes, count, dash, difference, value};
 use crate::latency::{ChainLatency, Part};
 use crate::report::Report;
@@ -56,6 +57,7 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
             report.latency.iter().filter(|c| c.chain == chain).collect();
         tables.push(statistics(report, chain, parts, &views));
     }
+    tables.push(callbacks(report));
     tables.push(usage(report));
     tables.push(losses(report));
     tables.push(differences(report));
@@ -290,6 +292,45 @@ const CAUSES: [LossCause; 6] = [
     LossCause::Overwritten,
     LossCause::NotToldApart,
 ];
+
+/// Callbacks that the table has.
+const CALLBACKS: usize = 12;
+
+fn callbacks(report: &Report) -> TextTable {
+    let shown = report.callbacks.iter().take(CALLBACKS);
+    let longest = shown
+        .clone()
+        .flat_map(|of| of.by.values())
+        .map(CallTimes::wall_mean_ns)
+        .fold(0.0, f64::max);
+    let unit = TimeUnit::latency(longest);
+    let mut table = TextTable::new(
+        format!("Callbacks that took most time ({} a call)", unit.name),
+        "Mean wall time of a call; in brackets its CPU time, where it was recorded.",
+        &["Callback"],
+        &[],
+    );
+    let deployments = report.experiment.deployments.iter();
+    let called: Vec<_> = deployments
+        .filter(|d| report.callbacks.iter().any(|of| of.by.contains_key(&d.id)))
+        .collect();
+    table.headers.extend(called.iter().map(|d| d.label.clone()));
+    for of in shown {
+        let times = called.iter().map(|d| of.by.get(&d.id));
+        let cells = times.map(|times| {
+            let Some(times) = times else { return dash() };
+            let wall = unit.show_or(Some(times.wall_mean_ns()));
+            match times.cpu_mean_ns() {
+                Some(cpu) => format!("{wall} ({})", unit.show_or(Some(cpu))),
+                None => wall,
+            }
+        });
+        table
+            .rows
+            .push([of.callback.clone()].into_iter().chain(cells).collect());
+    }
+    table
+}
 
 fn losses(report: &Report) -> TextTable {
     let mut table = TextTable::new(

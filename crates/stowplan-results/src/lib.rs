@@ -31,8 +31,8 @@ pub use experiment::{
 pub use folder::{date, folder_name};
 pub use reader::Results;
 pub use rows::{
-    ColdState, LatencyRow, LossCause, LossRow, RunRow, RunStatus, StartKind, StartupRow,
-    SubjectKind, UsageRow,
+    CallbackRow, ColdState, LatencyRow, LossCause, LossRow, RunRow, RunStatus, StartKind,
+    StartupRow, SubjectKind, UsageRow,
 };
 pub use selftest::{
     Bound, Criterion, InjectedDifference, KindCounts, SELFTEST_FILE, SELFTEST_SCHEMA, Selftest,

@@ -8,7 +8,7 @@ use crate::error::ResultsError;
 use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
 use crate::file::{TableReader, read_json};
 use crate::folder;
-use crate::rows::{LatencyRow, LossRow, RunRow, StartupRow, UsageRow};
+use crate::rows::{CallbackRow, LatencyRow, LossRow, RunRow, StartupRow, UsageRow};
 use crate::selftest::{SELFTEST_FILE, Selftest};
 use crate::table::Table;
 
@@ -95,6 +95,11 @@ impl Results {
 
     /// The losses table.
     pub fn losses(&self) -> Result<Vec<LossRow>, ResultsError> {
+        self.read()
+    }
+
+    /// The callbacks table.
+    pub fn callbacks(&self) -> Result<Vec<CallbackRow>, ResultsError> {
         self.read()
     }
 

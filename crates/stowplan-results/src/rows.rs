@@ -272,6 +272,38 @@ table! {
     }
 }
 
+table! {
+    /// One row per run and callback that was called in the window: what a call took.
+    CallbackRow in "callbacks" {
+        /// Run.
+        run: u32,
+        /// Block.
+        block: u32,
+        /// Id of the deployment.
+        deployment: Label,
+        /// Node, as the stack names it; null where the trace does not have it.
+        node: Option<Label>,
+        /// Callback, as the stack names it; of a real program its symbol.
+        callback: Label,
+        /// Calls that began in the window and ended.
+        calls: u64,
+        /// Mean wall duration of a call, ns.
+        wall_mean_ns: f64,
+        /// Median wall duration, ns.
+        wall_median_ns: f64,
+        /// Longest wall duration, ns.
+        wall_max_ns: i64,
+        /// Mean CPU time of a call, ns.
+        cpu_mean_ns: Option<f64>,
+        /// Median CPU time of a call, ns.
+        cpu_median_ns: Option<f64>,
+        /// Mean iterations of the work kernel in a call.
+        iterations_mean: Option<f64>,
+        /// Why CPU time and iterations are null.
+        reason: Option<Label>,
+    }
+}
+
 impl LatencyRow {
     /// A row without figures: the runner fills in what the trace gives.
     #[must_use]

@@ -12,7 +12,7 @@ use crate::experiment::Experiment;
 use crate::file::{sync_folder, write_json, write_table};
 use crate::folder;
 use crate::reader::{Results, scan};
-use crate::rows::{LatencyRow, LossRow, RunRow, StartupRow, UsageRow};
+use crate::rows::{CallbackRow, LatencyRow, LossRow, RunRow, StartupRow, UsageRow};
 use crate::table::Table;
 
 /// Everything that a run gave.
@@ -28,6 +28,8 @@ pub struct RunData {
     pub usage: Vec<UsageRow>,
     /// Its losses.
     pub losses: Vec<LossRow>,
+    /// Its callbacks.
+    pub callbacks: Vec<CallbackRow>,
 }
 
 impl RunData {
@@ -40,6 +42,7 @@ impl RunData {
             latency: Vec::new(),
             usage: Vec::new(),
             losses: Vec::new(),
+            callbacks: Vec::new(),
         }
     }
 }
@@ -112,6 +115,7 @@ impl ResultsWriter {
         self.write_part(run, &data.latency)?;
         self.write_part(run, &data.usage)?;
         self.write_part(run, &data.losses)?;
+        self.write_part(run, &data.callbacks)?;
         let parts = self.dir.join("parts");
         sync_folder(&parts)?;
         // Last: readers take a run for done by this one.
@@ -128,6 +132,7 @@ impl ResultsWriter {
         self.merge::<LatencyRow>(&runs)?;
         self.merge::<UsageRow>(&runs)?;
         self.merge::<LossRow>(&runs)?;
+        self.merge::<CallbackRow>(&runs)?;
         self.merge::<RunRow>(&runs)?;
         sync_folder(&self.dir)?;
         let parts = self.dir.join("parts");

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use stowplan_results::{
-    Comparisons, Experiment, LatencyRow, LossRow, RunRow, Selftest, StartupRow, Table, UsageRow,
+    CallbackRow, Comparisons, Experiment, LatencyRow, LossRow, RunRow, Selftest, StartupRow, Table,
+    UsageRow,
 };
 
 fn section<T: Table>() -> String {
@@ -52,6 +53,7 @@ fn every_column_is_documented() {
         section::<LatencyRow>(),
         section::<UsageRow>(),
         section::<LossRow>(),
+        section::<CallbackRow>(),
     ];
     let expected = format!(
         "{}\n{}\n{}",

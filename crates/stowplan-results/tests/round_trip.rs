@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use stowplan_results::{
-    Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, Experiment, Label, LatencyRow, LossCause,
-    LossRow, Machine, Results, ResultsError, ResultsWriter, RunData, RunRow, RunStatus,
+    CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, Experiment, Label, LatencyRow,
+    LossCause, LossRow, Machine, Results, ResultsError, ResultsWriter, RunData, RunRow, RunStatus,
     StackRecord, StartKind, StartupRow, SubjectKind, Table, UsageRow,
 };
 
@@ -83,7 +83,7 @@ fn run(number: u32) -> RunData {
     data.losses = vec![LossRow {
         run: number,
         block,
-        deployment,
+        deployment: deployment.clone(),
         topic: "/points".into(),
         publisher: None,
         subscriber: "filter".into(),
@@ -93,6 +93,7 @@ fn run(number: u32) -> RunData {
         lost: Some(3),
         reason: None,
     }];
+    data.callbacks = vec![callback(number, block, deployment)];
     data
 }
 
@@ -117,6 +118,24 @@ fn startup(run: u32, block: u32, deployment: Label) -> StartupRow {
     }
 }
 
+fn callback(run: u32, block: u32, deployment: Label) -> CallbackRow {
+    CallbackRow {
+        run,
+        block,
+        deployment,
+        node: Some("filter".into()),
+        callback: "on_points".into(),
+        calls: 10,
+        wall_mean_ns: 1_500.5,
+        wall_median_ns: 1_500.0,
+        wall_max_ns: 2_000,
+        cpu_mean_ns: None,
+        cpu_median_ns: None,
+        iterations_mean: None,
+        reason: Some("not recorded".into()),
+    }
+}
+
 fn usage(run: u32, block: u32, deployment: Label) -> UsageRow {
     UsageRow {
         run,
@@ -138,6 +157,7 @@ fn usage(run: u32, block: u32, deployment: Label) -> UsageRow {
 fn all(results: &Results) -> Vec<RunData> {
     let (startup, latency) = (results.startup().unwrap(), results.latency().unwrap());
     let (usage, losses) = (results.usage().unwrap(), results.losses().unwrap());
+    let callbacks = results.callbacks().unwrap();
     fn of<T: Table + Clone>(rows: &[T], run: u32) -> Vec<T> {
         rows.iter().filter(|r| r.run() == run).cloned().collect()
     }
@@ -147,6 +167,7 @@ fn all(results: &Results) -> Vec<RunData> {
         latency: of(&latency, run.run),
         usage: of(&usage, run.run),
         losses: of(&losses, run.run),
+        callbacks: of(&callbacks, run.run),
     });
     data.collect()
 }

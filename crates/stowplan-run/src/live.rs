@@ -236,7 +236,7 @@ impl Live<'_> {
             // The stack is scaled already.
             work_scale: 1.0,
             record: true,
-            record_callback_cpu: false,
+            record_callback_cpu: self.request.callback_cpu,
         };
         let services = lower(
             &self.prepared.stack,

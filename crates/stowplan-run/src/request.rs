@@ -93,6 +93,9 @@ pub struct Request {
     pub phase_spans: Vec<PhaseSpanRequest>,
     /// Whether traces are kept.
     pub keep_traces: bool,
+    /// Whether each call's CPU time is recorded.
+    #[serde(default)]
+    pub callback_cpu: bool,
     /// Whether services run in the machine's network namespace rather than in one of the experiment's own.
     pub host_network: bool,
     /// The command line.
@@ -166,6 +169,8 @@ pub struct Ask<'a> {
     pub phase_spans: Vec<PhaseSpan>,
     /// Whether traces are kept.
     pub keep_traces: bool,
+    /// Whether each call's CPU time is recorded.
+    pub callback_cpu: bool,
     /// Whether services run in the machine's network namespace.
     pub host_network: bool,
     /// The command line.
@@ -200,6 +205,7 @@ impl Request {
             variants: ask.variants.iter().map(VariantRequest::of).collect(),
             phase_spans: ask.phase_spans.iter().map(PhaseSpanRequest::of).collect(),
             keep_traces: ask.keep_traces,
+            callback_cpu: ask.callback_cpu,
             host_network: ask.host_network,
             command: ask.command,
         }
@@ -454,6 +460,7 @@ mod tests {
             variants: vec![],
             phase_spans: vec![],
             keep_traces: false,
+            callback_cpu: false,
             host_network: false,
             command: vec![],
         })

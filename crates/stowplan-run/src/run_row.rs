@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use stowplan_measure::rows::{
-    RunKey, StartUpFacts, latency_rows, loss_rows, startup_rows, usage_rows,
+    RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, startup_rows, usage_rows,
 };
 use stowplan_measure::{Measured, RunError};
 use stowplan_results::{ColdState, RunData, RunRow, RunStatus, StartKind};
@@ -195,6 +195,7 @@ pub(crate) fn finished(
         .flat_map(|chain| latency_rows(&key, chain, arm_ns))
         .collect();
     data.losses = loss_rows(&key, &analysed.analysis, analysed.window);
+    data.callbacks = callback_rows(&key, &analysed.analysis, analysed.window);
     data.usage = usage_rows(&key, &measured.samples, zero);
     data
 }

@@ -235,6 +235,8 @@ impl Design {
             variants,
             phase_spans,
             keep_traces: false,
+            // What the injected work took is read from it.
+            callback_cpu: true,
             host_network: self.ask.host_network,
             command: self.ask.command.clone(),
         }))

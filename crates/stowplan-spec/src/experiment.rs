@@ -42,6 +42,8 @@ pub struct Experiment {
     pub isolation: Isolation,
     /// Whether traces stay with the results.
     pub keep_traces: bool,
+    /// Whether each call's CPU time is recorded.
+    pub callback_cpu: bool,
     /// Whether services run in the machine's network namespace.
     pub host_network: bool,
 }

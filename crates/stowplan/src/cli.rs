@@ -117,6 +117,9 @@ pub struct MeasureArgs {
     /// Keep the traces of every run
     #[arg(long)]
     pub keep_traces: bool,
+    /// Record the CPU time of each callback's calls in its trace, at two system calls a call
+    #[arg(long)]
+    pub callback_cpu: bool,
     /// Run in the machine's network namespace instead of one of the experiment's own
     #[arg(long)]
     pub host_network: bool,

@@ -7,7 +7,7 @@ const LINES: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A table with a header, in the width of the terminal.
-pub fn new<const N: usize>(header: [&str; N]) -> Table {
+pub fn new<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table
         .load_style(LINES)

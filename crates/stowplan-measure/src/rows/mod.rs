@@ -1,10 +1,12 @@
 //! From what a run gave to the rows of its result.
 
+mod callbacks;
 mod latency;
 mod losses;
 mod startup;
 mod usage;
 
+pub use callbacks::callback_rows;
 pub use latency::latency_rows;
 pub use losses::loss_rows;
 pub use startup::{StartUpFacts, startup_rows};

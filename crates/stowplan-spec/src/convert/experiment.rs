@@ -74,6 +74,7 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         limits,
         isolation: isolation(&spec.isolation),
         keep_traces: spec.keep_traces,
+        callback_cpu: spec.callback_cpu,
         host_network: spec.host_network,
     })
 }

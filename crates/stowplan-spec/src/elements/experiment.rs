@@ -48,6 +48,9 @@ pub(crate) struct ExperimentSpec {
     /// Whether traces stay with the results.
     #[serde(default)]
     pub keep_traces: bool,
+    /// Whether each call's CPU time is recorded in its trace: two system calls for each.
+    #[serde(default)]
+    pub callback_cpu: bool,
     /// Whether services run in the machine's network namespace: for real programs that talk to something outside of
     /// the experiment. Where left out they have a network of their own with multicast on its loopback.
     #[serde(default)]

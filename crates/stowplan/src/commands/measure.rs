@@ -88,6 +88,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             settle: "20s".to_owned(),
             resume: None,
             keep_traces: false,
+            callback_cpu: false,
             host_network: false,
             require_verdict: false,
             json: false,
@@ -144,6 +145,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
         variants: Vec::new(),
         phase_spans: Vec::new(),
         keep_traces: experiment.keep_traces || args.measure.keep_traces,
+        callback_cpu: experiment.callback_cpu || args.measure.callback_cpu,
         host_network: experiment.host_network || args.measure.host_network,
         command: std::env::args().collect(),
     });
@@ -207,6 +209,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         variants: Vec::new(),
         phase_spans: Vec::new(),
         keep_traces: args.measure.keep_traces,
+        callback_cpu: args.measure.callback_cpu,
         host_network: args.measure.host_network,
         command: std::env::args().collect(),
     }))

@@ -107,6 +107,8 @@ pub struct TracedCallback {
     pub invalid: u64,
     /// Wall-clock durations; null without any.
     pub duration_ns: Option<Durations>,
+    /// CPU times of its calls; null where the trace has none.
+    pub cpu_ns: Option<Durations>,
 }
 
 /// What starts a callback.

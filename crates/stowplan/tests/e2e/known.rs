@@ -105,6 +105,32 @@ fn computation_is_the_counted_work() {
     }
 }
 
+/// Every call has the work of the stack, and its thread's CPU time is that of the work.
+#[test]
+fn cpu_time_of_a_callback_is_its_counted_work() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    let turn = turn();
+    let ns = least_ns_per_iteration();
+    drop(turn);
+    let rows = results.callbacks().unwrap();
+    for run in &results.runs {
+        let of = |node: &str, callback: &str| {
+            let mut rows = rows.iter().filter(|row| row.run == run.run);
+            let row = rows.find(|r| r.node.as_deref() == Some(node) && *r.callback == *callback);
+            row.unwrap_or_else(|| panic!("run {}: no {node}/{callback}", run.run))
+        };
+        let (scanner, planner) = (of("scanner", "timer"), of("planner", "timer"));
+        let iterations = [scanner, planner].map(|row| row.iterations_mean.unwrap());
+        assert_eq!(iterations.iter().sum::<f64>(), ITERATIONS);
+        for (row, iterations) in [scanner, planner].into_iter().zip(iterations) {
+            let ratio = row.cpu_median_ns.unwrap() / (iterations * ns);
+            assert!((0.9..1.8).contains(&ratio), "{ratio} of the work: {row:?}");
+            assert!(row.calls >= 2 && row.wall_mean_ns <= row.wall_max_ns as f64);
+        }
+    }
+}
+
 /// Serialising is what lies between the publication and its hand-over to DDS.
 #[test]
 fn send_is_the_counted_serialisation() {

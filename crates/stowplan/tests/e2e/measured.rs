@@ -48,6 +48,7 @@ fn measure() -> Option<Shared> {
         "--settle",
         "0s",
         "--keep-traces",
+        "--callback-cpu",
     ]);
     let ended = ended.expect(0);
     assert!(ended.out.contains("scan_to_brake"), "{}", ended.out);
@@ -85,6 +86,7 @@ fn a_result_has_the_files_of_its_page() {
         "latency.parquet",
         "usage.parquet",
         "losses.parquet",
+        "callbacks.parquet",
         "comparisons.json",
         "report.html",
     ] {

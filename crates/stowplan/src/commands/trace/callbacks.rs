@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stowplan_model::units::show_ns;
-use stowplan_trace::{CallbackSummary, Graph, Overview, Reading, Trigger};
+use stowplan_trace::{CallbackSummary, Distribution, Overview, Reading, Trigger};
 
 use crate::documents;
 use crate::documents::trace::{
@@ -22,14 +22,15 @@ pub fn run(dir: &Path, json: bool) -> Result<(), CommandError> {
         callbacks: overview
             .callback_summaries()
             .into_iter()
-            .map(|summary| traced(&overview.graph, summary))
+            .map(|summary| traced(&overview, summary))
             .collect(),
         missing: super::missing(&overview),
     };
     if json {
         return documents::print(&document);
     }
-    let mut table = table::new([
+    let with_cpu = document.callbacks.iter().any(|c| c.cpu_ns.is_some());
+    let mut columns = vec![
         "node",
         "started by",
         "count",
@@ -37,11 +38,15 @@ pub fn run(dir: &Path, json: bool) -> Result<(), CommandError> {
         "median",
         "P99",
         "max",
-    ]);
+    ];
+    if with_cpu {
+        columns.push("median CPU");
+    }
+    let mut table = table::new(columns);
     for callback in &document.callbacks {
         let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), show_ns);
         let of = callback.duration_ns.as_ref();
-        table.add_row([
+        let mut row = vec![
             callback.node.clone().unwrap_or_else(|| "–".to_owned()),
             started_by(callback),
             callback.count.to_string(),
@@ -49,7 +54,11 @@ pub fn run(dir: &Path, json: bool) -> Result<(), CommandError> {
             shown(of.map(|d| d.q50)),
             shown(of.and_then(|d| d.p99)),
             shown(of.map(|d| d.max as f64)),
-        ]);
+        ];
+        if with_cpu {
+            row.push(shown(callback.cpu_ns.as_ref().map(|cpu| cpu.q50)));
+        }
+        table.add_row(row);
     }
     tell!("{table}")
 }
@@ -64,7 +73,9 @@ fn started_by(callback: &TracedCallback) -> String {
     }
 }
 
-fn traced(graph: &Graph, summary: CallbackSummary) -> TracedCallback {
+fn traced(overview: &Overview, summary: CallbackSummary) -> TracedCallback {
+    let graph = &overview.graph;
+    let cpu = overview.marks.callback_cpu.get(&summary.callback);
     let (kind, topic_or_period) = match summary.identity.trigger {
         Trigger::Timer(ns) => (Some(CallbackKind::Timer), Some(TopicOrPeriod::Period(ns))),
         Trigger::Subscription(topic) => (
@@ -90,14 +101,19 @@ fn traced(graph: &Graph, summary: CallbackSummary) -> TracedCallback {
         count: summary.count,
         unfinished: summary.unfinished,
         invalid: summary.touched_by_discard,
-        duration_ns: summary.durations.map(|durations| Durations {
-            mean: durations.mean_ns,
-            min: durations.min_ns,
-            q50: durations.median_ns,
-            p99_reason: durations.p99_ns.as_ref().err().map(ToString::to_string),
-            p99: durations.p99_ns.ok(),
-            max: durations.max_ns,
-            exact: durations.exact,
-        }),
+        duration_ns: summary.durations.map(durations),
+        cpu_ns: cpu.and_then(|cpu| cpu.distribution()).map(durations),
+    }
+}
+
+fn durations(of: Distribution) -> Durations {
+    Durations {
+        mean: of.mean_ns,
+        min: of.min_ns,
+        q50: of.median_ns,
+        p99_reason: of.p99_ns.as_ref().err().map(ToString::to_string),
+        p99: of.p99_ns.ok(),
+        max: of.max_ns,
+        exact: of.exact,
     }
 }

@@ -1,0 +1,114 @@
+//! What a call of each callback took, by deployment.
+
+use std::collections::BTreeMap;
+
+use stowplan_results::{CallbackRow, Results};
+
+use crate::error::ReportError;
+use crate::report::Counted;
+
+/// A callback in the deployments that called it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallbackTimes {
+    /// `NODE/CALLBACK`.
+    pub callback: String,
+    /// By id of the deployment.
+    pub by: BTreeMap<String, CallTimes>,
+}
+
+/// Its calls in the windows of a deployment's finished runs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CallTimes {
+    /// Calls.
+    pub calls: u64,
+    /// Their wall time, ns.
+    pub wall_ns: f64,
+    /// Their CPU time, ns; `None` where a run did not record it.
+    pub cpu_ns: Option<f64>,
+}
+
+impl CallTimes {
+    /// Mean wall time of a call, ns.
+    #[must_use]
+    pub fn wall_mean_ns(&self) -> f64 {
+        self.wall_ns / self.calls as f64
+    }
+
+    /// Mean CPU time of a call, ns.
+    #[must_use]
+    pub fn cpu_mean_ns(&self) -> Option<f64> {
+        Some(self.cpu_ns? / self.calls as f64)
+    }
+
+    fn add(&mut self, row: &CallbackRow) {
+        let calls = row.calls as f64;
+        let cpu_ns = row.cpu_mean_ns.map(|mean| mean * calls);
+        self.cpu_ns = if self.calls == 0 {
+            cpu_ns
+        } else {
+            self.cpu_ns.zip(cpu_ns).map(|(a, b)| a + b)
+        };
+        self.calls += row.calls;
+        self.wall_ns += row.wall_mean_ns * calls;
+    }
+}
+
+/// Reads the callbacks table of the runs that count. Those that took most time in all deployments together come first.
+pub(crate) fn read(
+    results: &Results,
+    counted: &Counted,
+) -> Result<Vec<CallbackTimes>, ReportError> {
+    let mut all: BTreeMap<String, BTreeMap<String, CallTimes>> = BTreeMap::new();
+    results.scan(|row: CallbackRow| {
+        if counted.latency(row.run).is_none() {
+            return;
+        }
+        let name = match &row.node {
+            Some(node) => format!("{node}/{}", row.callback),
+            None => row.callback.to_string(),
+        };
+        let by = all.entry(name).or_default();
+        by.entry(row.deployment.to_string()).or_default().add(&row);
+    })?;
+    let mut all: Vec<CallbackTimes> = all
+        .into_iter()
+        .map(|(callback, by)| CallbackTimes { callback, by })
+        .collect();
+    let wall = |of: &CallbackTimes| of.by.values().map(|times| times.wall_ns).sum::<f64>();
+    all.sort_by(|a, b| wall(b).total_cmp(&wall(a)));
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(calls: u64, wall: f64, cpu: Option<f64>) -> CallbackRow {
+        CallbackRow {
+            run: 1,
+            block: 1,
+            deployment: "d".into(),
+            node: None,
+            callback: "c".into(),
+            calls,
+            wall_mean_ns: wall,
+            wall_median_ns: wall,
+            wall_max_ns: 0,
+            cpu_mean_ns: cpu,
+            cpu_median_ns: cpu,
+            iterations_mean: None,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn means_are_of_calls_and_not_of_runs() {
+        let mut times = CallTimes::default();
+        times.add(&row(1, 100.0, Some(90.0)));
+        times.add(&row(3, 200.0, Some(150.0)));
+        assert_eq!(times.wall_mean_ns(), 175.0);
+        assert_eq!(times.cpu_mean_ns(), Some(135.0));
+        times.add(&row(1, 1.0, None));
+        assert_eq!(times.cpu_mean_ns(), None);
+    }
+}
