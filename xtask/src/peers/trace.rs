@@ -1,9 +1,9 @@
 //! Reading a trace: our reader and our commands beside `babeltrace2 -o dummy`, which only
-//! decodes. What is pinned to one CPU reads with one thread.
+//! decodes, and tracetools_analysis, where Python finds it. What is pinned to one CPU reads with one thread.
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,35 @@ const EVERY: Duration = Duration::from_millis(2);
 /// Longest time of a command.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Measures and prints seconds per million events and the greatest resident set.
+/// What the `process` verb of tracetools_analysis does, without printing its tables.
+const TRACETOOLS: &str = "import sys; from tracetools_analysis.process import process; \
+     sys.exit(process(sys.argv[1], force_conversion=True, hide_results=True))";
+
+/// A program that reads the trace.
+struct Contender<'a> {
+    name: &'static str,
+    /// Whether it has CPU 0 alone.
+    pinned: bool,
+    program: &'a Path,
+    /// What stands before the trace.
+    arguments: &'a [&'a str],
+}
+
+impl Contender<'_> {
+    fn command(&self, taskset: &Path, trace: &Path) -> Command {
+        let mut command = if self.pinned {
+            let mut command = Command::new(taskset);
+            command.args(["--cpu-list", "0"]).arg(self.program);
+            command
+        } else {
+            Command::new(self.program)
+        };
+        command.args(self.arguments).arg(trace);
+        command
+    }
+}
+
+/// Measures and prints nanoseconds an event and the greatest resident set.
 pub fn row(
     workspace: &Workspace,
     rounds: usize,
@@ -31,48 +59,70 @@ pub fn row(
     let taskset = installed("taskset", "util-linux")?;
     let program = build_command_line(workspace)?;
     let reader = build_bare_reader(workspace)?;
-    let repeated = workspace.peers().join("repeated");
-    let trace = if times > 1 {
-        // A second between them, so that nothing of one is taken for the next one's.
-        let shift_ns = told(&program, trace, "duration_ns")? + 1e9;
-        repeat(trace, times, shift_ns as u64, &repeated)?;
-        &repeated
-    } else {
-        trace
+    // A copy even of one, as tracetools_analysis leaves a file beside what it reads.
+    let copy = workspace.peers().join("repeated");
+    // A second between them, so that nothing of one is taken for the next one's.
+    let shift_ns = told(&program, trace, "duration_ns")? + 1e9;
+    repeat(trace, times, shift_ns as u64, &copy)?;
+    let events = told(&program, &copy, "events")?;
+    let ours = |name, pinned, arguments| Contender {
+        name,
+        pinned,
+        program: &program,
+        arguments,
     };
-    let events = told(&program, trace, "events")?;
+    let theirs = |name, program, arguments| Contender {
+        name,
+        pinned: true,
+        program,
+        arguments,
+    };
     let links = ["trace", "links", "--json"];
     let callbacks = ["trace", "callbacks", "--json"];
-    // Whether it is pinned to one CPU, the program, and its arguments before the trace.
-    let contenders: [(&str, bool, &Path, &[&str]); 6] = [
-        ("every field, one CPU", true, &reader, &[]),
-        ("trace callbacks, one CPU", true, &program, &callbacks),
-        ("trace links, one CPU", true, &program, &links),
-        ("trace callbacks, all CPUs", false, &program, &callbacks),
-        ("trace links, all CPUs", false, &program, &links),
-        ("babeltrace2 -o dummy", true, &babeltrace, &["-o", "dummy"]),
+    let mut contenders = vec![
+        theirs("babeltrace2 -o dummy", &*babeltrace, &["-o", "dummy"]),
+        theirs("every field, one CPU", &*reader, &[]),
+        ours("trace callbacks, one CPU", true, &callbacks),
+        ours("trace links, one CPU", true, &links),
+        ours("trace callbacks, all CPUs", false, &callbacks),
+        ours("trace links, all CPUs", false, &links),
     ];
-    let names = contenders.map(|contender| contender.0);
-    let mut times: Vec<Series> = names.map(Series::named).into();
-    let mut peaks = vec![0.0_f64; names.len()];
+    let python = tracetools_python();
+    if let Some(python) = &python {
+        contenders.push(Contender {
+            pinned: false,
+            ..theirs("tracetools_analysis", python, &["-c", TRACETOOLS])
+        });
+    } else {
+        println!("\ntracetools_analysis: left out, because python3 cannot import it (PYTHONPATH)");
+    }
+    let mut times: Vec<Series> = contenders.iter().map(|c| Series::named(c.name)).collect();
+    let mut peaks = vec![0.0_f64; contenders.len()];
     for round in 0..rounds {
-        for number in order(round, names.len()) {
-            let (_, pinned, program, arguments) = contenders[number];
-            let mut command = Command::new(if pinned { taskset.as_path() } else { program });
-            if pinned {
-                command.args(["--cpu-list", "0"]).arg(program);
-            }
-            let (seconds, peak) = timed(command.args(arguments).arg(trace))?;
+        for number in order(round, contenders.len()) {
+            let (seconds, peak) = timed(&mut contenders[number].command(&taskset, &copy))?;
             times[number].values.push(seconds / events * 1e9);
             peaks[number] = peaks[number].max(peak);
         }
     }
     let title = format!("{events} events of {}, wall time", trace.display());
-    figures::print(&title, "ns an event", &times, names.len() - 1)?;
-    for (name, peak) in names.into_iter().zip(peaks) {
+    figures::print(&title, "ns an event", &times, 0)?;
+    if python.is_some() {
+        figures::print(&title, "ns an event", &times, times.len() - 1)?;
+    }
+    for (contender, peak) in contenders.iter().zip(peaks) {
+        let name = contender.name;
         println!("  {name:<38} greatest resident set seen {peak:.1} MB");
     }
     Ok(())
+}
+
+/// Python, if it can import what `TRACETOOLS` does.
+fn tracetools_python() -> Option<PathBuf> {
+    let python = installed("python3", "python3").ok()?;
+    let mut imports = Command::new(&python);
+    imports.args(["-c", "import babeltrace, tracetools_analysis.process"]);
+    run(&mut imports, PATIENCE).is_ok().then_some(python)
 }
 
 /// A number of `stowplan trace info`.
