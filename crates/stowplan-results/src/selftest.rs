@@ -182,7 +182,8 @@ pub struct SelftestComparison {
     /// Verdict of the comparison.
     #[schemars(with = "VerdictWord")]
     pub verdict: Verdict,
-    /// Difference that was injected, ns: the mean over the blocks, with the calibration of each for work.
+    /// Difference that was injected, ns: for work, what the injected iterations took, as the difference of the
+    /// callback's CPU time per call, the mean over the blocks.
     pub injected_ns: f64,
     /// Estimated difference, ns.
     pub difference_ns: f64,

@@ -1,11 +1,12 @@
 //! From the results of a selftest's experiments to what their comparisons say.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stowplan_report::{Part as Figure, Report, RunFigures};
 use stowplan_results::{
-    InjectedDifference, Results, RunStatus, SELFTEST_SCHEMA, Selftest, SelftestComparison,
-    SelftestKind, SelftestSubject,
+    CallbackRow, InjectedDifference, Results, RunStatus, SELFTEST_SCHEMA, Selftest,
+    SelftestComparison, SelftestKind, SelftestSubject,
 };
 use stowplan_stats::{Delta, Direction, Rule, Scale, compare};
 
@@ -117,6 +118,7 @@ pub(crate) struct Read {
     result: PathBuf,
     part: Part,
     pub(crate) report: Report,
+    callbacks: Vec<CallbackRow>,
 }
 
 impl Read {
@@ -126,11 +128,12 @@ impl Read {
             metric: METRIC,
             why: "it was not begun".to_owned(),
         })?;
-        let report = Report::read(&Results::open(&result)?)?;
+        let results = Results::open(&result)?;
         Ok(Self {
-            result,
             part,
-            report,
+            report: Report::read(&results)?,
+            callbacks: results.callbacks()?,
+            result,
         })
     }
 
@@ -194,7 +197,16 @@ impl Read {
         let (Some(low_ns), Some(high_ns)) = (ns.low, ns.high) else {
             return Err(too_few());
         };
-        let injected_ns = self.injected_ns(kind, injected, &blocks.numbers);
+        let injected_ns = match (kind, injected) {
+            (SelftestKind::Equal, _) | (_, None) => 0.0,
+            (SelftestKind::Idle, Some(injected)) => injected.ns as f64,
+            (SelftestKind::Work, Some(_)) => {
+                let worker = target.worker.to_string();
+                let both = (reference.as_str(), candidate.as_str());
+                self.work_ns(&worker, both, &blocks.numbers)
+                    .ok_or_else(|| missing(format!("CPU time of {worker} was not recorded")))?
+            }
+        };
         Ok(SelftestComparison {
             kind,
             result: name(&self.result),
@@ -214,26 +226,26 @@ impl Read {
         })
     }
 
-    /// The true difference of a comparison: work is turned into time by the calibration of each block.
-    fn injected_ns(
-        &self,
-        kind: SelftestKind,
-        injected: Option<&InjectedDifference>,
-        blocks: &[u32],
-    ) -> f64 {
-        match (kind, injected) {
-            (SelftestKind::Equal, _) | (_, None) => 0.0,
-            (SelftestKind::Idle, Some(injected)) => injected.ns as f64,
-            (SelftestKind::Work, Some(injected)) => {
-                let calibrations = self.report.experiment.calibration.iter();
-                let of_blocks: Vec<f64> = calibrations
-                    .filter(|c| blocks.contains(&c.block))
-                    .map(|c| c.ns_per_iteration)
-                    .collect();
-                let mean = of_blocks.iter().sum::<f64>() / of_blocks.len() as f64;
-                injected.work_iterations * mean
+    /// What the iterations that were injected took, ns: the mean over the blocks of the difference of the worker's CPU
+    /// time per call, as the kernel accounts it to the thread. That of the calibration would not do: a core that has
+    /// slept works more slowly for a while, and has lost what it had in its caches.
+    fn work_ns(&self, worker: &str, both: (&str, &str), blocks: &[u32]) -> Option<f64> {
+        let mut cpu: BTreeMap<(&str, u32), f64> = BTreeMap::new();
+        for row in &self.callbacks {
+            let node = row.node.as_deref().unwrap_or_default();
+            if worker
+                .strip_prefix(node)
+                .and_then(|rest| rest.strip_prefix('/'))
+                == Some(&*row.callback)
+            {
+                cpu.insert((&row.deployment, row.block), row.cpu_mean_ns?);
             }
         }
+        let differences = blocks
+            .iter()
+            .map(|block| Some(cpu.get(&(both.1, *block))? - cpu.get(&(both.0, *block))?))
+            .collect::<Option<Vec<f64>>>()?;
+        Some(differences.iter().sum::<f64>() / differences.len() as f64)
     }
 }
 
