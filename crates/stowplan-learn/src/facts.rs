@@ -63,6 +63,10 @@ pub struct CallbackFacts {
     pub median_ns: Option<f64>,
     /// 95 % interval of the median, by order statistics; `None` with too few calls for one.
     pub median_range_ns: Option<(f64, f64)>,
+    /// Median CPU time of a call in nanoseconds; `None` where the trace has none.
+    pub cpu_median_ns: Option<f64>,
+    /// 95 % interval of the median CPU time, by order statistics; `None` with too few calls for one.
+    pub cpu_median_range_ns: Option<(f64, f64)>,
     /// Median time of a call that sending messages took, in nanoseconds.
     pub sent_ns: Option<f64>,
     /// Its work as the stack has it, in nanoseconds; `None` without a finished call.

@@ -5,6 +5,10 @@ use crate::facts::Facts;
 use crate::held::{Came, HeldCallback, hold};
 use crate::launch::LaunchTimes;
 
+/// CPU time of a call after which the scheduler may let others go first: how long a longer one waits is another in each
+/// run. About the base slice of EEVDF, 0.7 ms times one and the binary logarithm of the CPUs (kernel/sched/fair.c).
+const SLICE_NS: f64 = 1e6;
+
 /// A run of the stack that was learnt from the same trace without a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
@@ -25,7 +29,8 @@ pub struct Fitted {
 }
 
 impl Fit {
-    /// Corrects the work of each callback whose median is known well enough in both, by the difference of the medians.
+    /// Corrects the work of each callback whose median is known well enough in both, by the difference of the medians;
+    /// of longer calls by that of their CPU time, where the run has it.
     pub(crate) fn work(&self, draft: &mut Draft, trace: &Facts, ns_per_iteration: f64) -> u64 {
         let held = hold(trace, &self.run, self.work_scale);
         let mut corrected = 0;
@@ -79,10 +84,15 @@ impl Fit {
 
 /// What the run's median lacks, in nanoseconds; `None` where one of the medians is not known well enough.
 fn missing_ns(held: &HeldCallback) -> Option<f64> {
-    if matches!(held.median, Came::Unsaid(_)) {
+    let run = held.run.as_ref()?;
+    let (came, median_ns) = match &held.cpu {
+        Some(cpu) if run.cpu_median_ns? > SLICE_NS => (cpu, run.cpu_median_ns),
+        _ => (&held.median, run.median_ns),
+    };
+    if matches!(came, Came::Unsaid(_)) {
         return None;
     }
-    Some(held.expected_ns? - held.run.as_ref()?.median_ns?)
+    Some(held.expected_ns? - median_ns?)
 }
 
 /// Adds iterations to a figure, which stays above zero, and so does its range.
@@ -107,6 +117,7 @@ fn shift(figure: &mut Figure, by: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::CallbackFacts;
 
     fn times(parts: [i64; 3]) -> LaunchTimes {
         LaunchTimes {
@@ -149,6 +160,34 @@ mod tests {
             [model.evaluate_ns(), model.spawn_ns(), model.load_ns()],
             [300, 100, 0]
         );
+    }
+
+    #[test]
+    fn long_calls_are_corrected_by_their_cpu_time() {
+        let of = |cpu_ns: f64, wall_ns: f64| {
+            let side = |median: f64| CallbackFacts {
+                node: "n".into(),
+                callback: "c".into(),
+                calls: 100,
+                per_s: Some(10.0),
+                interval_ns: None,
+                per_s_error: Some(0.001),
+                median_ns: Some(median),
+                median_range_ns: Some((median, median)),
+                cpu_median_ns: Some(cpu_ns),
+                cpu_median_range_ns: Some((cpu_ns, cpu_ns)),
+                sent_ns: Some(0.0),
+                work_ns: None,
+            };
+            let facts = |median| Facts {
+                callbacks: vec![side(median)],
+                ..Facts::default()
+            };
+            let held = hold(&facts(cpu_ns - 10.0), &facts(wall_ns), 1.0);
+            missing_ns(&held.callbacks[0])
+        };
+        assert_eq!(of(100_000.0, 100_500.0), Some(-510.0));
+        assert_eq!(of(9_000_000.0, 9_500_000.0), Some(-10.0));
     }
 
     #[test]

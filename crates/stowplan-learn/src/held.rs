@@ -33,6 +33,9 @@ pub struct HeldCallback {
     pub expected_ns: Option<f64>,
     /// Median duration within [`MEDIAN`].
     pub median: Came,
+    /// The run's median CPU time within [`MEDIAN`] of what its duration should be: what waiting for a CPU adds is
+    /// the machine's and not the stack's. `None` where the run has no CPU times.
+    pub cpu: Option<Came>,
 }
 
 /// Endpoints of the nodes that trace and run have.
@@ -90,6 +93,14 @@ fn one(trace: &CallbackFacts, run: Option<&CallbackFacts>, work_scale: f64) -> H
     HeldCallback {
         rate: run.map_or_else(missing, |run| rate(trace, run)),
         median: run.map_or_else(missing, |run| median(trace, run, expected_ns)),
+        cpu: run.and_then(|run| {
+            let cpu = CallbackFacts {
+                median_ns: Some(run.cpu_median_ns?),
+                median_range_ns: run.cpu_median_range_ns,
+                ..run.clone()
+            };
+            Some(median(trace, &cpu, expected_ns))
+        }),
         expected_ns,
         trace: trace.clone(),
         run: run.cloned(),
@@ -186,6 +197,8 @@ mod tests {
             per_s_error: Some(0.001),
             median_ns: Some(median),
             median_range_ns: Some((median - spread, median + spread)),
+            cpu_median_ns: None,
+            cpu_median_range_ns: None,
             sent_ns: Some(100.0),
             work_ns: None,
         }
@@ -210,6 +223,17 @@ mod tests {
             1.0,
         );
         assert_eq!((held.rate, held.median), (Came::Off, Came::Off));
+    }
+
+    #[test]
+    fn waiting_for_a_cpu_is_not_cpu_time() {
+        let run = CallbackFacts {
+            cpu_median_ns: Some(1050.0),
+            cpu_median_range_ns: Some((1040.0, 1060.0)),
+            ..callback(100, 10.0, 1500.0, 10.0)
+        };
+        let held = one(&callback(100, 10.0, 1000.0, 10.0), Some(&run), 1.0);
+        assert_eq!((held.median, held.cpu), (Came::Off, Some(Came::Back)));
     }
 
     #[test]

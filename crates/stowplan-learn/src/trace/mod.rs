@@ -419,6 +419,8 @@ fn facts(
                 per_s_error: calls.rate_error(),
                 median_ns: Calls::quantile(&calls.wall_ns, 0.5),
                 median_range_ns: Calls::median_range(&calls.wall_ns),
+                cpu_median_ns: maker.cpu_quantiles(id, &[0.5]).map(|of| of[0]),
+                cpu_median_range_ns: maker.cpu_median_range(id),
                 sent_ns: calls.sent_ns(),
                 work_ns: maker.work_ns(id),
             }

@@ -6,7 +6,7 @@ use stowplan_model::Profile;
 use stowplan_trace::{Analysis, CallbackId, Graph, Id, NodeId, Owner, ProcessId, TopicId};
 
 use super::endpoints;
-use super::observe::{Calls, Observed, Stream, is_implicit, is_modelled};
+use super::observe::{Calls, Observed, Stream, is_implicit, is_modelled, median_shares};
 use crate::draft::{DraftCallback, DraftNode, DraftTrigger, Figure, LogNormal};
 use crate::names::{self, free};
 
@@ -268,6 +268,20 @@ impl Nodes<'_> {
     fn cpu_ns(&self, callback: CallbackId) -> Option<f64> {
         let cpu = self.analysis().marks.callback_cpu.get(&callback)?;
         (cpu.calls > 0).then(|| cpu.cpu_ns as f64 / cpu.calls as f64)
+    }
+
+    /// CPU times of a call at these shares of all calls.
+    pub fn cpu_quantiles(&self, callback: CallbackId, shares: &[f64]) -> Option<Vec<f64>> {
+        let cpu = self.analysis().marks.callback_cpu.get(&callback)?;
+        cpu.quantiles(shares)
+    }
+
+    /// A 95 % interval of the median CPU time.
+    pub fn cpu_median_range(&self, callback: CallbackId) -> Option<(f64, f64)> {
+        let cpu = self.analysis().marks.callback_cpu.get(&callback)?;
+        let shares = median_shares(usize::try_from(cpu.calls).ok()?)?;
+        let range = cpu.quantiles(&shares)?;
+        Some((range[0], range[1]))
     }
 
     /// The work of a callback. Where the tenth percentile stands for all calls, all have that; else it is

@@ -112,15 +112,8 @@ impl Calls {
     /// A 95 % interval of the median by order statistics (normal approximation of the binomial distribution);
     /// `None` where it would reach beyond the sample.
     pub fn median_range(sample: &[f64]) -> Option<(f64, f64)> {
-        let n = sample.len() as f64;
-        let reach = 1.959_963_984_540_054 * n.sqrt() / 2.0;
-        let (low, high) = ((n / 2.0 - reach).floor(), (n / 2.0 + 1.0 + reach).ceil());
-        if low < 1.0 || high > n {
-            return None;
-        }
-        let mut sorted = sample.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        Some((sorted[low as usize - 1], sorted[high as usize - 1]))
+        let [low, high] = median_shares(sample.len())?;
+        Some((Self::quantile(sample, low)?, Self::quantile(sample, high)?))
     }
 
     /// A quantile of a sample; `None` of an empty one.
@@ -129,6 +122,15 @@ impl Calls {
             .ok()
             .map(|sorted| sorted.quantile(q))
     }
+}
+
+/// Shares of a sorted sample at which the 95 % interval of its median ends: those of order statistics, so that
+/// a quantile there is a value of the sample. `None` where the interval would reach beyond it.
+pub(super) fn median_shares(calls: usize) -> Option<[f64; 2]> {
+    let n = calls as f64;
+    let reach = 1.959_963_984_540_054 * n.sqrt() / 2.0;
+    let (low, high) = ((n / 2.0 - reach).floor(), (n / 2.0 + 1.0 + reach).ceil());
+    (low >= 1.0 && high <= n).then(|| [low, high].map(|rank| (rank - 1.0) / (n - 1.0)))
 }
 
 /// The steady part of a trace.

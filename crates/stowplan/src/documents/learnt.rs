@@ -51,6 +51,10 @@ pub struct ReturnedCallback {
     pub median_came_back: Option<bool>,
     /// Why `median_came_back` is null.
     pub median_came_back_reason: Option<String>,
+    /// Whether the run's median CPU time is within 15 % of `expected_ns`; null where that cannot be said.
+    pub cpu_came_back: Option<bool>,
+    /// Why `cpu_came_back` is null.
+    pub cpu_came_back_reason: Option<String>,
 }
 
 /// A callback in one trace.
@@ -68,6 +72,10 @@ pub struct ReturnedSide {
     pub median_ns: Option<f64>,
     /// 95 % interval of the median.
     pub median_range_ns: Option<[f64; 2]>,
+    /// Median CPU time; null where the trace has none.
+    pub cpu_median_ns: Option<f64>,
+    /// 95 % interval of the median CPU time.
+    pub cpu_median_range_ns: Option<[f64; 2]>,
 }
 
 impl LearntComparison {
@@ -91,6 +99,10 @@ impl LearntComparison {
 fn callback(held: &HeldCallback) -> ReturnedCallback {
     let ((rate_came_back, rate_came_back_reason), (median_came_back, median_came_back_reason)) =
         (said(&held.rate), said(&held.median));
+    let (cpu_came_back, cpu_came_back_reason) = match &held.cpu {
+        Some(cpu) => said(cpu),
+        None => (None, Some("the run has no CPU times".to_owned())),
+    };
     ReturnedCallback {
         node: held.trace.node.clone(),
         callback: held.trace.callback.clone(),
@@ -101,6 +113,8 @@ fn callback(held: &HeldCallback) -> ReturnedCallback {
         rate_came_back_reason,
         median_came_back,
         median_came_back_reason,
+        cpu_came_back,
+        cpu_came_back_reason,
     }
 }
 
@@ -120,6 +134,8 @@ fn side(of: &CallbackFacts) -> ReturnedSide {
         interval_ns: of.interval_ns,
         median_ns: of.median_ns,
         median_range_ns: of.median_range_ns.map(|(low, high)| [low, high]),
+        cpu_median_ns: of.cpu_median_ns,
+        cpu_median_range_ns: of.cpu_median_range_ns.map(|(low, high)| [low, high]),
     }
 }
 

@@ -23,8 +23,19 @@ pub fn run(args: &TraceCompareArgs) -> Result<(), CommandError> {
 }
 
 fn show(held: &Held, work_scale: f64) -> Result<(), CommandError> {
-    let mut table = table::new(["callback", "per s", "run", "median", "run", "came back"]);
-    let not_back = |h: &&HeldCallback| h.rate != Came::Back || h.median != Came::Back;
+    let mut table = table::new([
+        "callback",
+        "per s",
+        "run",
+        "median",
+        "run",
+        "CPU",
+        "came back",
+    ]);
+    let not_back = |h: &&HeldCallback| {
+        let cpu = h.cpu.as_ref().is_none_or(|cpu| *cpu == Came::Back);
+        h.rate != Came::Back || h.median != Came::Back || !cpu
+    };
     for of in held.callbacks.iter().filter(not_back) {
         let run = of.run.as_ref();
         let per_s = |per_s: Option<f64>| per_s.map_or_else(String::new, |x| format!("{x:.3}"));
@@ -35,7 +46,8 @@ fn show(held: &Held, work_scale: f64) -> Result<(), CommandError> {
             per_s(run.and_then(|run| run.per_s)),
             time(of.expected_ns),
             time(run.and_then(|run| run.median_ns)),
-            [words("rate", &of.rate), words("median", &of.median)].join("; "),
+            time(run.and_then(|run| run.cpu_median_ns)),
+            said(of),
         ]);
     }
     if held.callbacks.iter().any(|h| not_back(&h)) {
@@ -45,8 +57,14 @@ fn show(held: &Held, work_scale: f64) -> Result<(), CommandError> {
         "callbacks called twice or more: {}; their work is scaled by {work_scale:.3}",
         held.callbacks.len()
     )?;
-    tell!("rates within 2 %: {}", count(held, |h| &h.rate))?;
-    tell!("medians within 15 %: {}", count(held, |h| &h.median))?;
+    tell!("rates within 2 %: {}", count(held, |h| Some(&h.rate)))?;
+    tell!("medians within 15 %: {}", count(held, |h| Some(&h.median)))?;
+    if held.callbacks.iter().any(|h| h.cpu.is_some()) {
+        tell!(
+            "medians of CPU time within 15 %: {}",
+            count(held, |h| h.cpu.as_ref())
+        )?;
+    }
     let (a, b) = (&held.endpoints.trace, &held.endpoints.run);
     for (kind, a, b) in [
         ("publishers", a.publishers, b.publishers),
@@ -77,6 +95,12 @@ fn show(held: &Held, work_scale: f64) -> Result<(), CommandError> {
     Ok(())
 }
 
+fn said(of: &HeldCallback) -> String {
+    let cpu = of.cpu.as_ref().map(|cpu| words("CPU", cpu));
+    let all = [words("rate", &of.rate), words("median", &of.median)];
+    all.into_iter().chain(cpu).collect::<Vec<_>>().join("; ")
+}
+
 fn words(what: &str, came: &Came) -> String {
     match came {
         Came::Back => format!("{what}: yes"),
@@ -85,10 +109,10 @@ fn words(what: &str, came: &Came) -> String {
     }
 }
 
-fn count(held: &Held, which: impl Fn(&HeldCallback) -> &Came) -> String {
+fn count(held: &Held, which: impl Fn(&HeldCallback) -> Option<&Came>) -> String {
     let of = |wanted: fn(&Came) -> bool| {
         let all = held.callbacks.iter();
-        all.filter(|callback| wanted(which(callback))).count()
+        all.filter_map(&which).filter(|came| wanted(came)).count()
     };
     let back = of(|came| *came == Came::Back);
     let off = of(|came| *came == Came::Off);
