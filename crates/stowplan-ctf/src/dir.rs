@@ -129,7 +129,12 @@ impl TraceFolder {
     fn events_of<'t>(&'t self, inputs: &[TraceInput<'t>]) -> Result<Events<'t>, CtfError> {
         let mut events = Events::new(inputs)?;
         let files = || self.traces.iter().flat_map(|trace| &trace.files);
-        events.give_back(|data| files().find_map(|file| Behind::new(file.map.as_ref()?, data)));
+        let all = files().count();
+        let behind = |data: &[u8]| {
+            let mut files = files();
+            files.find_map(|file| Behind::new(file.map.as_ref()?, data, all))
+        };
+        events.give_back(behind);
         Ok(events)
     }
 

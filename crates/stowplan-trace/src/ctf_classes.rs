@@ -4,6 +4,7 @@ use stowplan_ctf::reader::Event;
 use stowplan_ctf::{EventClassInfo, FieldRef};
 
 use crate::ctf_table::{CLASSES, Kind as K, Kind};
+use crate::digest::Newcomer;
 use crate::event::Body;
 
 /// Most fields that are read of an event.
@@ -33,9 +34,10 @@ pub(crate) struct Said {
     held: Option<Box<Held>>,
 }
 
-/// What an event says that is no number.
+/// What few events have: what they say that is no number, and who is new with them.
 #[derive(Debug, Default)]
 struct Held {
+    newcomer: Option<Newcomer>,
     texts: [Option<String>; 2],
     lists: [Vec<u64>; 2],
     bytes: Option<Vec<u8>>,
@@ -114,6 +116,18 @@ impl Class {
 }
 
 impl Said {
+    /// Adds that who recorded it is new.
+    #[cold]
+    pub fn introduce(&mut self, newcomer: Newcomer) {
+        self.held.get_or_insert_default().newcomer = Some(newcomer);
+    }
+
+    /// Who is new with it.
+    #[inline]
+    pub fn newcomer(&self) -> Option<&Newcomer> {
+        self.held.as_ref()?.newcomer.as_ref()
+    }
+
     /// The event as the analysis takes it; `None` if a field that every
     /// distribution has is missing.
     pub fn body(&self) -> Option<Body<'_>> {

@@ -1,6 +1,6 @@
 //! What the analysis needs of an event, taken out of its packet by the thread that decodes it.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use stowplan_ctf::metadata::{EnvValue, Metadata};
 use stowplan_ctf::reader::Event;
 
@@ -24,14 +24,21 @@ pub(crate) struct Who {
     pub vtid: i64,
 }
 
-/// An event without its packet.
+/// Somebody of whom a stream has no earlier event.
+#[derive(Debug)]
+pub(crate) struct Newcomer {
+    pub who: Who,
+    /// Name of the process or thread.
+    pub procname: Option<String>,
+}
+
+/// An event without its packet. It goes from one processor to another: the smaller, the faster.
 #[derive(Debug)]
 pub(crate) struct Digest {
     /// Index of the class in its trace.
     pub class: u32,
-    pub who: Who,
-    /// Name of the process or thread, with the first event of who recorded it.
-    pub procname: Option<Box<str>>,
+    /// Number of who recorded it, among those of its stream in the order in which they came.
+    pub who: u32,
     pub said: Said,
 }
 
@@ -40,9 +47,16 @@ pub(crate) struct Digest {
 pub(crate) struct Digester<'c> {
     /// By trace.
     classes: &'c [Classes],
-    /// By stream, who was last: mostly the next event is of the same thread.
-    last: Vec<Option<Who>>,
-    seen: FxHashSet<Who>,
+    /// By stream.
+    recorders: Vec<Recorders>,
+}
+
+/// Who recorded a stream.
+#[derive(Debug, Clone, Default)]
+struct Recorders {
+    /// Who was last: mostly the next event is of the same thread.
+    last: Option<(Who, u32)>,
+    numbers: FxHashMap<Who, u32>,
 }
 
 impl Classes {
@@ -64,8 +78,7 @@ impl<'c> Digester<'c> {
     pub fn new(classes: &'c [Classes], streams: usize) -> Self {
         Self {
             classes,
-            last: vec![None; streams],
-            seen: FxHashSet::default(),
+            recorders: vec![Recorders::default(); streams],
         }
     }
 
@@ -80,17 +93,30 @@ impl<'c> Digester<'c> {
             vpid,
             vtid: event.vtid().unwrap_or(vpid),
         };
-        let last = &mut self.last[event.stream as usize];
-        let is_new = *last != Some(who) && {
-            *last = Some(who);
-            self.seen.insert(who)
+        let mut said = class.read(event);
+        let recorders = &mut self.recorders[event.stream as usize];
+        let who = match recorders.last {
+            Some((last, number)) if last == who => number,
+            _ => recorders.number(who, event, &mut said),
         };
-        let procname = is_new.then(|| event.procname()).flatten();
         Digest {
             class: event.class_index,
             who,
-            procname: procname.map(Into::into),
-            said: class.read(event),
+            said,
         }
+    }
+}
+
+impl Recorders {
+    /// The number of who recorded an event.
+    fn number(&mut self, who: Who, event: &Event<'_>, said: &mut Said) -> u32 {
+        let next = self.numbers.len() as u32;
+        let number = *self.numbers.entry(who).or_insert(next);
+        if number == next {
+            let procname = event.procname().map(Into::into);
+            said.introduce(Newcomer { who, procname });
+        }
+        self.last = Some((who, number));
+        number
     }
 }

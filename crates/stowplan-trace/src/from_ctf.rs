@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::{OpenTrace, TraceFolder};
 use stowplan_ctf::metadata::Metadata;
-use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Made, Merged};
+use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Made, Merged, StreamInfo};
 
 use crate::analysis::{Analysis, Builder};
 use crate::chain::Chain;
 use crate::ctf_classes::within_range;
-use crate::digest::{Classes, Digest, Digester, Who};
+use crate::digest::{Classes, Digest, Digester, Newcomer, Who};
 use crate::event::{Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::graph::{EventKinds, Graph};
 use crate::ids::{ProcessId, ThreadId};
@@ -56,13 +56,20 @@ struct OneTrace {
 /// The ids of an event's process and thread.
 type Ids = (ProcessId, ThreadId);
 
+/// What one stream needs for its events.
+struct OneStream {
+    /// Index of its trace.
+    trace: u32,
+    /// Of those who recorded it, by their number.
+    recorders: Vec<Ids>,
+}
+
 /// From the events of the reader to those of the analysis.
 struct Adapter {
     builder: Builder,
     traces: Vec<OneTrace>,
     ids: FxHashMap<Who, Ids>,
-    /// Per stream, whose event was last: mostly the next is of the same thread.
-    last: Vec<Option<(Who, Ids)>>,
+    streams: Vec<OneStream>,
     unreadable: u64,
     discarded_packets: u64,
     /// Time of the last event.
@@ -211,13 +218,13 @@ fn read(
     let mut damage = Vec::new();
     let traces = TraceFolder::open_readable(folder, &mut damage).map_err(open)?;
     let events = traces.readable_events(&mut damage).map_err(open)?;
-    let streams = events.streams().len();
+    let streams = events.streams();
     let mut adapter = Adapter::new(folder, &traces, builder, streams);
     let metadata = traces.traces().iter().map(OpenTrace::metadata);
     let classes: Vec<Classes> = metadata
         .map(|metadata| Classes::new(metadata, reading.middleware_events))
         .collect();
-    let mut digester = Digester::new(&classes, streams);
+    let mut digester = Digester::new(&classes, streams.len());
     let digest = move |event: &Event<'_>| digester.digest(event);
     for error in &damage {
         adapter.damaged(error, i64::MIN, None);
@@ -255,7 +262,7 @@ impl Adapter {
         }
     }
 
-    fn new(folder: &Path, traces: &TraceFolder, builder: Builder, streams: usize) -> Self {
+    fn new(folder: &Path, traces: &TraceFolder, builder: Builder, streams: &[StreamInfo]) -> Self {
         let common = traces
             .traces()
             .first()
@@ -269,7 +276,13 @@ impl Adapter {
                 .map(|trace| OneTrace::new(folder, trace, common))
                 .collect(),
             ids: FxHashMap::default(),
-            last: vec![None; streams],
+            streams: streams
+                .iter()
+                .map(|stream| OneStream {
+                    trace: stream.trace,
+                    recorders: Vec::new(),
+                })
+                .collect(),
             unreadable: 0,
             discarded_packets: 0,
             now_ns: i64::MIN,
@@ -280,13 +293,15 @@ impl Adapter {
     #[inline]
     fn event(&mut self, event: &Made<'_, Digest>) -> bool {
         let digest = event.value;
-        let trace = &mut self.traces[digest.who.trace as usize];
+        if let Some(newcomer) = digest.said.newcomer() {
+            let ids = self.ids(newcomer);
+            self.streams[event.stream as usize].recorders.push(ids);
+        }
+        let stream = &self.streams[event.stream as usize];
+        let (process, thread) = stream.recorders[digest.who as usize];
+        let trace = &mut self.traces[stream.trace as usize];
         trace.classes[digest.class as usize].1 += 1;
         let epoch_ns = trace.epoch_ns;
-        let (process, thread) = match self.last[event.stream as usize] {
-            Some((last, ids)) if last == digest.who => ids,
-            _ => self.ids(event),
-        };
         let Some(body) = digest.said.body() else {
             self.unreadable += 1;
             return false;
@@ -305,7 +320,7 @@ impl Adapter {
     fn contents(&self) -> Contents {
         let mut contents = Contents {
             discarded_packets: self.discarded_packets,
-            streams: self.last.len() as u64,
+            streams: self.streams.len() as u64,
             ..Contents::default()
         };
         for trace in &self.traces {
@@ -319,11 +334,11 @@ impl Adapter {
         contents
     }
 
-    fn ids(&mut self, event: &Made<'_, Digest>) -> Ids {
-        let Digest { who, procname, .. } = event.value;
+    fn ids(&mut self, newcomer: &Newcomer) -> Ids {
+        let Newcomer { who, procname } = newcomer;
         let trace = &self.traces[who.trace as usize];
         let builder = &mut self.builder;
-        let ids = *self.ids.entry(*who).or_insert_with(|| {
+        *self.ids.entry(*who).or_insert_with(|| {
             let process = builder.process(&ProcessKey {
                 host: trace.host.clone(),
                 trace: trace.name.clone(),
@@ -335,9 +350,7 @@ impl Adapter {
             builder.describe_process(process, name, Some(trace.epoch_ns));
             builder.set_kinds(process, trace.kinds);
             (process, builder.thread(process, who.vtid))
-        });
-        self.last[event.stream as usize] = Some((*who, ids));
-        ids
+        })
     }
 
     /// What a damaged stream still had to say is missing from `from_ns` on, until it

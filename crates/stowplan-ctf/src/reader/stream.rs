@@ -268,7 +268,7 @@ impl<'t> Cursor<'t> {
                 Some(rest) if !rest.is_empty() => break rest,
                 _ => {
                     if let Some(behind) = &mut file.behind {
-                        behind.passed(usize::MAX);
+                        behind.all();
                     }
                     self.file += 1;
                     self.next_packet = 0;
