@@ -7,6 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::HostError;
 use crate::ledger::unescape;
 
+/// What is mounted, proc_pid_mountinfo(5).
+pub(super) const MOUNTINFO: &str = "/proc/self/mountinfo";
+/// Where this process is, cgroups(7).
+pub(super) const OWN_GROUPS: &str = "/proc/self/cgroup";
+
 /// Which version of control groups has the controllers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
@@ -58,11 +63,7 @@ impl Tree {
         let read = |path: &str| {
             fs::read_to_string(path).map_err(|e| HostError::io("read", Path::new(path), e))
         };
-        Self::parse(
-            &read("/proc/self/mountinfo")?,
-            &read("/proc/self/cgroup")?,
-            Path::new("/"),
-        )
+        Self::parse(&read(MOUNTINFO)?, &read(OWN_GROUPS)?, Path::new("/"))
     }
 
     /// From the texts of /proc/self/mountinfo and /proc/self/cgroup, with every mount point moved below
@@ -72,29 +73,16 @@ impl Tree {
     /// When no control groups are mounted.
     pub fn parse(mountinfo: &str, cgroup: &str, file_root: &Path) -> Result<Self, HostError> {
         let all: Vec<Mount> = mountinfo.lines().filter_map(mount_of).collect();
-        let moved = |point: &Path| file_root.join(point.strip_prefix("/").unwrap_or(point));
-        let own_in = |mount: &Mount, path: &str| {
-            let below = Path::new(path)
-                .strip_prefix(&mount.root)
-                .unwrap_or_else(|_| Path::new(""));
-            moved(&mount.point).join(below.strip_prefix("/").unwrap_or(below))
-        };
+        let moved = |point: &Path| moved(point, file_root);
+        let own_in = |mount: &Mount, path: &str| mount.folder_of(path, file_root);
         let mut own = BTreeMap::new();
         let mut mounts = BTreeMap::new();
-        for line in cgroup.lines() {
-            let mut parts = line.splitn(3, ':');
-            let (Some(_), Some(names), Some(path)) = (parts.next(), parts.next(), parts.next())
-            else {
-                continue;
-            };
+        for (names, path) in cgroup.lines().filter_map(names_and_path) {
             for name in names
                 .split(',')
                 .filter(|name| super::CONTROLLERS.contains(name))
             {
-                let found = all
-                    .iter()
-                    .find(|m| !m.version2 && m.options.split(',').any(|o| o == name));
-                if let Some(mount) = found {
+                if let Some(mount) = all.iter().find(|mount| mount.is_of(name)) {
                     own.insert(name.to_owned(), own_in(mount, path));
                     mounts.insert(name.to_owned(), moved(&mount.point));
                 }
@@ -175,6 +163,50 @@ impl Tree {
     }
 }
 
+impl Mount {
+    /// Whether it is the v1 hierarchy of this controller or name.
+    fn is_of(&self, name: &str) -> bool {
+        !self.version2 && self.options.split(',').any(|option| option == name)
+    }
+
+    /// The folder of a group of this hierarchy, with the mount point moved below `file_root`.
+    fn folder_of(&self, group: &str, file_root: &Path) -> PathBuf {
+        let below = Path::new(group)
+            .strip_prefix(&self.root)
+            .unwrap_or_else(|_| Path::new(""));
+        moved(&self.point, file_root).join(below.strip_prefix("/").unwrap_or(below))
+    }
+}
+
+fn moved(point: &Path, file_root: &Path) -> PathBuf {
+    file_root.join(point.strip_prefix("/").unwrap_or(point))
+}
+
+/// Controllers and group of a line of /proc/PID/cgroup.
+fn names_and_path(line: &str) -> Option<(&str, &str)> {
+    line.split_once(':')?.1.split_once(':')
+}
+
+/// Folders that this process is in, in the hierarchies without a controller of ours; none where version 2 is alone.
+pub(super) fn other_folders(mountinfo: &str, cgroup: &str, file_root: &Path) -> Vec<PathBuf> {
+    let all: Vec<Mount> = mountinfo.lines().filter_map(mount_of).collect();
+    if all.iter().all(|mount| mount.version2) {
+        return Vec::new();
+    }
+    let ours = |names: &str| names.split(',').any(|n| super::CONTROLLERS.contains(&n));
+    let others = cgroup.lines().filter_map(names_and_path);
+    others
+        .filter(|(names, _)| !ours(names))
+        .filter_map(|(names, path)| {
+            let mount = all.iter().find(|mount| match names {
+                "" => mount.version2,
+                _ => names.split(',').any(|name| mount.is_of(name)),
+            })?;
+            Some(mount.folder_of(path, file_root))
+        })
+        .collect()
+}
+
 fn writable(folder: &Path) -> bool {
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
 }
@@ -241,6 +273,22 @@ mod tests {
             tree.own["cpuacct"],
             Path::new("/sys/fs/cgroup/cpu,cpuacct/a b")
         );
+    }
+
+    #[test]
+    fn other_hierarchies_are_those_without_a_controller_of_ours() {
+        let mounts = "30 25 0:26 / /cg/cpu rw - cgroup cgroup rw,cpu\n\
+                      31 25 0:27 / /cg/pids rw - cgroup cgroup rw,pids\n\
+                      32 25 0:28 / /cg/systemd rw - cgroup cgroup rw,xattr,name=systemd\n\
+                      39 25 0:35 / /cg/unified rw - cgroup2 cgroup2 rw\n";
+        let own = "9:name=systemd:/user\n8:pids:/\n7:perf_event:/\n1:cpu:/\n0::/a\n";
+        assert_eq!(
+            other_folders(mounts, own, Path::new("/x")),
+            ["/x/cg/systemd/user", "/x/cg/pids", "/x/cg/unified/a"].map(PathBuf::from)
+        );
+        let v2 = "39 25 0:35 / /cg rw - cgroup2 cgroup2 rw\n";
+        let none = other_folders(v2, "0::/a\n", Path::new("/x"));
+        assert_eq!(none, Vec::<PathBuf>::new());
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Tree {
     }
 }
 
-fn make(host: &dyn Host, path: &Path) -> Result<(), HostError> {
+pub(super) fn make(host: &dyn Host, path: &Path) -> Result<(), HostError> {
     if path.is_dir() {
         return Ok(());
     }
@@ -184,6 +184,26 @@ impl Group {
     /// When the kernel refuses a value or holds another one afterwards.
     pub fn apply(&self, limits: &LimitsPlan) -> Result<(), HostError> {
         limits::apply(&self.paths, self.v2, limits)
+    }
+
+    /// Sees that the kernel has these limits, whoever set them.
+    ///
+    /// # Errors
+    /// When it has others.
+    pub fn verify(&self, limits: &LimitsPlan) -> Result<(), HostError> {
+        limits::verify(&self.paths, self.v2, limits)
+    }
+
+    /// The group of this name below this one, which somebody else has made or will make.
+    #[must_use]
+    pub fn below(&self, name: &str) -> Self {
+        let paths = self.paths.iter();
+        Self {
+            paths: paths
+                .map(|(controller, path)| (controller.clone(), path.join(name)))
+                .collect(),
+            v2: self.v2,
+        }
     }
 
     /// Freezes or thaws the group and waits until the kernel says it is so.

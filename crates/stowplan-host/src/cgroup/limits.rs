@@ -54,59 +54,96 @@ fn quota_us(cpus: f64) -> u64 {
     ((cpus * PERIOD_US as f64).round() as u64).max(1_000)
 }
 
+/// A file of a control group and what belongs into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Controller.
+    pub controller: &'static str,
+    /// Name of the file.
+    pub file: &'static str,
+    /// Its contents.
+    pub value: String,
+}
+
+/// What `limits` are in the files of a group of cgroup v1 or v2, in the order of writing.
+#[must_use]
+pub fn settings(limits: &LimitsPlan, v2: bool) -> Vec<Setting> {
+    let of = |controller, v1_file, v2_file, v1_value: String, v2_value: String| Setting {
+        controller,
+        file: if v2 { v2_file } else { v1_file },
+        value: if v2 { v2_value } else { v1_value },
+    };
+    let same = |controller, v1_file, v2_file, value: String| {
+        of(controller, v1_file, v2_file, value.clone(), value)
+    };
+    let mut settings = Vec::new();
+    if let Some(cpus) = &limits.cpuset {
+        let list = list_of(cpus);
+        settings.push(same("cpuset", "cpuset.cpus", "cpuset.cpus", list));
+    }
+    if let Some(weight) = limits.cpu_weight {
+        let (shares, weight) = (shares_of(weight).to_string(), weight.to_string());
+        settings.push(of("cpu", "cpu.shares", "cpu.weight", shares, weight));
+    }
+    if let Some(quota) = limits.cpu_quota.map(quota_us) {
+        if !v2 {
+            let period = PERIOD_US.to_string();
+            settings.push(same("cpu", "cpu.cfs_period_us", "", period));
+        }
+        let both = format!("{quota} {PERIOD_US}");
+        let quota = quota.to_string();
+        settings.push(of("cpu", "cpu.cfs_quota_us", "cpu.max", quota, both));
+    }
+    if let Some(bytes) = limits.memory_bytes {
+        // The kernel rounds down to whole pages.
+        let page = rustix::param::page_size() as u64;
+        let bytes = (bytes / page * page).to_string();
+        settings.push(same("memory", "memory.limit_in_bytes", "memory.max", bytes));
+    }
+    settings
+}
+
 pub(super) fn apply(
     paths: &BTreeMap<String, PathBuf>,
     v2: bool,
     limits: &LimitsPlan,
 ) -> Result<(), HostError> {
-    let folder = |controller: &str| {
-        let key = if v2 { "unified" } else { controller };
-        paths.get(key).ok_or_else(|| {
+    each(paths, v2, limits, |file, value| {
+        fs::write(file, value)
+            .map_err(|e| HostError::io(&format!("write '{value}' to"), file, e))?;
+        check(file, value)
+    })
+}
+
+pub(super) fn verify(
+    paths: &BTreeMap<String, PathBuf>,
+    v2: bool,
+    limits: &LimitsPlan,
+) -> Result<(), HostError> {
+    each(paths, v2, limits, check)
+}
+
+fn each(
+    paths: &BTreeMap<String, PathBuf>,
+    v2: bool,
+    limits: &LimitsPlan,
+    act: impl Fn(&Path, &str) -> Result<(), HostError>,
+) -> Result<(), HostError> {
+    for setting in settings(limits, v2) {
+        let key = if v2 { "unified" } else { setting.controller };
+        let folder = paths.get(key).ok_or_else(|| {
             HostError::new(format!(
-                "the control group has no '{controller}' controller"
+                "the control group has no '{}' controller",
+                setting.controller
             ))
-        })
-    };
-    if let Some(cpus) = &limits.cpuset {
-        set(&folder("cpuset")?.join("cpuset.cpus"), &list_of(cpus))?;
-    }
-    if let Some(weight) = limits.cpu_weight {
-        let (file, value) = if v2 {
-            ("cpu.weight", u64::from(weight))
-        } else {
-            ("cpu.shares", shares_of(weight))
-        };
-        set(&folder("cpu")?.join(file), &value.to_string())?;
-    }
-    if let Some(cpus) = limits.cpu_quota {
-        let folder = folder("cpu")?;
-        let quota = quota_us(cpus);
-        if v2 {
-            set(&folder.join("cpu.max"), &format!("{quota} {PERIOD_US}"))?;
-        } else {
-            set(&folder.join("cpu.cfs_period_us"), &PERIOD_US.to_string())?;
-            set(&folder.join("cpu.cfs_quota_us"), &quota.to_string())?;
-        }
-    }
-    if let Some(bytes) = limits.memory_bytes {
-        let file = if v2 {
-            "memory.max"
-        } else {
-            "memory.limit_in_bytes"
-        };
-        // The kernel rounds down to whole pages.
-        let page = rustix::param::page_size() as u64;
-        set(
-            &folder("memory")?.join(file),
-            &(bytes / page * page).to_string(),
-        )?;
+        })?;
+        act(&folder.join(setting.file), &setting.value)?;
     }
     Ok(())
 }
 
-/// Writes a value and reads it back.
-fn set(file: &Path, value: &str) -> Result<(), HostError> {
-    fs::write(file, value).map_err(|e| HostError::io(&format!("write '{value}' to"), file, e))?;
+/// Reads back whether a file has a value.
+fn check(file: &Path, value: &str) -> Result<(), HostError> {
     let found = fs::read_to_string(file).map_err(|e| HostError::io("read", file, e))?;
     let found = found.trim();
     let equal =
@@ -115,7 +152,7 @@ fn set(file: &Path, value: &str) -> Result<(), HostError> {
         Ok(())
     } else {
         Err(HostError::new(format!(
-            "the kernel made '{found}' of '{value}' in {}",
+            "the kernel has '{found}' and not '{value}' in {}",
             file.display()
         )))
     }

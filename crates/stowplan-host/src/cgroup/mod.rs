@@ -8,13 +8,16 @@ mod detect;
 mod group;
 mod limits;
 mod oom;
+mod others;
 mod readback;
 mod remove;
 
 pub use detect::{Layout, Tree};
 pub use group::Group;
 pub(crate) use limits::cpus_of;
+pub use limits::{Setting, settings};
 pub use oom::OomWatch;
+pub use others::OtherGroups;
 pub use readback::read_limits;
 pub use remove::{kill_all, processes, remove_tree};
 
