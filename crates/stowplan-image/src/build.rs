@@ -12,8 +12,8 @@ use crate::spec::{digest, hex};
 use crate::{ImageError, ImageSpec, PROGRAM_NAME, filler, require_static};
 
 /// Mount points and folders that every image has. `dev/shm` is there for roots that are used without a `/dev` of
-/// their own.
-const FOLDERS: [&str; 6] = ["proc", "sys", "dev/shm", "tmp", "etc", "files"];
+/// their own, `usr` for programs that take a folder for a root file system by it.
+const FOLDERS: [&str; 7] = ["proc", "sys", "dev/shm", "tmp", "etc", "usr", "files"];
 
 /// Enough of `/etc` for a program that asks who and where it is.
 const ETC: [(&str, &str); 3] = [

@@ -12,7 +12,7 @@ use crate::ImageError;
 pub const PROGRAM_NAME: &str = "stowplan-node";
 
 /// Raised whenever the same spec gives other contents, so that older images are not taken for newer ones.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
 
 /// Contents of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
