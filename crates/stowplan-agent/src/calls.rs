@@ -255,6 +255,7 @@ fn prepare(agent: &mut Agent, engine: &str, plan: &DeploymentPlan) -> Result<Ans
     let answer = PreparedAnswer {
         deviations: deployment.deviations(),
         shared_inodes: deployment.shared_inodes(),
+        engine_cgroups: deployment.engine_cgroups(),
     };
     agent.deployment = Some(deployment);
     Ok(Answer::Prepared(answer))

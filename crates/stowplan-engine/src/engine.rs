@@ -1,5 +1,6 @@
 //! The two traits.
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::Duration;
@@ -167,6 +168,12 @@ pub trait Deployment {
     /// Whether services share the inodes of start-up files, from st_dev and st_ino; `None` before start or
     /// where it cannot be seen.
     fn shared_inodes(&self) -> Option<bool>;
+
+    /// Cgroup folders of the host, by controller, with the engine's own processes and no service's; empty where it has
+    /// none.
+    fn engine_cgroups(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 }
 
 /// The services of `plan` that `which` selects, in starting order.

@@ -174,8 +174,11 @@ impl<'a> Session<'a> {
         let started_ns = self.host.clock()?;
         let locators = self.deployment.locators()?;
         let own = self.traced.as_ref().map(Traced::pids).unwrap_or_default();
-        self.host
-            .start_sampling(&subjects(&locators), &own, millis(self.plan.sample_period))?;
+        self.host.start_sampling(
+            &self.subjects(&locators),
+            &own,
+            millis(self.plan.sample_period),
+        )?;
         self.look_at_traced(&locators);
         self.wait_ready()?;
         self.look_at_traced(&locators);
@@ -207,6 +210,20 @@ impl<'a> Session<'a> {
             recording,
             warnings: std::mem::take(&mut self.warnings),
         })
+    }
+
+    /// The services, and the engine where it has processes of its own.
+    fn subjects(&self, locators: &[Locator]) -> Vec<SampleSubject> {
+        let engine = SampleSubject {
+            subject: "engine".to_owned(),
+            cgroups: self.deployment.engine_cgroups(),
+        };
+        let services = locators.iter().map(|l| SampleSubject {
+            subject: l.service.clone(),
+            cgroups: l.cgroups.clone(),
+        });
+        let engine = Some(engine).filter(|engine| !engine.cgroups.is_empty());
+        services.chain(engine).collect()
     }
 
     fn wait_ready(&mut self) -> Result<(), RunError> {
@@ -366,16 +383,6 @@ impl<'a> Session<'a> {
         let service = error.service.as_ref()?;
         self.deployment.log(service, 4096).ok()
     }
-}
-
-fn subjects(locators: &[Locator]) -> Vec<SampleSubject> {
-    locators
-        .iter()
-        .map(|l| SampleSubject {
-            subject: l.service.clone(),
-            cgroups: l.cgroups.clone(),
-        })
-        .collect()
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -1,5 +1,6 @@
 //! Engines that run inside the agent.
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -166,6 +167,10 @@ impl Deployment for RemoteDeployment {
 
     fn shared_inodes(&self) -> Option<bool> {
         self.prepared.shared_inodes
+    }
+
+    fn engine_cgroups(&self) -> BTreeMap<String, String> {
+        self.prepared.engine_cgroups.clone()
     }
 }
 

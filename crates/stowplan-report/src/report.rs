@@ -166,13 +166,13 @@ impl Report {
     fn residuals(&self) -> impl Iterator<Item = String> {
         self.usage.iter().filter_map(|view| {
             let machine = view.cpus(usage::MACHINE)?;
-            let known = view.cpus(usage::SERVICES)? + view.cpus(usage::STOWPLAN)?;
-            let share = (machine - known) / machine;
+            let share = view.rest_cpus()? / machine;
             (machine > 0.0 && share.abs() > RESIDUAL).then(|| {
                 format!(
-                    "{}: {:.1} % of the machine's CPU time is neither the services' nor Stowplan's",
+                    "{}: {:.1} % of the machine's CPU time is neither the services'{} nor Stowplan's",
                     self.label(&view.deployment),
-                    share * 100.0
+                    share * 100.0,
+                    view.cpus(usage::ENGINE).map_or("", |_| " nor the engine's")
                 )
             })
         })

@@ -8,7 +8,7 @@ use crate::format::{TimeUnit, bytes, count, dash, difference, value};
 use crate::latency::{ChainLatency, Part};
 use crate::report::Report;
 use crate::startup::{DeploymentStartup, Instant, Spread};
-use crate::usage::{MACHINE, SERVICES, STOWPLAN};
+use crate::usage::{ENGINE, MACHINE, SERVICES, STOWPLAN};
 
 /// A table of texts.
 #[derive(Debug, Clone, PartialEq)]
@@ -266,20 +266,25 @@ fn usage(report: &Report) -> TextTable {
     );
     for view in &report.usage {
         let cpus = |subject| view.cpus(subject);
-        let rest = cpus(MACHINE)
-            .zip(cpus(SERVICES))
-            .zip(cpus(STOWPLAN))
-            .map(|((machine, services), own)| machine - services - own);
         let show = |v: Option<f64>| value("cpus", v);
         table.rows.push(vec![
             report.label(&view.deployment).to_owned(),
             show(cpus(SERVICES)),
             show(cpus(MACHINE)),
             show(cpus(STOWPLAN)),
-            show(rest),
+            show(view.rest_cpus()),
             view.memory(SERVICES).map_or_else(dash, bytes),
             view.memory(STOWPLAN).map_or_else(dash, bytes),
         ]);
+    }
+    if report.usage.iter().any(|v| v.cpus(ENGINE).is_some()) {
+        table
+            .headers
+            .extend(["CPU engine", "Memory engine"].map(str::to_owned));
+        for (row, view) in table.rows.iter_mut().zip(&report.usage) {
+            row.push(value("cpus", view.cpus(ENGINE)));
+            row.push(view.memory(ENGINE).map_or_else(dash, bytes));
+        }
     }
     table
 }

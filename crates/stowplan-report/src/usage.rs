@@ -12,6 +12,8 @@ use crate::report::Counted;
 pub const SERVICES: &str = "services";
 /// The row of the whole machine.
 pub const MACHINE: &str = "machine";
+/// The row of the engine's own processes, where it has some that no service's accounting has.
+pub const ENGINE: &str = "engine";
 /// The row of Stowplan itself.
 pub const STOWPLAN: &str = "stowplan";
 
@@ -25,7 +27,7 @@ pub struct DeploymentUsage {
     pub deployment: String,
     /// Per run: what was used in the window.
     pub runs: Vec<RunUsage>,
-    /// Over time, medians over the runs: `services`, `machine`, `stowplan`, then each service.
+    /// Over time, medians over the runs: `services`, `machine`, `engine`, `stowplan`, then each service.
     pub series: Vec<Series>,
 }
 
@@ -38,6 +40,13 @@ impl DeploymentUsage {
                 .iter()
                 .filter_map(|r| r.cpus.get(subject).copied()),
         )
+    }
+
+    /// CPUs of the machine that neither services nor the engine nor Stowplan used.
+    #[must_use]
+    pub fn rest_cpus(&self) -> Option<f64> {
+        let known = self.cpus(SERVICES)? + self.cpus(STOWPLAN)?;
+        Some(self.cpus(MACHINE)? - known - self.cpus(ENGINE).unwrap_or(0.0))
     }
 
     /// Mean over the runs of the highest memory of a subject in the window, bytes.
@@ -119,7 +128,7 @@ pub(crate) fn read(
 }
 
 fn is_service(subject: &str) -> bool {
-    subject != MACHINE && subject != STOWPLAN
+    ![MACHINE, ENGINE, STOWPLAN].contains(&subject)
 }
 
 fn in_window(run: u32, (block, end): (u32, i64), tracks: &Tracks) -> RunUsage {
@@ -273,8 +282,9 @@ fn over_time(runs: &BTreeMap<u32, Tracks>) -> Vec<Series> {
     let order = |subject: &str| match subject {
         SERVICES => 0,
         MACHINE => 1,
-        STOWPLAN => 2,
-        _ => 3,
+        ENGINE => 2,
+        STOWPLAN => 3,
+        _ => 4,
     };
     series.sort_by(|a, b| (order(&a.subject), &a.subject).cmp(&(order(&b.subject), &b.subject)));
     series
@@ -333,6 +343,25 @@ mod tests {
         assert!((usage.cpus[SERVICES] - 0.75).abs() < 1e-9);
         assert!((usage.memory[SERVICES] - 75_000.0).abs() < 1e-9);
         assert!((usage.memory[MACHINE] - 90_000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_engine_is_no_service_and_no_rest() {
+        let mut tracks = tracks();
+        let engine = tracks["a"].clone();
+        tracks.insert(ENGINE.to_owned(), engine);
+        let idle = tracks["b"].iter().map(|(t, ..)| (*t, Some(0), None));
+        let idle = idle.collect();
+        tracks.insert(STOWPLAN.to_owned(), idle);
+        let run = in_window(1, (1, 8_000_000_000), &tracks);
+        assert!((run.cpus[SERVICES] - 0.75).abs() < 1e-9);
+        let usage = DeploymentUsage {
+            deployment: String::new(),
+            runs: vec![run],
+            series: Vec::new(),
+        };
+        // 0.9 of the machine, 0.75 of services, half a CPU of the engine: what is measured twice is below nothing.
+        assert!((usage.rest_cpus().unwrap() + 0.35).abs() < 1e-9);
     }
 
     #[test]

@@ -213,7 +213,7 @@ table! {
 }
 
 table! {
-    /// One row per sample of a service, of the machine (`machine`) or of Stowplan itself (`stowplan`).
+    /// One row per sample of a service, of the engine's own processes (`engine`), of the machine (`machine`) or of Stowplan itself (`stowplan`).
     UsageRow in "usage" {
         /// Run.
         run: u32,
@@ -221,7 +221,7 @@ table! {
         block: u32,
         /// Id of the deployment.
         deployment: Label,
-        /// Service, `machine` or `stowplan`.
+        /// Service, `engine`, `machine` or `stowplan`.
         subject: Label,
         /// When, ns since arm; negative before.
         t_ns: i64,

@@ -277,4 +277,6 @@ pub struct PreparedAnswer {
     pub deviations: Vec<String>,
     /// Whether services share the inodes of start-up files, from st_dev/st_ino.
     pub shared_inodes: Option<bool>,
+    /// Cgroup folders, by controller, of the engine's own processes; empty where it has none.
+    pub engine_cgroups: std::collections::BTreeMap<String, String>,
 }
