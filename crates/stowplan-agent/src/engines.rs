@@ -7,5 +7,6 @@ pub(crate) fn all() -> Vec<Box<dyn Engine>> {
     vec![
         Box::new(stowplan_engine_bare::Bare),
         Box::new(stowplan_engine_oci::OciEngine::default()),
+        Box::new(stowplan_engine_nspawn::Nspawn),
     ]
 }

@@ -1,0 +1,182 @@
+//! What killed agents leave, many services at once, and two agents side by side, for every engine that is a command line.
+
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use stowplan_engine::{Deployment, Engine, EngineError, Probe};
+use stowplan_host::ledger;
+use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_testkit::{agent_program, command_plan, private_state};
+use stowplan_wire::deployment::{Locator, Select};
+
+const ENGINES: [&str; 1] = ["nspawn"];
+
+/// Folders where runs, and the tools by themselves, put things with the name of a run.
+const PLACES: [&str; 4] = [
+    "/dev/shm",
+    "/sys/fs/cgroup",
+    "/run/systemd/nspawn",
+    "/run/lxc/lock",
+];
+
+type Agent = Rc<AgentHost>;
+
+fn agent(state: &Path, more: &[(&str, &OsStr)]) -> Agent {
+    let state = [("STOWPLAN_STATE", state.as_os_str())];
+    AgentHost::spawn_with(agent_program(), &[&state, more].concat()).unwrap()
+}
+
+/// Those that are there.
+fn engines() -> Vec<&'static str> {
+    let agent = agent(private_state(), &[]);
+    let is_there = |name: &&str| {
+        let probe = RemoteEngine::new(&agent, name).unwrap().probe(&*agent);
+        if let Probe::Absent { reason, .. } = &probe {
+            eprintln!("skipped: {name}: {reason}");
+        }
+        matches!(probe, Probe::Available { .. })
+    };
+    ENGINES.into_iter().filter(is_there).collect()
+}
+
+fn run_name(engine: &str, what: &str) -> String {
+    format!("{engine}-{what}-{}", std::process::id())
+}
+
+fn start(
+    agent: &Agent,
+    engine: &str,
+    run: &str,
+    services: usize,
+) -> Result<Box<dyn Deployment>, EngineError> {
+    let names: Vec<String> = (0..services).map(|number| format!("s{number}")).collect();
+    let command: &[&str] = &["sleep", "1000"];
+    let commands: Vec<_> = names.iter().map(|name| (name.as_str(), command)).collect();
+    let folder = agent.open_run(run, vec![], String::new(), 0)?;
+    let plan = command_plan(run, &folder, None, &commands);
+    let mut deployment = RemoteEngine::new(agent, engine)?.prepare(&plan, agent.clone())?;
+    deployment.create(&Select::All)?;
+    deployment.start(&Select::All)?;
+    Ok(deployment)
+}
+
+/// Everything on the machine that has the name of the run in its own.
+fn left_of(run: &str) -> Vec<String> {
+    let mut left = Vec::new();
+    for place in PLACES {
+        find(Path::new(place), run, &mut left);
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    left.extend(
+        mounts
+            .lines()
+            .filter(|line| line.contains(run))
+            .map(str::to_owned),
+    );
+    for process in children(Path::new("/proc")) {
+        let line = fs::read(process.join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        if line.contains(run) {
+            left.push(format!("{}: {line}", process.display()));
+        }
+    }
+    left
+}
+
+fn find(folder: &Path, run: &str, left: &mut Vec<String>) {
+    for path in children(folder) {
+        if path.file_name().unwrap().to_string_lossy().contains(run) {
+            left.push(path.display().to_string());
+        } else if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            find(&path, run, left);
+        }
+    }
+}
+
+fn children(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+fn is_alive(locator: &Locator) -> bool {
+    stowplan_host::process::is_alive(locator.pid, locator.start_ticks)
+}
+
+#[test]
+fn an_agent_killed_at_any_entry_of_its_ledger_leaves_what_the_ledger_names() {
+    for engine in engines() {
+        let mut entries = 0;
+        loop {
+            entries += 1;
+            let state = tempfile::tempdir().unwrap();
+            let fault = format!("ledger:{entries}");
+            let agent = agent(state.path(), &[("STOWPLAN_FAULT", fault.as_ref())]);
+            let run = run_name(engine, &format!("fault{entries}"));
+            let started = start(&agent, engine, &run, 2).is_ok();
+            drop(agent);
+            let cleaned = ledger::clean(state.path(), &mut |_, _| Ok(())).unwrap();
+            assert_eq!(cleaned.failed, Vec::<String>::new(), "{engine} {entries}");
+            assert_eq!(left_of(&run), Vec::<String>::new(), "{engine} {entries}");
+            if started {
+                break;
+            }
+        }
+        // At least the run folder, the groups and the two processes.
+        assert!(entries > 6, "{engine}: only {entries} entries");
+    }
+}
+
+#[test]
+fn an_agent_killed_while_services_run_leaves_what_the_ledger_names() {
+    for engine in engines() {
+        let state = tempfile::tempdir().unwrap();
+        let run = run_name(engine, "killed");
+        let agent = agent(state.path(), &[]);
+        let deployment = start(&agent, engine, &run, 3).unwrap();
+        let located = deployment.locators().unwrap();
+        assert!(
+            located.len() == 3 && located.iter().all(is_alive),
+            "{engine}"
+        );
+        let other_run = run_name(engine, "other");
+        let other = self::agent(private_state(), &[]);
+        let others = start(&other, engine, &other_run, 2).unwrap();
+        let untouched = others.locators().unwrap();
+        let pid = rustix::process::Pid::from_raw(agent.agent_pid().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        drop(deployment);
+        let cleaned = ledger::clean(state.path(), &mut |_, _| Ok(())).unwrap();
+        assert_eq!(cleaned.failed, Vec::<String>::new(), "{engine}");
+        assert_eq!(left_of(&run), Vec::<String>::new(), "{engine}");
+        assert!(!located.iter().any(is_alive), "{engine}");
+        assert!(
+            untouched.len() == 2 && untouched.iter().all(is_alive),
+            "{engine}"
+        );
+        drop(others);
+        other.close_run().unwrap();
+        assert_eq!(left_of(&other_run), Vec::<String>::new(), "{engine}");
+    }
+}
+
+#[test]
+fn a_hundred_services_start_and_go() {
+    for engine in engines() {
+        let agent = agent(private_state(), &[]);
+        let run = run_name(engine, "hundred");
+        let mut deployment = start(&agent, engine, &run, 100).unwrap();
+        let located = deployment.locators().unwrap();
+        let pids: BTreeSet<u32> = located.iter().map(|locator| locator.pid).collect();
+        assert_eq!(pids.len(), 100, "{engine}");
+        assert!(located.iter().all(is_alive), "{engine}");
+        deployment.destroy().unwrap();
+        drop(deployment);
+        agent.close_run().unwrap();
+        assert_eq!(left_of(&run), Vec::<String>::new(), "{engine}");
+    }
+}

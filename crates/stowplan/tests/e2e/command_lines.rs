@@ -1,0 +1,59 @@
+//! Engines that are command lines: measured beside plain processes, with the same program and figures.
+
+use std::process::Stdio;
+
+use stowplan_results::{Results, RunStatus, UsageRow};
+
+use crate::measured::only_result;
+use crate::nothing_left::left_of;
+use crate::one_at_a_time::turn;
+use crate::support::{Bench, Ended, engines_missing, fixture};
+
+fn measures(engine: &str) {
+    if engines_missing(&["bare", engine]) {
+        return;
+    }
+    let bench = Bench::new();
+    let _turn = turn();
+    let stack = fixture("tiny.yaml");
+    let places = format!("bare:flat,{engine}");
+    let child = bench
+        .command(["latency", stack.to_str().unwrap(), "--place", &places])
+        .args(["--partition", "modules", "--blocks", "1", "--window", "1s"])
+        .args(["--settle", "0s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    let ended = Ended::new(child.wait_with_output().unwrap()).expect(0);
+    assert!(ended.out.contains("scan_to_brake"), "{}", ended.out);
+    assert_eq!(left_of(pid), Vec::<String>::new());
+    let results = Results::open(only_result(&bench)).unwrap();
+    assert_eq!(results.runs.len(), 2);
+    for run in &results.runs {
+        assert_eq!(run.status, RunStatus::Finished, "{run:?}");
+        assert_eq!(run.discarded, Some(0));
+        assert!(run.events.unwrap() > 100);
+        assert_eq!(run.program_sha256, results.runs[0].program_sha256);
+    }
+    let usage = results.usage().unwrap();
+    for run in &results.runs {
+        let of = |subject: &str| -> Vec<&UsageRow> {
+            let rows = usage.iter().filter(|row| row.run == run.run);
+            rows.filter(|row| &*row.subject == subject).collect()
+        };
+        let sensing = of("sensing");
+        assert!(sensing.last().unwrap().cpu_ns > Some(0), "{sensing:?}");
+        let has_some = |row: &&UsageRow| row.memory_bytes > Some(1 << 20);
+        assert!(sensing.iter().any(has_some), "{sensing:?}");
+        // What holds the containers is the engine's, not the services'.
+        let engine_has_some = of("engine").iter().any(|row| row.memory_bytes > Some(0));
+        assert_eq!(engine_has_some, run.deployment.contains(engine), "{run:?}");
+    }
+}
+
+#[test]
+fn nspawn_is_measured_as_plain_processes_are() {
+    measures("nspawn");
+}
