@@ -3,7 +3,7 @@
 
 # What a build needs, and what tests run beside it (Debian 12 and Ubuntu 24.04 package names).
 BUILD_PACKAGES="build-essential cmake clang libclang-dev libseccomp-dev pkg-config"
-TEST_PACKAGES="babeltrace2 zstd runc cyclonedds-tools mmdebstrap chromium git iproute2 jq lttng-tools liblttng-ust-dev systemd-container"
+TEST_PACKAGES="babeltrace2 zstd runc cyclonedds-tools mmdebstrap chromium git iproute2 jq lttng-tools liblttng-ust-dev systemd-container lxc"
 # What --full needs beside that: a guest with cgroup v2.
 FULL_TEST_PACKAGES="qemu-system-x86 busybox-static"
 

@@ -8,5 +8,6 @@ pub(crate) fn all() -> Vec<Box<dyn Engine>> {
         Box::new(stowplan_engine_bare::Bare),
         Box::new(stowplan_engine_oci::OciEngine::default()),
         Box::new(stowplan_engine_nspawn::Nspawn),
+        Box::new(stowplan_engine_lxc::Lxc),
     ]
 }

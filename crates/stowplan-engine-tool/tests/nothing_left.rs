@@ -14,7 +14,7 @@ use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_testkit::{agent_program, command_plan, private_state};
 use stowplan_wire::deployment::{Locator, Select};
 
-const ENGINES: [&str; 1] = ["nspawn"];
+const ENGINES: [&str; 2] = ["nspawn", "lxc"];
 
 /// Folders where runs, and the tools by themselves, put things with the name of a run.
 const PLACES: [&str; 4] = [

@@ -4,6 +4,6 @@
 //! made here.
 
 /// Engines of the design that this version does not have; `doctor` says so.
-pub const PLANNED: [&str; 9] = [
-    "docker", "podman", "cri", "lxc", "lxd", "incus", "qemu", "swarm", "kube",
+pub const PLANNED: [&str; 8] = [
+    "docker", "podman", "cri", "lxd", "incus", "qemu", "swarm", "kube",
 ];

@@ -57,3 +57,8 @@ fn measures(engine: &str) {
 fn nspawn_is_measured_as_plain_processes_are() {
     measures("nspawn");
 }
+
+#[test]
+fn lxc_is_measured_as_plain_processes_are() {
+    measures("lxc");
+}

@@ -1,0 +1,260 @@
+//! The configuration of a container, lxc.container.conf(5).
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use stowplan_engine::EngineError;
+use stowplan_engine_tool::environment;
+use stowplan_host::cgroup::settings;
+use stowplan_host::{Device, Ids};
+use stowplan_wire::deployment::{Access, DeploymentPlan, LimitsPlan, Program, ServiceStart};
+
+use crate::COMMON;
+
+/// The files of a container in the folder of a run; no service has a name like that of their folder.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// `lxcpath`: LXC's own folder for the containers of the run.
+    pub(crate) lxc_path: PathBuf,
+    /// Folder of this container.
+    pub(crate) folder: PathBuf,
+    /// Configuration.
+    pub(crate) config: PathBuf,
+    /// Log of the tool.
+    pub(crate) log: PathBuf,
+    /// Upper layer of its root.
+    pub(crate) upper: PathBuf,
+}
+
+impl Files {
+    pub(crate) fn of(plan: &DeploymentPlan, service: &ServiceStart) -> Self {
+        let lxc_path = Path::new(&plan.run_dir).join("_lxc");
+        let folder = lxc_path.join(&service.name);
+        Self {
+            config: folder.join("config"),
+            log: folder.join("lxc-start.log"),
+            upper: folder.join("upper"),
+            folder,
+            lxc_path,
+        }
+    }
+}
+
+/// The folder with the root file system of a program, on the host.
+pub(crate) fn root_of<'a>(plan: &'a DeploymentPlan, program: &'a Program) -> &'a Path {
+    Path::new(match program {
+        Program::Node => plan.image_dir.as_str(),
+        Program::Command { rootfs, .. } => rootfs.as_deref().unwrap_or("/"),
+    })
+}
+
+/// The text of the configuration.
+///
+/// # Errors
+/// When the plan has what the configuration cannot express, or a device or user is not there.
+pub(crate) fn text(plan: &DeploymentPlan, service: &ServiceStart) -> Result<String, EngineError> {
+    let files = Files::of(plan, service);
+    let root = root_of(plan, &service.program);
+    let upper = files.upper.display().to_string();
+    let lower = root.display().to_string();
+    if lower.contains(':') {
+        return Err(EngineError::new(format!(
+            "LXC takes no root file system with a colon in its path, as {lower}"
+        )));
+    }
+    let mut config = Config::default();
+    config.set("lxc.include", COMMON)?;
+    config.set("lxc.uts.name", &service.name)?;
+    config.set("lxc.rootfs.path", &format!("overlay:{lower}:{upper}"))?;
+    config.set("lxc.apparmor.profile", "unconfined")?;
+    config.set("lxc.net.0.type", "none")?;
+    config.set("lxc.console.path", "none")?;
+    config.set("lxc.tty.max", "0")?;
+    // Below the control groups that the tool is started in.
+    config.set("lxc.cgroup.relative", "1")?;
+    config.limits(&service.limits)?;
+    // LXC makes a /dev of half a megabyte; shared memory needs a file system of its own.
+    config.set(
+        "lxc.mount.entry",
+        "shm dev/shm tmpfs nosuid,nodev,create=dir 0 0",
+    )?;
+    let own = format!("{}/{}", plan.run_dir, service.name);
+    config.mount(&own, &own, false)?;
+    for (name, value) in environment(&service.program) {
+        config.set("lxc.environment", &format!("{name}={value}"))?;
+    }
+    if let Program::Command { access, .. } = &service.program {
+        config.access(root, access)?;
+    }
+    Ok(config.0)
+}
+
+#[derive(Default)]
+struct Config(String);
+
+impl Config {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), EngineError> {
+        // A value ends with its line, and blanks at its ends are taken off.
+        if value.contains('\n') || value != value.trim() {
+            return Err(EngineError::new(format!(
+                "LXC cannot be told '{value}' for {key}: a value has one line without blanks at its ends"
+            )));
+        }
+        // Writing to a text cannot fail.
+        let _ = writeln!(self.0, "{key} = {value}");
+        Ok(())
+    }
+
+    fn limits(&mut self, limits: &LimitsPlan) -> Result<(), EngineError> {
+        // LXC takes those for the version of the machine and leaves the others.
+        for (version, v2) in [("lxc.cgroup", false), ("lxc.cgroup2", true)] {
+            for setting in settings(limits, v2) {
+                self.set(&format!("{version}.{}", setting.file), &setting.value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mount(&mut self, from: &str, to: &str, read_only: bool) -> Result<(), EngineError> {
+        let kind = if Path::new(from).is_dir() {
+            "dir"
+        } else {
+            "file"
+        };
+        let access = if read_only { ",ro" } else { "" };
+        let (from, to) = (escaped(from), escaped(to.trim_start_matches('/')));
+        let entry = format!("{from} {to} none bind{access},create={kind} 0 0");
+        self.set("lxc.mount.entry", &entry)
+    }
+
+    fn access(&mut self, root: &Path, access: &Access) -> Result<(), EngineError> {
+        for mount in &access.mounts {
+            if let Err(error) = Path::new(&mount.from).metadata() {
+                return Err(EngineError::new(format!("cannot mount {}", mount.from)).because(error));
+            }
+            self.mount(&mount.from, &mount.to, mount.read_only)?;
+        }
+        for path in &access.devices {
+            let device = Device::find(path)?;
+            let kind = if device.block { 'b' } else { 'c' };
+            let rule = format!("{kind} {}:{} rwm", device.major, device.minor);
+            self.set("lxc.cgroup.devices.allow", &rule)?;
+            self.set("lxc.cgroup2.devices.allow", &rule)?;
+            self.mount(path, path, false)?;
+        }
+        if let Some(user) = &access.user {
+            let ids = Ids::find(root, user)?;
+            self.set("lxc.init.uid", &ids.user.to_string())?;
+            self.set("lxc.init.gid", &ids.group.to_string())?;
+        }
+        match &access.working_dir {
+            Some(folder) => self.set("lxc.init.cwd", folder),
+            None => Ok(()),
+        }
+    }
+}
+
+/// As in fstab(5), whose fields end with blanks.
+fn escaped(path: &str) -> String {
+    path.replace('\\', "\\134")
+        .replace(' ', "\\040")
+        .replace('\t', "\\011")
+}
+
+#[cfg(test)]
+mod tests {
+    use stowplan_testkit::command_plan;
+    use stowplan_wire::deployment::BindMount;
+
+    use super::*;
+
+    fn plan() -> DeploymentPlan {
+        command_plan("r", "/r", None, &[("a", &["x"])])
+    }
+
+    fn lines(plan: &DeploymentPlan) -> Vec<String> {
+        let text = text(plan, &plan.services[0]).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_program_gets_a_root_the_network_and_its_folder() {
+        let lines = lines(&plan());
+        for line in [
+            "lxc.include = /usr/share/lxc/config/common.conf",
+            "lxc.rootfs.path = overlay:/:/r/_lxc/a/upper",
+            "lxc.net.0.type = none",
+            "lxc.mount.entry = /r/a r/a none bind,create=file 0 0",
+        ] {
+            assert!(lines.contains(&line.to_owned()), "{line}: {lines:?}");
+        }
+        assert!(
+            lines
+                .iter()
+                .any(|l| l.starts_with("lxc.environment = PATH="))
+        );
+        assert!(!lines.iter().any(|l| l.contains("cpu")), "{lines:?}");
+    }
+
+    #[test]
+    fn limits_are_told_for_both_versions() {
+        let mut plan = plan();
+        plan.services[0].limits = LimitsPlan {
+            cpuset: Some(vec![0, 2]),
+            cpu_weight: Some(200),
+            cpu_quota: Some(0.5),
+            memory_bytes: Some(8192),
+            scheduling: None,
+        };
+        let lines = lines(&plan);
+        for line in [
+            "lxc.cgroup.cpuset.cpus = 0,2",
+            "lxc.cgroup.cpu.shares = 2048",
+            "lxc.cgroup.cpu.cfs_quota_us = 50000",
+            "lxc.cgroup.memory.limit_in_bytes = 8192",
+            "lxc.cgroup2.cpu.weight = 200",
+            "lxc.cgroup2.cpu.max = 50000 100000",
+            "lxc.cgroup2.memory.max = 8192",
+        ] {
+            assert!(lines.contains(&line.to_owned()), "{line}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_has_of_the_host_becomes_lines() {
+        let mut plan = plan();
+        if let Program::Command { access, .. } = &mut plan.services[0].program {
+            *access = Access {
+                mounts: vec![BindMount {
+                    from: "/etc".to_owned(),
+                    to: "/my maps".to_owned(),
+                    read_only: true,
+                }],
+                devices: vec!["/dev/null".to_owned()],
+                user: Some("7:9".to_owned()),
+                working_dir: Some("/my maps".to_owned()),
+            };
+        }
+        let lines = lines(&plan);
+        for line in [
+            "lxc.mount.entry = /etc my\\040maps none bind,ro,create=dir 0 0",
+            "lxc.mount.entry = /dev/null dev/null none bind,create=file 0 0",
+            "lxc.cgroup.devices.allow = c 1:3 rwm",
+            "lxc.init.uid = 7",
+            "lxc.init.gid = 9",
+            "lxc.init.cwd = /my maps",
+        ] {
+            assert!(lines.contains(&line.to_owned()), "{line}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_lines_cannot_hold_is_refused() {
+        let mut plan = plan();
+        if let Program::Command { env, .. } = &mut plan.services[0].program {
+            *env = vec![("A".to_owned(), "one\ntwo".to_owned())];
+        }
+        let error = text(&plan, &plan.services[0]).unwrap_err().to_string();
+        assert!(error.contains("lxc.environment"), "{error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Services in containers of LXC, one `lxc-start` in the foreground each.
+//!
+//! As `lxc-start` makes them with the settings that LXC ships for all containers (`common.conf`): namespaces for mounts,
+//! processes, IPC, host name and control groups, the host's network, LXC's capabilities, device rules and system call
+//! filter. What differs from that stands in the deviations of each deployment.
+
+mod config;
+mod log;
+mod tool;
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::process::geteuid;
+use stowplan_engine::{
+    Capabilities, Deployment, Engine, EngineError, LimitSupport, Probe, Variant,
+};
+use stowplan_engine_tool::{ToolDeployment, ask};
+use stowplan_host::cgroup::Tree;
+use stowplan_host::{Host, chain};
+use stowplan_wire::deployment::DeploymentPlan;
+
+/// Engine name, as in a place.
+pub const NAME: &str = "lxc";
+
+const PROGRAM: &str = "lxc-start";
+const INSTALL: &str = "apt-get install lxc";
+
+/// Settings that LXC ships for all containers.
+const COMMON: &str = "/usr/share/lxc/config/common.conf";
+
+/// The engine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lxc;
+
+impl Engine for Lxc {
+    fn name(&self) -> String {
+        NAME.to_owned()
+    }
+
+    fn probe(&self, _host: &dyn Host) -> Probe {
+        let absent = |reason: String, hint: &str| Probe::Absent {
+            reason,
+            hint: hint.to_owned(),
+        };
+        let version = match ask(PROGRAM, &["--version"], Duration::from_secs(10)) {
+            Ok(version) => version,
+            Err(error) => return absent(chain(&error), INSTALL),
+        };
+        if !Path::new(COMMON).exists() {
+            return absent(format!("{COMMON} is missing"), INSTALL);
+        }
+        if !geteuid().is_root() {
+            let reason = format!("{PROGRAM} with the host's network needs root");
+            return absent(reason, "run as root");
+        }
+        match Tree::detect() {
+            Err(error) => absent(chain(&error), "mount control groups on /sys/fs/cgroup"),
+            Ok(tree) => Probe::Available {
+                version: format!("LXC {version}, cgroup {}", tree.layout.name()),
+            },
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            variants: vec![Variant {
+                name: String::new(),
+                separate_create: false,
+                pause: true,
+                exit_status: true,
+                oom_event: true,
+                accounting: true,
+                command: true,
+                rootfs: true,
+                mounts: true,
+                user: true,
+                limits: LimitSupport {
+                    // A new group of LXC's has no real-time budget, and LXC sets no scheduling class.
+                    scheduling: false,
+                    ..LimitSupport::all()
+                },
+                isolation: Vec::new(),
+            }],
+            max_services: None,
+        }
+    }
+
+    fn prepare(
+        &self,
+        plan: &DeploymentPlan,
+        host: Rc<dyn Host>,
+    ) -> Result<Box<dyn Deployment>, EngineError> {
+        self.capabilities().require(NAME, plan)?;
+        Ok(Box::new(ToolDeployment::prepare(
+            Box::new(tool::LxcTool),
+            plan,
+            host,
+        )?))
+    }
+}

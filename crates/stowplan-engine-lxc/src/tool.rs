@@ -1,0 +1,109 @@
+//! `lxc-start` as a tool that holds containers.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use stowplan_engine::EngineError;
+use stowplan_engine_tool::{Invocation, Tool, command_in_root};
+use stowplan_host::{Host, HostError};
+use stowplan_wire::deployment::{DeploymentPlan, ServiceStart};
+
+use crate::config::{self, Files};
+use crate::{PROGRAM, log};
+
+/// Where LXC keeps the locks of containers, below their `lxcpath`; it never removes them.
+const LOCKS: &str = "/run/lxc/lock";
+
+/// The tool.
+#[derive(Debug)]
+pub(crate) struct LxcTool;
+
+impl Tool for LxcTool {
+    fn prepare(&mut self, plan: &DeploymentPlan, _host: &dyn Host) -> Result<(), EngineError> {
+        for service in &plan.services {
+            let checked = command_in_root(plan, service, config::root_of(plan, &service.program))
+                .and_then(|_| config::text(plan, service));
+            checked.map_err(|e| e.of_service(&service.name, Some(service.log.clone())))?;
+            // The folder that the service sees of the run is there already when it has node programs.
+            make(&Path::new(&plan.run_dir).join(&service.name))?;
+        }
+        Ok(())
+    }
+
+    fn invocation(
+        &self,
+        plan: &DeploymentPlan,
+        service: &ServiceStart,
+    ) -> Result<Invocation, EngineError> {
+        let files = Files::of(plan, service);
+        // Every start begins with an empty upper layer, in the run folder, which the ledger has.
+        match fs::remove_dir_all(&files.folder) {
+            Err(e) if e.kind() != ErrorKind::NotFound => {
+                return Err(HostError::io("remove", &files.folder, e).into());
+            }
+            _ => make(&files.upper)?,
+        }
+        fs::write(&files.config, config::text(plan, service)?)
+            .map_err(|e| HostError::io("write", &files.config, e))?;
+        let root = config::root_of(plan, &service.program);
+        let mut arguments: Vec<OsString> = ["--foreground", "--name", &service.name]
+            .map(OsString::from)
+            .into();
+        for (option, path) in [
+            ("--lxcpath", &files.lxc_path),
+            ("--rcfile", &files.config),
+            ("--logfile", &files.log),
+        ] {
+            arguments.extend([option.into(), path.into()]);
+        }
+        // The first process and its status are told from there on.
+        arguments.extend(["--logpriority", "INFO", "--"].map(OsString::from));
+        arguments.extend(
+            command_in_root(plan, service, root)?
+                .into_iter()
+                .map(OsString::from),
+        );
+        let locks = Path::new(LOCKS).join(plan.run_dir.trim_start_matches('/'));
+        Ok(Invocation {
+            program: PROGRAM.to_owned(),
+            arguments,
+            environment: Vec::new(),
+            log: Some(files.log),
+            group: Some(format!("lxc.payload.{}", service.name)),
+            leaves: vec![locks],
+        })
+    }
+
+    fn leader(&self, said: &str) -> Option<u32> {
+        log::leader(said)
+    }
+
+    fn status(&self, status: i32, words: &str) -> i32 {
+        log::status(status, words)
+    }
+
+    fn remove(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn deviations(&self) -> Vec<String> {
+        [
+            "lxc.cgroup.relative = 1: LXC's control groups are made below that of the run; a CPU weight is also set on \
+             the group above, where services compete",
+            "lxc.rootfs.path = overlay:…: the root is an overlay on the image whose upper layer is in memory",
+            "lxc.console.path = none: output goes to the log file and not through a terminal",
+            "lxc.apparmor.profile = unconfined: the program is confined by LXC's capabilities, device rules and system \
+             call filter alone",
+            "/dev/shm is a file system of its own, which LXC's own settings do not make",
+            "lxc-start writes its own log at level INFO, and adds the variable 'container' to the environment",
+        ]
+        .map(str::to_owned)
+        .into()
+    }
+}
+
+fn make(folder: &Path) -> Result<(), EngineError> {
+    fs::create_dir_all(folder).map_err(|e| HostError::io("create", folder, e).into())
+}
