@@ -121,6 +121,7 @@ fn with_deployment(agent: &mut Agent, verb: Call) -> Result<Answer, CallError> {
             Answer::Done
         }
         Call::Locators => Answer::Locators(deployment.locators()?),
+        Call::EngineProcesses => Answer::Pids(deployment.engine_processes()?),
         Call::Log { service, bytes } => Answer::Log(deployment.log(&service, bytes)?),
         Call::Destroy => {
             deployment.destroy()?;
@@ -255,7 +256,6 @@ fn prepare(agent: &mut Agent, engine: &str, plan: &DeploymentPlan) -> Result<Ans
     let answer = PreparedAnswer {
         deviations: deployment.deviations(),
         shared_inodes: deployment.shared_inodes(),
-        engine_cgroups: deployment.engine_cgroups(),
     };
     agent.deployment = Some(deployment);
     Ok(Answer::Prepared(answer))

@@ -56,6 +56,7 @@ impl Trial<'_> {
                 Ok(SampleSubject {
                     subject: (*service).to_owned(),
                     cgroups: self.locator(service)?.cgroups,
+                    pids: Vec::new(),
                 })
             })
             .collect::<Result<Vec<_>, Stop>>()?;

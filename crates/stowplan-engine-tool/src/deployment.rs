@@ -1,6 +1,5 @@
 //! A deployment of containers that tools hold.
 
-use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
@@ -264,9 +263,8 @@ impl Deployment for ToolDeployment {
         self.services.iter().any(is_node).then_some(true)
     }
 
-    fn engine_cgroups(&self) -> BTreeMap<String, String> {
-        let groups = self.groups.as_ref();
-        groups.map(RunGroups::engine_paths).unwrap_or_default()
+    fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
+        Ok(self.services.iter().filter_map(Service::holder).collect())
     }
 }
 

@@ -1,6 +1,5 @@
 //! The control groups of a run: one for each service, and one for the programs that hold their containers.
 
-use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
@@ -80,11 +79,6 @@ impl RunGroups {
         };
         made.outer.apply(&limits)?;
         Ok(made)
-    }
-
-    /// Where the engine's own processes are.
-    pub(crate) fn engine_paths(&self) -> BTreeMap<String, String> {
-        self.engine.to_paths()
     }
 
     /// Moves a process that holds a container out of the groups of its service.

@@ -265,6 +265,12 @@ impl Service {
             log: self.start.log.clone(),
         })
     }
+
+    /// Pid of the program that holds the container.
+    pub(crate) fn holder(&self) -> Option<u32> {
+        let held = self.held.as_ref().filter(|held| !held.holder.is_reaped());
+        held.map(|held| held.holder.handle.pid)
+    }
 }
 
 fn open_log(path: &str) -> Result<File, EngineError> {

@@ -1,6 +1,5 @@
 //! The two traits.
 
-use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::Duration;
@@ -169,10 +168,12 @@ pub trait Deployment {
     /// where it cannot be seen.
     fn shared_inodes(&self) -> Option<bool>;
 
-    /// Cgroup folders of the host, by controller, with the engine's own processes and no service's; empty where it has
-    /// none.
-    fn engine_cgroups(&self) -> BTreeMap<String, String> {
-        BTreeMap::new()
+    /// Pids on the host of the engine's own processes, which are no service's; empty where it has none.
+    ///
+    /// # Errors
+    /// When the engine cannot tell.
+    fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
+        Ok(Vec::new())
     }
 }
 

@@ -175,7 +175,7 @@ impl<'a> Session<'a> {
         let locators = self.deployment.locators()?;
         let own = self.traced.as_ref().map(Traced::pids).unwrap_or_default();
         self.host.start_sampling(
-            &self.subjects(&locators),
+            &self.subjects(&locators)?,
             &own,
             millis(self.plan.sample_period),
         )?;
@@ -213,17 +213,19 @@ impl<'a> Session<'a> {
     }
 
     /// The services, and the engine where it has processes of its own.
-    fn subjects(&self, locators: &[Locator]) -> Vec<SampleSubject> {
+    fn subjects(&self, locators: &[Locator]) -> Result<Vec<SampleSubject>, RunError> {
         let engine = SampleSubject {
             subject: "engine".to_owned(),
-            cgroups: self.deployment.engine_cgroups(),
+            cgroups: BTreeMap::new(),
+            pids: self.deployment.engine_processes()?,
         };
         let services = locators.iter().map(|l| SampleSubject {
             subject: l.service.clone(),
             cgroups: l.cgroups.clone(),
+            pids: Vec::new(),
         });
-        let engine = Some(engine).filter(|engine| !engine.cgroups.is_empty());
-        services.chain(engine).collect()
+        let engine = Some(engine).filter(|engine| !engine.pids.is_empty());
+        Ok(services.chain(engine).collect())
     }
 
     fn wait_ready(&mut self) -> Result<(), RunError> {

@@ -1,6 +1,5 @@
 //! Engines that run inside the agent.
 
-use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -169,8 +168,11 @@ impl Deployment for RemoteDeployment {
         self.prepared.shared_inodes
     }
 
-    fn engine_cgroups(&self) -> BTreeMap<String, String> {
-        self.prepared.engine_cgroups.clone()
+    fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
+        match self.host.call(Call::EngineProcesses)? {
+            Answer::Pids(pids) => Ok(pids),
+            other => Err(unexpected(&other)),
+        }
     }
 }
 

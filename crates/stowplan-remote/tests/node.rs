@@ -127,6 +127,7 @@ fn a_window_costs_little_and_the_program_is_known() {
     let subjects = [SampleSubject {
         subject: "sensing".to_owned(),
         cgroups: started.deployment.locators().unwrap()[0].cgroups.clone(),
+        pids: Vec::new(),
     }];
     host.start_sampling(&subjects, &[], 200).unwrap();
     let armed = host.arm_and_wait(1_000_000_000, 1_000_000_000).unwrap();

@@ -118,6 +118,8 @@ pub enum Call {
     Destroy,
     /// Where the services are.
     Locators,
+    /// The engine's own processes.
+    EngineProcesses,
     /// The last bytes of a service's log.
     Log {
         /// Service.
@@ -207,6 +209,8 @@ pub enum Answer {
     Prepared(PreparedAnswer),
     /// To `Locators`.
     Locators(Vec<Locator>),
+    /// To `EngineProcesses`.
+    Pids(Vec<u32>),
     /// To `Log`.
     Log(String),
     /// To `Watch`.
@@ -277,6 +281,4 @@ pub struct PreparedAnswer {
     pub deviations: Vec<String>,
     /// Whether services share the inodes of start-up files, from st_dev/st_ino.
     pub shared_inodes: Option<bool>,
-    /// Cgroup folders, by controller, of the engine's own processes; empty where it has none.
-    pub engine_cgroups: std::collections::BTreeMap<String, String>,
 }

@@ -48,7 +48,7 @@ pub struct UsageSample {
     pub throttled: Option<u64>,
 }
 
-/// What a sampled service is.
+/// What is sampled: a service or the processes of an engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleSubject {
@@ -56,6 +56,9 @@ pub struct SampleSubject {
     pub subject: String,
     /// Cgroup folders by controller.
     pub cgroups: BTreeMap<String, String>,
+    /// Processes, where it is these and no cgroup; their memory is what is resident of each, summed.
+    #[serde(default)]
+    pub pids: Vec<u32>,
 }
 
 /// Limits of a service as the kernel has them, read back.

@@ -4,7 +4,7 @@
 //! Nothing is allocated by a sample as long as [`Sampler::reserve`] was told how many there will be.
 
 mod machine;
-mod own;
+mod processes;
 mod source;
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use stowplan_wire::host::{SampleSubject, UsageSample};
 use crate::process::clock_ns;
 use machine::Machine;
 pub(crate) use machine::busy_ticks;
-use own::Own;
+use processes::Processes;
 use source::{Buffer, Source, field, sum_after};
 
 /// What one sample of one subject holds; `None` is what cannot be read.
@@ -35,11 +35,35 @@ struct Row {
 #[derive(Debug)]
 pub struct Sampler {
     names: Vec<String>,
-    groups: Vec<GroupFiles>,
+    subjects: Vec<Reader>,
     machine: Machine,
-    own: Own,
+    own: Processes,
     rows: Vec<Row>,
     buffer: Box<Buffer>,
+}
+
+/// What is read of a subject.
+#[derive(Debug)]
+enum Reader {
+    Group(Box<GroupFiles>),
+    Processes(Processes),
+}
+
+impl Reader {
+    fn new(subject: &SampleSubject) -> Self {
+        if subject.pids.is_empty() {
+            Self::Group(Box::new(GroupFiles::new(subject)))
+        } else {
+            Self::Processes(Processes::new(&subject.pids))
+        }
+    }
+
+    fn read(&mut self, row: &mut Row, buffer: &mut Buffer) {
+        match self {
+            Self::Group(group) => group.read(row, buffer),
+            Self::Processes(processes) => processes.read(row, buffer),
+        }
+    }
 }
 
 /// The files of one cgroup.
@@ -129,9 +153,9 @@ impl Sampler {
             .collect();
         Self {
             names,
-            groups: subjects.iter().map(GroupFiles::new).collect(),
+            subjects: subjects.iter().map(Reader::new).collect(),
             machine: Machine::new(),
-            own: Own::new(own_pids),
+            own: Processes::new(own_pids),
             rows: Vec::new(),
             buffer: Box::new([0; source::BUFFER]),
         }
@@ -148,24 +172,24 @@ impl Sampler {
 
     /// Takes one sample of everything.
     pub fn sample(&mut self) {
-        for (subject, group) in self.groups.iter_mut().enumerate() {
+        for (subject, reader) in self.subjects.iter_mut().enumerate() {
             let mut row = Row {
                 subject,
                 t_ns: clock_ns(),
                 ..Row::default()
             };
-            group.read(&mut row, &mut self.buffer);
+            reader.read(&mut row, &mut self.buffer);
             self.rows.push(row);
         }
         let mut row = Row {
-            subject: self.groups.len(),
+            subject: self.subjects.len(),
             t_ns: clock_ns(),
             ..Row::default()
         };
         self.machine.read(&mut row, &mut self.buffer);
         self.rows.push(row);
         let mut row = Row {
-            subject: self.groups.len() + 1,
+            subject: self.subjects.len() + 1,
             t_ns: clock_ns(),
             ..Row::default()
         };
@@ -224,11 +248,31 @@ mod tests {
                 .iter()
                 .map(|key| ((*key).to_owned(), folder.display().to_string()))
                 .collect::<BTreeMap<_, _>>(),
+            pids: Vec::new(),
         }
     }
 
     fn of<'a>(samples: &'a [UsageSample], name: &str) -> Vec<&'a UsageSample> {
         samples.iter().filter(|s| s.subject == name).collect()
+    }
+
+    #[test]
+    fn processes_are_a_subject() {
+        let engine = SampleSubject {
+            subject: "engine".to_owned(),
+            cgroups: BTreeMap::new(),
+            pids: vec![std::process::id()],
+        };
+        let mut sampler = Sampler::new(&[engine], &[]);
+        sampler.sample();
+        let begin = clock_ns();
+        while clock_ns() < begin + 20_000_000 {}
+        sampler.sample();
+        let all = sampler.finish();
+        let rows = of(&all, "engine");
+        assert!(rows[1].cpu_ns > Some(0), "{rows:?}");
+        assert!(rows[1].memory_bytes > Some(1 << 20), "{rows:?}");
+        assert_eq!(rows[1].anon_bytes, None);
     }
 
     #[test]

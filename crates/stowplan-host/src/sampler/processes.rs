@@ -1,4 +1,4 @@
-//! Stowplan's own processes.
+//! Processes by their pids: Stowplan's own, and those of engines.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use super::Row;
 use super::source::{Buffer, Source, number};
 
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct Processes {
     processes: Vec<(libc::clockid_t, Source)>,
     page: u64,
 }
 
-impl Own {
+impl Processes {
     pub(super) fn new(pids: &[u32]) -> Self {
         let clock_of = |pid: u32| {
             let mut clock = 0;
