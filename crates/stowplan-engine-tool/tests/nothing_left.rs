@@ -7,12 +7,14 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use stowplan_engine::{Deployment, Engine, EngineError, Probe};
 use stowplan_host::ledger;
+use stowplan_host::process::kill_and_wait;
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_testkit::{agent_program, command_plan, private_state};
-use stowplan_wire::deployment::{Locator, Select};
+use stowplan_wire::deployment::{EngineEventKind, Locator, Select};
 
 const ENGINES: [&str; 2] = ["nspawn", "lxc"];
 
@@ -23,6 +25,9 @@ const PLACES: [&str; 4] = [
     "/run/systemd/nspawn",
     "/run/lxc/lock",
 ];
+
+/// Longest wait for something that has to happen.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 type Agent = Rc<AgentHost>;
 
@@ -161,6 +166,37 @@ fn an_agent_killed_while_services_run_leaves_what_the_ledger_names() {
         drop(others);
         other.close_run().unwrap();
         assert_eq!(left_of(&other_run), Vec::<String>::new(), "{engine}");
+    }
+}
+
+#[test]
+fn a_killed_tool_is_told_as_the_end_of_its_service_which_can_start_again() {
+    for engine in engines() {
+        let agent = agent(private_state(), &[]);
+        let run = run_name(engine, "tool");
+        let mut deployment = start(&agent, engine, &run, 2).unwrap();
+        let located = deployment.locators().unwrap();
+        let tool = stowplan_host::process::parent_of(located[0].pid).unwrap();
+        assert!(deployment.engine_processes().unwrap().contains(&tool));
+        assert!(kill_and_wait(tool, PATIENCE), "{engine}");
+        let killed = EngineEventKind::Exited(128 + 9);
+        let mut told = Vec::new();
+        while !told.contains(&(located[0].service.clone(), killed)) {
+            let events = deployment.events(PATIENCE).unwrap();
+            assert!(!events.is_empty(), "{engine}: only {told:?}");
+            told.extend(events.into_iter().map(|event| (event.service, event.kind)));
+        }
+        deployment.start(&Select::All).unwrap();
+        let again = deployment.locators().unwrap();
+        assert!(
+            again.iter().all(is_alive) && !is_alive(&located[0]),
+            "{engine}"
+        );
+        assert_eq!(again[1], located[1], "{engine}: the other one stays");
+        deployment.destroy().unwrap();
+        drop(deployment);
+        agent.close_run().unwrap();
+        assert_eq!(left_of(&run), Vec::<String>::new(), "{engine}");
     }
 }
 
