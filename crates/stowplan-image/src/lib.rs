@@ -10,12 +10,14 @@
 //!   etc/  proc/  sys/  dev/  tmp/
 //! ```
 //!
-//! Beside them, roots of real programs are unpacked from OCI images into `STORE/roots/DIGEST/`.
+//! Beside them, roots of real programs are unpacked from OCI images into `STORE/roots/DIGEST/`. Engines with an
+//! image store of their own get either as an archive ([`write_archive`]).
 //!
 //! Images are addressed by the digest of everything in them, so an image that exists is complete and never
 //! changes. Files that images share are hard links to one inode: a page that one service has read is warm
 //! for another, as it is between the layers of a container image.
 
+mod archive;
 mod build;
 mod elf;
 mod error;
@@ -26,6 +28,7 @@ mod spec;
 mod store;
 mod unpack;
 
+pub use archive::{Contents, write_archive};
 pub use build::{Image, build};
 pub use elf::require_static;
 pub use error::ImageError;

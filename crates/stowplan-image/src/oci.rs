@@ -9,6 +9,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::ImageError;
+use crate::archive::architecture;
 use crate::spec::hex;
 
 /// Longest document that is read: manifests and configurations have some kilobytes.
@@ -167,12 +168,7 @@ impl From<Process> for RootConfig {
 impl Platform {
     /// Whether it is that of this program.
     fn is_here(&self) -> bool {
-        let here = match std::env::consts::ARCH {
-            "x86_64" => "amd64",
-            "aarch64" => "arm64",
-            other => other,
-        };
-        self.os == "linux" && self.architecture == here
+        self.os == "linux" && self.architecture == architecture()
     }
 }
 
