@@ -81,4 +81,7 @@ pub trait Host {
     /// # Errors
     /// When the ledger cannot be written; the object must then not be made.
     fn enter(&self, object: &Object) -> Result<(), HostError>;
+
+    /// Takes note in the ledger of the run that an engine with a daemon has removed what is its own to remove.
+    fn gone(&self, object: &Object);
 }

@@ -210,4 +210,10 @@ impl Host for LocalHost {
             |ledger| ledger.enter(object),
         )
     }
+
+    fn gone(&self, object: &Object) {
+        if let Some(ledger) = self.ledger.borrow_mut().as_mut() {
+            ledger.gone(object);
+        }
+    }
 }

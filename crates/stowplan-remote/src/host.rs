@@ -391,4 +391,10 @@ impl Host for AgentHost {
         }
         open.as_mut().map_or(Ok(()), |ledger| ledger.enter(object))
     }
+
+    fn gone(&self, object: &Object) {
+        if let Some(ledger) = self.ledger.borrow_mut().as_mut() {
+            ledger.gone(object);
+        }
+    }
 }

@@ -112,8 +112,8 @@ impl Own {
     }
 
     fn clean(&self) -> ledger::Cleaned {
-        ledger::clean(&self.state, &mut |engine, id| {
-            Err(format!("{engine} has no container {id}"))
+        ledger::clean(&self.state, &mut |object| {
+            Err(format!("no engine has {object:?}"))
         })
         .unwrap()
     }

@@ -16,20 +16,18 @@ pub struct Cleaned {
     pub runs: Vec<String>,
     /// Objects that were there and are gone now.
     pub removed: Vec<Object>,
-    /// Containers that only their engine can remove.
-    pub containers: Vec<Object>,
     /// What could not be removed, and why; its ledger is kept.
     pub failed: Vec<String>,
 }
 
-/// Removes exactly what the ledgers of dead owners in the folder `state` name. `containers` removes a container
-/// of an engine with a daemon and says whether it could.
+/// Removes exactly what the ledgers of dead owners in the folder `state` name. `engines` removes what an engine with a
+/// daemon has, and says whether there was anything to remove, or why it could not.
 ///
 /// # Errors
 /// When the folder cannot be read. What cannot be removed is told in the answer.
 pub fn clean(
     state: &Path,
-    containers: &mut dyn FnMut(&str, &str) -> Result<(), String>,
+    engines: &mut dyn FnMut(&Object) -> Result<bool, String>,
 ) -> Result<Cleaned, HostError> {
     let mut cleaned = Cleaned::default();
     let mut paths: Vec<PathBuf> = fs::read_dir(state)
@@ -40,7 +38,7 @@ pub fn clean(
         .collect();
     paths.sort();
     for path in paths {
-        match clean_one(&path, &mut cleaned, containers) {
+        match clean_one(&path, &mut cleaned, engines) {
             Ok(()) => {}
             Err(error) => cleaned.failed.push(chain(&error)),
         }
@@ -51,7 +49,7 @@ pub fn clean(
 fn clean_one(
     path: &Path,
     cleaned: &mut Cleaned,
-    containers: &mut dyn FnMut(&str, &str) -> Result<(), String>,
+    engines: &mut dyn FnMut(&Object) -> Result<bool, String>,
 ) -> Result<(), HostError> {
     let text = fs::read_to_string(path).map_err(|e| HostError::io("read", path, e))?;
     // A line without its end was being written when the owner died: its object was never made.
@@ -74,10 +72,7 @@ fn clean_one(
     let same_boot = owner.boot == crate::process::boot_id();
     for object in objects.into_iter().rev() {
         let outcome = match &object {
-            Object::Container { engine, id } => containers(engine, id).map(|()| {
-                cleaned.containers.push(object.clone());
-                false
-            }),
+            Object::Container { .. } | Object::Image { .. } => engines(&object),
             // Pids and links of another boot are not ours any more.
             Object::Process { .. } | Object::InRoot { .. } | Object::Link { .. } if !same_boot => {
                 Ok(false)
@@ -124,7 +119,7 @@ pub fn remove_object(object: &Object) -> Result<bool, HostError> {
             path,
         } => remove_in_root(*pid, *start_ticks, checked(path)?),
         Object::Link { name } => remove_link(name),
-        Object::Container { .. } => Ok(false),
+        Object::Container { .. } | Object::Image { .. } => Ok(false),
     }
 }
 
@@ -290,7 +285,7 @@ mod tests {
     }
 
     fn clean_plain(state: &Path) -> Cleaned {
-        clean(state, &mut |_, _| Err("no engine".to_owned())).unwrap()
+        clean(state, &mut |_| Err("no engine".to_owned())).unwrap()
     }
 
     #[test]
@@ -367,6 +362,27 @@ mod tests {
     }
 
     #[test]
+    fn a_ledger_stays_until_an_engine_has_removed_what_it_made() {
+        let state = tempfile::tempdir().unwrap();
+        let image = Object::Image {
+            engine: "docker".to_owned(),
+            tag: "localhost/stowplan:1".to_owned(),
+        };
+        for told in [true, false] {
+            let mut ledger = Ledger::open(state.path(), "r").unwrap();
+            ledger.enter(&image).unwrap();
+            if told {
+                ledger.gone(&image);
+            }
+            assert_eq!(ledger.close().is_ok(), told);
+            assert_eq!(
+                fs::read_dir(state.path()).unwrap().count(),
+                usize::from(!told)
+            );
+        }
+    }
+
+    #[test]
     fn what_cannot_be_removed_keeps_its_ledger() {
         let state = tempfile::tempdir().unwrap();
         let container = Object::Container {
@@ -388,14 +404,14 @@ mod tests {
         let text = line(&dead_owner()) + &line(&container);
         fs::write(state.path().join("dead-1.ledger"), text).unwrap();
         fs::remove_file(state.path().join("torn.ledger")).unwrap();
-        let cleaned = clean(state.path(), &mut |engine, id| {
-            asked.push(format!("{engine} {id}"));
-            Ok(())
+        let cleaned = clean(state.path(), &mut |object| {
+            asked.push(object.clone());
+            Ok(true)
         })
         .unwrap();
         assert_eq!(
-            (asked, cleaned.containers),
-            (vec!["docker 7".to_owned()], vec![container])
+            (asked, cleaned.removed),
+            (vec![container.clone()], vec![container])
         );
         assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
     }

@@ -108,16 +108,27 @@ impl Ledger {
         Ok(())
     }
 
-    /// Removes what it names and is still there, then the ledger. Containers are their engine's to remove.
+    /// Takes note that an engine with a daemon has removed what is its own to remove.
+    pub fn gone(&mut self, object: &Object) {
+        self.objects.retain(|entered| entered != object);
+    }
+
+    /// Removes what it names and is still there, then the ledger. What engines with a daemon have is theirs to remove.
     ///
     /// # Errors
-    /// When something cannot be removed; the rest is removed nevertheless, and the ledger is kept for
-    /// `stowplan clean`.
+    /// When something cannot be removed, or an engine has not removed what it made; the rest is removed
+    /// nevertheless, and the ledger is kept for `stowplan clean`.
     pub fn close(self) -> Result<(), HostError> {
         let mut result = Ok(());
         for object in self.objects.iter().rev() {
             if let Err(error) = super::remove_object(object) {
                 result = Err(error);
+            }
+            if let Some(engine) = object.engine() {
+                result = Err(
+                    HostError::new(format!("{engine} has not removed {object:?}"))
+                        .hint("run 'stowplan clean' when its daemon answers"),
+                );
             }
         }
         result?;

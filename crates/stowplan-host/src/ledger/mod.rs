@@ -59,6 +59,24 @@ pub enum Object {
         /// Identity that the engine knows.
         id: String,
     },
+    /// An image in the store of an engine with a daemon; only that engine can remove it.
+    Image {
+        /// Engine name.
+        engine: String,
+        /// Tag of the image.
+        tag: String,
+    },
+}
+
+impl Object {
+    /// The engine with a daemon that has it, which alone can remove it.
+    #[must_use]
+    pub fn engine(&self) -> Option<&str> {
+        match self {
+            Self::Container { engine, .. } | Self::Image { engine, .. } => Some(engine),
+            _ => None,
+        }
+    }
 }
 
 /// The process that made the objects: dead when no process has this pid and start time in this boot.

@@ -184,6 +184,12 @@ impl Host for FakeHost {
         self.entered.borrow_mut().push(object.clone());
         Ok(())
     }
+
+    fn gone(&self, object: &Object) {
+        self.entered
+            .borrow_mut()
+            .retain(|entered| entered != object);
+    }
 }
 
 fn cpu_in(world: &World, group: &str) -> Option<u64> {

@@ -11,13 +11,10 @@ use crate::output::tell;
 /// Runs the command.
 pub fn run(args: &CleanArgs) -> Result<(), CommandError> {
     let state = ledger::folder().or_exit(ExitCode::RunFailed)?;
-    // No engine with a daemon exists yet, so no ledger names a container.
-    let mut containers = |engine: &str, id: &str| {
-        Err(format!(
-            "container '{id}': no engine '{engine}' to remove it"
-        ))
-    };
-    let cleaned = ledger::clean(&state, &mut containers).or_exit(ExitCode::RunFailed)?;
+    // No engine with a daemon exists yet, so no ledger names what one has.
+    let mut engines =
+        |object: &ledger::Object| Err(format!("{object:?}: no engine to remove it"));
+    let cleaned = ledger::clean(&state, &mut engines).or_exit(ExitCode::RunFailed)?;
     let document = Clean {
         schema: "stowplan.clean/1",
         runs: cleaned.runs,
@@ -54,5 +51,6 @@ fn in_words(object: &ledger::Object) -> String {
         ledger::Object::InRoot { pid, path, .. } => format!("{path} in the root of process {pid}"),
         ledger::Object::Link { name } => format!("link {name}"),
         ledger::Object::Container { engine, id } => format!("{engine} container {id}"),
+        ledger::Object::Image { engine, tag } => format!("{engine} image {tag}"),
     }
 }
