@@ -3,7 +3,8 @@
 //! Reads requests on standard input and answers on standard output, one JSON document a line
 //! (`stowplan_wire::agent`). One thread, one poll. End of input, SIGTERM or SIGINT kill everything that it
 //! started and end it. With `--own-network` it does all that in a network namespace of its own, where it may make
-//! one. `stowplan-agent oci` is the helper process of one container.
+//! one. `stowplan-agent oci` is the helper process of one container, `stowplan-agent hold` the first process of a
+//! container that stands for a network.
 
 mod agent;
 mod arm;
@@ -13,6 +14,7 @@ mod input;
 mod nodes;
 mod watch;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use stowplan_host::{HostError, network, open_files};
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
             Ok(()) => stowplan_engine_oci::helper_main(),
             error => outcome(error),
         },
+        Some("hold") => outcome(hold(arguments.next().as_deref())),
         Some("--version") => {
             println!("stowplan-agent {}", stowplan_wire::build_id());
             ExitCode::SUCCESS
@@ -42,6 +45,18 @@ fn main() -> ExitCode {
             );
             ExitCode::from(2)
         }
+    }
+}
+
+/// Does nothing for ever, in the network namespace that the file stands for: containers that are to share a network
+/// with this one get there.
+fn hold(network: Option<&str>) -> Result<(), HostError> {
+    if let Some(file) = network {
+        network::enter(Path::new(file))?;
+    }
+    loop {
+        // SAFETY: pause(2) has no arguments and returns when a signal was handled, of which there is none.
+        unsafe { libc::pause() };
     }
 }
 

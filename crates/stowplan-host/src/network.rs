@@ -6,11 +6,14 @@
 //! clean: it ends with its last process.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 use crate::HostError;
 
@@ -33,6 +36,24 @@ pub fn enter_own() -> Result<(), HostError> {
             Err(HostError::new("cannot make a network namespace for the run").because(error))
         }
     }
+}
+
+/// Moves this process, and what it starts from now on, into the network namespace that `file` stands for
+/// (network_namespaces(7)). The process must have a single thread.
+///
+/// # Errors
+/// When the file is none, or this process may not.
+pub fn enter(file: &Path) -> Result<(), HostError> {
+    let failed = |e: Errno| HostError::io("enter the network namespace", file, e);
+    let namespace = open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).map_err(failed)
+}
+
+/// Which network namespace a process is in, as device and inode; `None` when it is gone or may not be looked at.
+#[must_use]
+pub fn of_process(pid: u32) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(format!("/proc/{pid}/ns/net")).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 /// Whether this process may make a network namespace (network_namespaces(7): `CAP_SYS_ADMIN`).

@@ -14,7 +14,8 @@ pub(super) const PERIOD_US: u64 = 100_000;
 
 /// cgroup v1's shares for a v2 weight: both scale linearly from their default, as the scheduler's own weight
 /// does (`sched_weight_from_cgroup` in the kernel).
-pub(super) fn shares_of(weight: u32) -> u64 {
+#[must_use]
+pub fn shares_of(weight: u32) -> u64 {
     ((u64::from(weight) * 1024 + 50) / 100).max(2)
 }
 
