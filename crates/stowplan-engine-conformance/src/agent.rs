@@ -1,4 +1,4 @@
-//! The engines of an agent as stages.
+//! The engines of an agent, and those beside it, as stages.
 
 use std::rc::Rc;
 
@@ -8,10 +8,9 @@ use stowplan_remote::{AgentHost, RemoteEngine};
 
 use crate::setup::Stage;
 
-/// An engine of an agent.
-#[derive(Debug)]
+/// An engine on the machine of an agent.
 pub struct AgentStage {
-    engine: RemoteEngine,
+    engine: Box<dyn Engine>,
     host: Rc<AgentHost>,
 }
 
@@ -21,14 +20,20 @@ impl AgentStage {
     /// # Errors
     /// When the agent has none of this name, or does not answer.
     pub fn new(host: Rc<AgentHost>, engine: &str) -> Result<Self, EngineError> {
-        let engine = RemoteEngine::new(&host, engine)?;
+        let engine = Box::new(RemoteEngine::new(&host, engine)?);
         Ok(Self { engine, host })
+    }
+
+    /// An engine that runs beside the agent.
+    #[must_use]
+    pub fn beside(host: Rc<AgentHost>, engine: Box<dyn Engine>) -> Self {
+        Self { engine, host }
     }
 }
 
 impl Stage for AgentStage {
     fn engine(&self) -> &dyn Engine {
-        &self.engine
+        self.engine.as_ref()
     }
 
     fn host(&self) -> Rc<dyn Host> {

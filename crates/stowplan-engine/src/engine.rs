@@ -1,5 +1,6 @@
 //! The two traits.
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::Duration;
@@ -149,7 +150,8 @@ pub trait Deployment {
     /// engine has none; then the caller asks from time to time.
     fn event_fds(&self) -> Vec<BorrowedFd<'_>>;
 
-    /// Where the created services are.
+    /// Where the created services are. One that has no process yet, because its engine makes none before the start,
+    /// has pid 0.
     ///
     /// # Errors
     /// When the engine cannot tell.
@@ -174,6 +176,21 @@ pub trait Deployment {
     /// When the engine cannot tell.
     fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
         Ok(Vec::new())
+    }
+
+    /// What the services really run on, read back about every one of them from the engine and from the kernel, by name
+    /// (`engine.runtime`): a result carries it, and a run counts only if it is one for all services.
+    ///
+    /// # Errors
+    /// When services differ, or are not what the engine is taken for.
+    fn label(&self) -> Result<BTreeMap<String, String>, EngineError> {
+        Ok(BTreeMap::new())
+    }
+
+    /// Files and folders of the host that hold what services read from their images, where that is not the plan's
+    /// image folder itself: a cold start has to find them cold as well.
+    fn image_files(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 

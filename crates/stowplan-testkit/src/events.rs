@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use rustix::fs::FlockOperation;
 
 use crate::programs::root;
+use crate::shell::copy_libraries;
 
 /// `tests/fixtures/ros2-events`, built once by `cc`. Its README has its arguments.
 ///
@@ -71,20 +72,8 @@ pub fn events_in_container(counts: &Path) -> Command {
 /// When a file cannot be copied.
 pub fn events_root(root: &Path) {
     let program = events_program();
-    let said = Command::new("ldd").arg(program).output();
-    let said = String::from_utf8(said.expect("ldd can be run").stdout).expect("text");
-    // `NAME => PATH (ADDRESS)`, or the path of the loader alone.
-    let libraries = said.split_whitespace().filter(|word| word.starts_with('/'));
-    let copy = |from: &str, to: &str| {
-        let to = root.join(to.trim_start_matches('/'));
-        let folder = to.parent().expect("it is below the root");
-        std::fs::create_dir_all(folder).expect("a folder can be made");
-        std::fs::copy(from, to).expect("a file can be copied");
-    };
-    for library in libraries {
-        copy(library, library);
-    }
-    copy(program.to_str().expect("UTF-8"), "/ros2_events");
+    copy_libraries(program, root);
+    std::fs::copy(program, root.join("ros2_events")).expect("a file can be copied");
     for name in ["dev", "proc", "sys"] {
         std::fs::create_dir_all(root.join(name)).expect("a folder can be made");
     }

@@ -1,15 +1,18 @@
 //! For tests: the built programs, folders of their own, a fake engine on a fake host, redaction.
 
 mod chroot;
+mod daemon;
 mod events;
 pub mod fake;
 mod initramfs;
 mod plans;
 mod programs;
 mod redact;
+mod shell;
 mod state;
 
 pub use chroot::in_chroot;
+pub use daemon::ContainerDaemon;
 pub use events::{
     emitted, events_in_container, events_program, events_root, only_child, wait_until_events,
 };
@@ -17,4 +20,5 @@ pub use initramfs::Initramfs;
 pub use plans::{command_plan, service_plan};
 pub use programs::{agent_program, node_program, static_example};
 pub use redact::redact;
+pub use shell::shell_root;
 pub use state::private_state;

@@ -192,7 +192,7 @@ pub struct Locator {
     pub service: String,
     /// Host id.
     pub host: String,
-    /// Pid on that host of the service's first process.
+    /// Pid on that host of the service's first process; 0 where it has none yet.
     pub pid: u32,
     /// Start time of that pid in clock ticks (field 22 of /proc/PID/stat): pids are re-used.
     pub start_ticks: u64,

@@ -12,8 +12,7 @@ use crate::output::tell;
 pub fn run(args: &CleanArgs) -> Result<(), CommandError> {
     let state = ledger::folder().or_exit(ExitCode::RunFailed)?;
     // No engine with a daemon exists yet, so no ledger names what one has.
-    let mut engines =
-        |object: &ledger::Object| Err(format!("{object:?}: no engine to remove it"));
+    let mut engines = |object: &ledger::Object| Err(format!("{object:?}: no engine to remove it"));
     let cleaned = ledger::clean(&state, &mut engines).or_exit(ExitCode::RunFailed)?;
     let document = Clean {
         schema: "stowplan.clean/1",

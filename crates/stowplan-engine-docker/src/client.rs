@@ -1,0 +1,155 @@
+//! The connection to a daemon.
+
+use std::future::Future;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use bollard::errors::Error;
+use bollard::models::ContainerInspectResponse;
+use bollard::query_parameters::InspectContainerOptions;
+use bollard::{API_DEFAULT_VERSION, Docker};
+use futures_util::stream::{self, StreamExt};
+use stowplan_engine::EngineError;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::Daemon;
+
+/// Longest wait for the answer to a request, in seconds, beyond what the request itself asks to wait.
+pub(crate) const PATIENCE_S: u64 = 120;
+
+/// Longest time that a daemon takes to clean up after a program.
+const CLEAN_UP: Duration = Duration::from_secs(30);
+
+/// A connection with the thread of this process as its executor: between calls nothing of it runs.
+pub(crate) struct Client {
+    runtime: Runtime,
+    api: Docker,
+    daemon: Daemon,
+    socket: PathBuf,
+}
+
+impl Client {
+    /// Connects and agrees on a version of the API.
+    pub(crate) fn connect(daemon: Daemon) -> Result<Self, EngineError> {
+        let socket = daemon.socket(|name| std::env::var_os(name))?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| EngineError::new("cannot prepare to speak to a daemon").because(e))?;
+        let failed = |error: Error| {
+            EngineError::new(format!(
+                "{} does not answer on {}",
+                daemon.name(),
+                socket.display()
+            ))
+            .because(error)
+            .hint(daemon.hint())
+        };
+        let path = socket.display().to_string();
+        let api =
+            Docker::connect_with_unix(&path, PATIENCE_S, API_DEFAULT_VERSION).map_err(failed)?;
+        let api = runtime.block_on(api.negotiate_version()).map_err(failed)?;
+        Ok(Self {
+            runtime,
+            api,
+            daemon,
+            socket,
+        })
+    }
+
+    pub(crate) const fn daemon(&self) -> Daemon {
+        self.daemon
+    }
+
+    /// The API. Its futures are driven by [`Client::wait`].
+    pub(crate) const fn api(&self) -> &Docker {
+        &self.api
+    }
+
+    /// The API with another limit on the time of a request.
+    pub(crate) fn patient(&self, limit: Duration) -> Docker {
+        self.api.clone().with_timeout(limit)
+    }
+
+    /// Drives a future to its end.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// Drives one future for each item, at most `parallelism` at once (0 is no limit), to their ends; gives what came
+    /// of each in the order of the items.
+    pub(crate) fn each<I, T, F: Future<Output = T>>(
+        &self,
+        items: Vec<I>,
+        parallelism: u32,
+        begin: impl Fn(I) -> F,
+    ) -> Vec<T> {
+        let most = match parallelism {
+            0 => items.len().max(1),
+            limit => limit as usize,
+        };
+        let numbered = items.into_iter().enumerate().map(|(number, item)| {
+            let future = begin(item);
+            async move { (number, future.await) }
+        });
+        let mut ended: Vec<(usize, T)> =
+            self.wait(stream::iter(numbered).buffer_unordered(most).collect());
+        ended.sort_by_key(|(number, _)| *number);
+        ended.into_iter().map(|(_, result)| result).collect()
+    }
+
+    /// What the daemon says of a container.
+    ///
+    /// Podman has a word (`stopped`) for the time between the end of a program and its clean-up that is none of the
+    /// API's; a moment later that is over.
+    pub(crate) async fn inspect(&self, name: &str) -> Result<ContainerInspectResponse, Error> {
+        let deadline = Instant::now() + CLEAN_UP;
+        loop {
+            let found = self
+                .api
+                .inspect_container(name, None::<InspectContainerOptions>);
+            match found.await {
+                Err(Error::JsonDataError { .. }) if Instant::now() < deadline => {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// The process that listens on the socket, where the kernel tells.
+    pub(crate) fn daemon_pid(&self) -> Option<u32> {
+        let stream = UnixStream::connect(&self.socket).ok()?;
+        let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
+        Some(peer.pid.as_raw_nonzero().get().unsigned_abs())
+    }
+
+    /// The error of a request.
+    pub(crate) fn error(&self, what: impl std::fmt::Display, error: Error) -> EngineError {
+        match error {
+            Error::DockerResponseServerError { message, .. } => {
+                EngineError::new(format!("{} cannot {what}: {message}", self.daemon.name()))
+            }
+            other => EngineError::new(format!("{} does not {what}", self.daemon.name()))
+                .because(other)
+                .hint(format!(
+                    "if it no longer runs, {}; 'stowplan clean' removes what is left",
+                    self.daemon.hint()
+                )),
+        }
+    }
+}
+
+/// The status of an answer that says no.
+pub(crate) fn status(error: &Error) -> Option<u16> {
+    match error {
+        Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        _ => None,
+    }
+}
+
+/// Whether the daemon says that there is none of this name.
+pub(crate) fn is_absent(error: &Error) -> bool {
+    status(error) == Some(404)
+}

@@ -1,0 +1,118 @@
+//! Which daemon, and what is different about it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use stowplan_engine::EngineError;
+
+/// A daemon that speaks Docker's API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Daemon {
+    /// `dockerd`.
+    Docker,
+    /// `podman system service`.
+    Podman,
+}
+
+impl Daemon {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Docker, Self::Podman];
+
+    /// Name of the engine, as in a place.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+        }
+    }
+
+    /// The daemon of this engine.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|daemon| daemon.name() == name)
+    }
+
+    /// Its socket: what its own client would use on this machine. `variable` reads the environment.
+    pub(crate) fn socket(
+        self,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<PathBuf, EngineError> {
+        let (name, places) = match self {
+            Self::Docker => ("DOCKER_HOST", ["/var/run/docker.sock", "docker.sock"]),
+            Self::Podman => (
+                "CONTAINER_HOST",
+                ["/run/podman/podman.sock", "podman/podman.sock"],
+            ),
+        };
+        if let Some(host) = variable(name).filter(|host| !host.is_empty()) {
+            let host = host.to_string_lossy();
+            return host.strip_prefix("unix://").map(PathBuf::from).ok_or_else(|| {
+                EngineError::new(format!("${name} is '{host}', not a unix socket")).hint(format!(
+                    "services have to run on this machine: unset {name}, or set it to unix:///PATH"
+                ))
+            });
+        }
+        let [of_root, of_user] = places;
+        let of_user = variable("XDG_RUNTIME_DIR").map(|folder| Path::new(&folder).join(of_user));
+        // Root has the daemon of the machine. Others have one of their own where it runs.
+        Ok(match of_user {
+            Some(path) if !rustix::process::geteuid().is_root() && path.exists() => path,
+            _ => PathBuf::from(of_root),
+        })
+    }
+
+    /// What to do when it does not answer.
+    pub(crate) fn hint(self) -> String {
+        let (program, install, start) = match self {
+            Self::Docker => (
+                "dockerd",
+                "apt-get install docker.io",
+                "systemctl start docker', or 'dockerd' where systemd does not run",
+            ),
+            Self::Podman => (
+                "podman",
+                "apt-get install podman runc",
+                "systemctl start podman.socket', or 'podman system service --time=0' where systemd does not run",
+            ),
+        };
+        if is_installed(program) {
+            format!("start it with '{start}")
+        } else {
+            format!("install it with '{install}', then start it with '{start}")
+        }
+    }
+}
+
+fn is_installed(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path)
+            .chain([PathBuf::from("/usr/sbin")])
+            .any(|folder| folder.join(program).is_file())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_socket_is_the_one_that_the_daemons_own_client_uses() {
+        let none = |_: &str| None;
+        let of = |daemon: Daemon| daemon.socket(none).unwrap();
+        assert_eq!(of(Daemon::Docker), Path::new("/var/run/docker.sock"));
+        assert_eq!(of(Daemon::Podman), Path::new("/run/podman/podman.sock"));
+        let set = |name: &str| (name == "DOCKER_HOST").then(|| OsString::from("unix:///x/d.sock"));
+        assert_eq!(Daemon::Docker.socket(set).unwrap(), Path::new("/x/d.sock"));
+        let far = |name: &str| (name == "CONTAINER_HOST").then(|| OsString::from("ssh://far"));
+        let error = Daemon::Podman.socket(far).unwrap_err();
+        assert!(error.to_string().contains("'ssh://far'"), "{error}");
+        assert!(error.hint.unwrap().contains("CONTAINER_HOST"));
+    }
+
+    #[test]
+    fn an_engine_is_found_by_its_name() {
+        assert_eq!(Daemon::of_name("podman"), Some(Daemon::Podman));
+        assert_eq!(Daemon::of_name("oci"), None);
+    }
+}

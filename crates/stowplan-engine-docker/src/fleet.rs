@@ -1,0 +1,89 @@
+//! Containers by name: making and removing them.
+
+use std::time::Duration;
+
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder};
+use stowplan_engine::EngineError;
+use stowplan_host::ledger::Object;
+
+use crate::client::{Client, is_absent, status};
+use crate::{Daemon, names};
+
+/// Longest wait until a container that somebody else removes is gone.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Entry of a container in the ledger.
+pub(crate) fn entry(daemon: Daemon, name: &str) -> Object {
+    Object::Container {
+        engine: daemon.name().to_owned(),
+        id: name.to_owned(),
+    }
+}
+
+/// Makes a container; gives its id.
+pub(crate) fn make(
+    client: &Client,
+    name: &str,
+    body: ContainerCreateBody,
+) -> Result<String, EngineError> {
+    client.wait(make_one(client, name, body))
+}
+
+/// Makes a container; gives its id.
+pub(crate) async fn make_one(
+    client: &Client,
+    name: &str,
+    body: ContainerCreateBody,
+) -> Result<String, EngineError> {
+    let options = CreateContainerOptionsBuilder::default().name(name).build();
+    let made = client.api().create_container(Some(options), body).await;
+    made.map(|made| made.id).map_err(|error| {
+        let taken = status(&error) == Some(409);
+        let error = client.error(format!("create the container {name}"), error);
+        if taken {
+            error
+                .hint("rename or remove the container that has this name; Stowplan leaves it alone")
+        } else {
+            error
+        }
+    })
+}
+
+/// Kills and removes the container of this name if it was made here. Whether there was one.
+pub(crate) fn remove(client: &Client, name: &str) -> Result<bool, EngineError> {
+    client.wait(remove_one(client, name))
+}
+
+/// Kills and removes the container of this name if it was made here. Whether there was one.
+pub(crate) async fn remove_one(client: &Client, name: &str) -> Result<bool, EngineError> {
+    let failed = |error| client.error(format!("remove the container {name}"), error);
+    let found = match client.inspect(name).await {
+        Ok(found) => found,
+        Err(error) if is_absent(&error) => return Ok(false),
+        Err(error) => return Err(failed(error)),
+    };
+    let labels = found.config.and_then(|config| config.labels);
+    let Some(id) = found.id.filter(|_| names::is_ours(name, labels.as_ref())) else {
+        return Ok(false);
+    };
+    let options = RemoveContainerOptionsBuilder::default()
+        .force(true)
+        .v(true)
+        .build();
+    match client.api().remove_container(&id, Some(options)).await {
+        Ok(()) => Ok(true),
+        Err(error) if is_absent(&error) => Ok(true),
+        // It is being removed already.
+        Err(error) if status(&error) == Some(409) => {
+            let gone = async {
+                while !client.inspect(&id).await.is_err_and(|e| is_absent(&e)) {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            };
+            let waited = tokio::time::timeout(PATIENCE, gone).await;
+            waited.map(|()| true).map_err(|_| failed(error))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}

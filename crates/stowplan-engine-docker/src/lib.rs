@@ -1,0 +1,26 @@
+//! Services in containers of Docker and of Podman, driven through the API that both speak on a unix socket.
+//!
+//! Everything is as the daemon has it by default, with the network of the run; what had to be another way is told as a
+//! deviation. Images are made here and loaded into the daemon's store: nothing is pulled. Every container carries
+//! labels of ours, and nothing without them is ever touched.
+
+mod client;
+mod config;
+mod daemon;
+mod deployment;
+mod engine;
+mod events;
+mod fleet;
+mod ground;
+mod images;
+mod label;
+mod locate;
+mod logs;
+mod names;
+mod probe;
+mod remove;
+mod service;
+
+pub use daemon::Daemon;
+pub use engine::DockerEngine;
+pub use remove::remove;
