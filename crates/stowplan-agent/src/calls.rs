@@ -9,7 +9,7 @@ use stowplan_host::rundir::RunDir;
 use stowplan_host::{Host, cold, process, quiet};
 use stowplan_wire::agent::{Answer, Call, PreparedAnswer};
 use stowplan_wire::announce::Control;
-use stowplan_wire::deployment::{DeploymentPlan, Program};
+use stowplan_wire::deployment::DeploymentPlan;
 use stowplan_wire::service::ServicePlan;
 
 use crate::agent::{Agent, CallError, Run};
@@ -39,6 +39,7 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             cyclonedds_xml,
             ring_bytes,
         } => open_run(agent, &run, &services, &cyclonedds_xml, ring_bytes),
+        Call::AddReal { services } => add_real(agent, &services),
         Call::CloseRun => {
             agent.end()?;
             agent.engine_events.clear();
@@ -231,17 +232,13 @@ fn names_a_folder(name: &str) -> Result<(), EngineError> {
 }
 
 /// Makes the folders of real programs, which the run was opened without.
-fn add_real(agent: &Agent, plan: &DeploymentPlan) -> Result<(), CallError> {
-    let Some(run) = &agent.run else {
-        return Ok(());
-    };
-    for service in &plan.services {
-        if matches!(service.program, Program::Command { .. }) {
-            names_a_folder(&service.name)?;
-            run.dir.add_real(&service.name)?;
-        }
+fn add_real(agent: &mut Agent, services: &[String]) -> Result<Answer, CallError> {
+    let dir = &agent.run()?.dir;
+    for service in services {
+        names_a_folder(service)?;
+        dir.add_real(service)?;
     }
-    Ok(())
+    Ok(Answer::Done)
 }
 
 fn prepare(agent: &mut Agent, engine: &str, plan: &DeploymentPlan) -> Result<Answer, CallError> {
@@ -250,7 +247,6 @@ fn prepare(agent: &mut Agent, engine: &str, plan: &DeploymentPlan) -> Result<Ans
             .hint("destroy it first")
             .into());
     }
-    add_real(agent, plan)?;
     let host: Rc<dyn Host> = agent.host.clone();
     let deployment = agent.engine(engine)?.prepare(plan, host)?;
     let answer = PreparedAnswer {

@@ -12,7 +12,7 @@ use stowplan_model::RealService;
 use stowplan_remote::{AgentHost, Armed, Watched};
 use stowplan_wire::agent::{Announced, ProgramDigest};
 use stowplan_wire::announce::Announcement;
-use stowplan_wire::deployment::{DeploymentPlan, Locator, Select, StopMode};
+use stowplan_wire::deployment::{DeploymentPlan, Locator, Program, Select, StopMode};
 use stowplan_wire::host::{ColdProof, LimitsReadBack, SampleSubject, UsageSample};
 use stowplan_wire::service::ServicePlan;
 
@@ -71,6 +71,8 @@ pub struct Measured {
     pub samples: Vec<UsageSample>,
     /// Programs that really ran.
     pub digests: Vec<ProgramDigest>,
+    /// What the engine really is, read back about every service.
+    pub label: BTreeMap<String, String>,
     /// Limits read back, by service.
     pub limits: Vec<(String, LimitsReadBack)>,
     /// Proof that the cache was cold.
@@ -144,6 +146,7 @@ impl<'a> Session<'a> {
         for service in &mut deployment.services {
             service.log = format!("{run_dir}/{}/service.log", service.name);
         }
+        host.add_real(real_services(&deployment))?;
         surround(&mut deployment, plan.domain);
         let traced = Traced::begin(plan.real, plan.trace_dir, &deployment.run, host.as_ref())?;
         if let Some(traced) = &traced {
@@ -164,7 +167,10 @@ impl<'a> Session<'a> {
 
     fn drive(&mut self) -> Result<Measured, RunError> {
         let cold = match &self.plan.cold {
-            Some(files) => Some(self.host.cold(files.clone())?),
+            Some(files) => {
+                let all = [&files[..], &self.deployment.image_files()].concat();
+                Some(self.host.cold(all)?)
+            }
             None => None,
         };
         let t0_ns = self.host.clock()?;
@@ -187,6 +193,7 @@ impl<'a> Session<'a> {
         self.take_in(Duration::ZERO)?;
         self.look_at_traced(&locators);
         let digests = self.host.node_digests()?;
+        let label = self.deployment.label()?;
         self.stop_nodes()?;
         let samples = self.host.stop_sampling()?;
         self.deployment
@@ -203,6 +210,7 @@ impl<'a> Session<'a> {
             window,
             samples,
             digests,
+            label,
             limits,
             cold,
             deviations: self.deployment.deviations(),
@@ -258,7 +266,9 @@ impl<'a> Session<'a> {
             engine,
             announcements,
         } = self.host.watch(millis(longest))?;
-        for event in &engine {
+        // The agent tells what happens in its own engines; others tell it themselves.
+        let outside = self.deployment.events(Duration::ZERO)?;
+        for event in engine.iter().chain(&outside) {
             self.progress.engine_event(event)?;
             self.warnings.extend(self.real.engine_event(event)?);
         }
@@ -385,6 +395,15 @@ impl<'a> Session<'a> {
         let service = error.service.as_ref()?;
         self.deployment.log(service, 4096).ok()
     }
+}
+
+/// Services that are real programs.
+fn real_services(deployment: &DeploymentPlan) -> Vec<String> {
+    let real = deployment
+        .services
+        .iter()
+        .filter(|service| matches!(service.program, Program::Command { .. }));
+    real.map(|service| service.name.clone()).collect()
 }
 
 fn millis(duration: Duration) -> u64 {

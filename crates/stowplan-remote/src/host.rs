@@ -199,6 +199,15 @@ impl AgentHost {
         Ok(path)
     }
 
+    /// Makes the folders of these services in the run folder, with the DDS configuration: those of real programs, which
+    /// the run was opened without.
+    ///
+    /// # Errors
+    /// When no run is open or one cannot be made.
+    pub fn add_real(&self, services: Vec<String>) -> Result<(), EngineError> {
+        self.done(Call::AddReal { services })
+    }
+
     /// Removes everything of the run on the host and what was entered here.
     ///
     /// # Errors

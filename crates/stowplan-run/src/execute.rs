@@ -18,6 +18,7 @@ use stowplan_remote::AgentHost;
 use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
 
 use crate::dds;
+use crate::engines::{Engines, Outside};
 use crate::error::ExperimentError;
 use crate::live::{CALIBRATION_BYTES, Live, run_numbers};
 use crate::observe::Observer;
@@ -48,6 +49,8 @@ pub struct Session<'a> {
     pub agent_started: &'a mut dyn FnMut(u32),
     /// Longest wait for a quiet machine before a run; a time-out is recorded with the run (MEASURING §5).
     pub settle: Duration,
+    /// Engines beside those of the agent.
+    pub outside: Outside<'a>,
     /// Is told about progress.
     pub observer: &'a mut dyn Observer,
 }
@@ -62,8 +65,9 @@ pub struct Executed {
 }
 
 /// The agent, the machine and the image of a session.
-struct Station {
+struct Station<'a> {
     host: Rc<AgentHost>,
+    engines: Engines<'a>,
     image: Image,
     facts: stowplan_wire::host::MachineFacts,
 }
@@ -77,7 +81,12 @@ pub fn begin(
     out: &Path,
     session: Session<'_>,
 ) -> Result<Executed, ExperimentError> {
-    let station = station(request, session.programs, session.agent_started)?;
+    let station = station(
+        request,
+        session.programs,
+        session.outside,
+        session.agent_started,
+    )?;
     let ns_per_iteration = calibrate(&station)?;
     let prepared = prepared(request, &station, session.programs, ns_per_iteration)?;
     let record = experiment(
@@ -85,6 +94,7 @@ pub fn begin(
         &prepared,
         &station.facts,
         &station.image,
+        &station.engines.versions(),
         ns_per_iteration,
     );
     std::fs::create_dir_all(out).map_err(|source| ExperimentError::Write {
@@ -118,7 +128,12 @@ pub fn resume(
         request.budget_ns = Some(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
     }
     let (writer, results) = ResultsWriter::resume(dir)?;
-    let station = station(&request, session.programs, session.agent_started)?;
+    let station = station(
+        &request,
+        session.programs,
+        session.outside,
+        session.agent_started,
+    )?;
     same_station(&results.experiment, &station)?;
     let ns = results
         .experiment
@@ -138,11 +153,12 @@ pub fn resume(
     run(&request, &prepared, station, writer, record, &done, session)
 }
 
-fn station(
+fn station<'a>(
     request: &Request,
     programs: &Programs,
+    outside: Outside<'a>,
     agent_started: &mut dyn FnMut(u32),
-) -> Result<Station, ExperimentError> {
+) -> Result<Station<'a>, ExperimentError> {
     let spec = request.spec()?;
     can_trace(spec.stack())?;
     let host = AgentHost::spawn(&programs.agent, request.network())?;
@@ -157,7 +173,12 @@ fn station(
     };
     let image = stowplan_image::build(&image, &programs.image_store)?;
     let facts = host.facts()?;
-    Ok(Station { host, image, facts })
+    Ok(Station {
+        engines: Engines::new(&host, outside),
+        host,
+        image,
+        facts,
+    })
 }
 
 /// Better said before anything is made.
@@ -172,14 +193,14 @@ fn can_trace(stack: &Stack) -> Result<(), ExperimentError> {
     })
 }
 
-fn calibrate(station: &Station) -> Result<f64, ExperimentError> {
+fn calibrate(station: &Station<'_>) -> Result<f64, ExperimentError> {
     let program = station.image.program().display().to_string();
     Ok(station.host.calibrate(&program, 0, CALIBRATION_BYTES)?)
 }
 
 fn prepared(
     request: &Request,
-    station: &Station,
+    station: &Station<'_>,
     programs: &Programs,
     ns_per_iteration: f64,
 ) -> Result<Prepared, ExperimentError> {
@@ -193,29 +214,12 @@ fn prepared(
     let mut prepared = prepare(request, &machine, &mut |engine| {
         known
             .entry(engine.to_owned())
-            .or_insert_with(|| usable(&station.host, engine).map_err(|e| in_words(&e)))
+            .or_insert_with(|| station.engines.usable(engine).map_err(|e| in_words(&e)))
             .clone()
     })?;
     // After the refusals: an engine that cannot use an image may be the only one asked for.
     prepared.image_digests = unpack_images(&mut prepared.stack.services, &programs.image_store)?;
     Ok(prepared)
-}
-
-/// The engine's capabilities, if it can be used at all.
-fn usable(host: &AgentHost, engine: &str) -> Result<Capabilities, EngineError> {
-    if !host.engines().iter().any(|name| name == engine) {
-        return Err(EngineError::new(format!("no engine '{engine}'"))
-            .hint(format!("engines are: {}", host.engines().join(", "))));
-    }
-    let probe = host.probe(engine)?;
-    if probe.status == "absent" {
-        let error = EngineError::new(format!(
-            "engine '{engine}': {}",
-            probe.reason.unwrap_or_default()
-        ));
-        return Err(probe.hint.into_iter().fold(error, EngineError::hint));
-    }
-    host.capabilities(engine)
 }
 
 fn in_words(error: &EngineError) -> String {
@@ -228,7 +232,7 @@ fn in_words(error: &EngineError) -> String {
 }
 
 /// Blocks of two machines or two programs cannot be compared.
-fn same_station(experiment: &Experiment, station: &Station) -> Result<(), ExperimentError> {
+fn same_station(experiment: &Experiment, station: &Station<'_>) -> Result<(), ExperimentError> {
     let before = &experiment.machine;
     let now = &station.facts;
     if (&before.host, &before.cpu_model, before.cpus, &before.kernel)
@@ -290,7 +294,7 @@ fn done(request: &Request, prepared: &Prepared, results: &Results) -> HashSet<(u
 fn run(
     request: &Request,
     prepared: &Prepared,
-    station: Station,
+    station: Station<'_>,
     writer: ResultsWriter,
     record: Experiment,
     done: &HashSet<(u32, usize)>,
@@ -314,6 +318,7 @@ fn run(
         prepared,
         dds,
         host: station.host,
+        engines: station.engines,
         image: station.image,
         writer: &writer,
         experiment: RefCell::new(record),

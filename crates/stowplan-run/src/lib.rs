@@ -2,6 +2,7 @@
 
 mod analyse;
 mod dds;
+mod engines;
 mod error;
 mod execute;
 mod isolation;
@@ -17,6 +18,7 @@ pub mod schedule;
 pub mod variants;
 mod wire;
 
+pub use engines::{MakeEngine, Outside};
 pub use error::ExperimentError;
 pub use execute::{Executed, Programs, Session, begin, resume};
 pub use live::CALIBRATION_BYTES;

@@ -7,16 +7,16 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use stowplan_engine::Engine;
 use stowplan_host::Host;
 use stowplan_image::Image;
 use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
 use stowplan_measure::lower::{LowerOptions, lower};
 use stowplan_measure::{Measured, RunError, SessionPlan, measure};
-use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_remote::AgentHost;
 use stowplan_results::{BlockCalibration, Experiment, ResultsWriter, RunData, StartKind};
 
 use crate::analyse::{Analysed, analyse};
+use crate::engines::Engines;
 use crate::observe::{Observer, Step};
 use crate::prepare::{Planned, Prepared};
 use crate::request::{Request, Starts};
@@ -39,6 +39,7 @@ pub(crate) struct Live<'a> {
     pub request: &'a Request,
     pub prepared: &'a Prepared,
     pub host: Rc<AgentHost>,
+    pub engines: Engines<'a>,
     pub image: Image,
     /// Profile of DDS in all deployments, for any domain.
     pub dds: DdsProfile,
@@ -244,7 +245,7 @@ impl Live<'_> {
             &options,
         );
         let image_dir = self.image.dir.display().to_string();
-        let engine: Box<dyn Engine> = Box::new(RemoteEngine::new(&self.host, &place.engine)?);
+        let engine = self.engines.get(&place.engine)?;
         measure(
             &self.host,
             engine.as_ref(),

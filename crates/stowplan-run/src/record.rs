@@ -28,6 +28,7 @@ pub(crate) fn experiment(
     prepared: &Prepared,
     facts: &MachineFacts,
     image: &Image,
+    versions: &BTreeMap<String, String>,
     ns_per_iteration: f64,
 ) -> Experiment {
     let scaled = request.utilisation.is_some();
@@ -72,7 +73,7 @@ pub(crate) fn experiment(
             cgroup: facts.cgroup.clone(),
             settings: facts.settings.clone(),
         },
-        versions: BTreeMap::new(),
+        versions: versions.clone(),
         digests: prepared
             .image_digests
             .clone()

@@ -200,8 +200,8 @@ pub(crate) fn finished(
     data
 }
 
-/// What the processes of a deployment say of their environment: values that all share, and
-/// how many different ones there are where they do not.
+/// What the processes of a deployment say of their environment, and the engine and the kernel of them: values that all
+/// share, and how many different ones there are where they do not.
 pub(crate) fn fingerprint(measured: &Measured) -> BTreeMap<String, String> {
     let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for announced in &measured.announcements {
@@ -225,5 +225,6 @@ pub(crate) fn fingerprint(measured: &Measured) -> BTreeMap<String, String> {
                 },
             )
         })
+        .chain(measured.label.clone())
         .collect()
 }

@@ -85,6 +85,11 @@ pub enum Call {
         /// Trace buffer per process in bytes.
         ring_bytes: u64,
     },
+    /// Make the folders of real programs in the run folder, with the DDS configuration.
+    AddReal {
+        /// Names of their services.
+        services: Vec<String>,
+    },
     /// Remove the run folder.
     CloseRun,
     /// Probe an engine.

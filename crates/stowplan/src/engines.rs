@@ -1,9 +1,38 @@
 //! The only file of the command line that names engines.
 //!
-//! Engines that are system calls run inside the agent and register there. Those with a socket will be
-//! made here.
+//! Engines that are system calls run inside the agent and register there. Those with a socket are made here.
+
+use std::rc::Rc;
+
+use stowplan_engine::Engine;
+use stowplan_engine_docker::{Daemon, DockerEngine};
+use stowplan_host::chain;
+use stowplan_host::ledger::Object;
+
+use crate::programs;
+
+/// Engines with a socket.
+pub const OUTSIDE: [&str; 2] = [Daemon::Docker.name(), Daemon::Podman.name()];
 
 /// Engines of the design that this version does not have; `doctor` says so.
-pub const PLANNED: [&str; 8] = [
-    "docker", "podman", "cri", "lxd", "incus", "qemu", "swarm", "kube",
-];
+pub const PLANNED: [&str; 6] = ["cri", "lxd", "incus", "qemu", "swarm", "kube"];
+
+/// The engine of this name, whose services are to be in the network of the process `network_of`; `None` where no engine
+/// with a socket has this name.
+pub fn make(name: &str, network_of: u32) -> Option<Rc<dyn Engine>> {
+    let daemon = Daemon::of_name(name)?;
+    // Whoever starts services has found the agent before.
+    let agent = programs::agent().ok()?;
+    Some(Rc::new(DockerEngine::new(daemon, &agent, network_of)))
+}
+
+/// Removes what a dead run left in an engine with a socket. Whether there was anything.
+pub fn remove(object: &Object) -> Result<bool, String> {
+    let engine = object.engine().unwrap_or_default();
+    let daemon = Daemon::of_name(engine)
+        .ok_or_else(|| format!("{object:?}: no engine '{engine}' to remove it"))?;
+    stowplan_engine_docker::remove(daemon, object).map_err(|error| {
+        let hint = error.hint.as_ref().map(|hint| format!(" (hint: {hint})"));
+        format!("{}{}", chain(&error), hint.unwrap_or_default())
+    })
+}

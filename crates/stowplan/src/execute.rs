@@ -10,11 +10,11 @@ use signal_hook::iterator::Signals;
 use stowplan_model::units::show_ns;
 use stowplan_results::ResultsError;
 pub use stowplan_run::Executed;
-use stowplan_run::{ExperimentError, Observer, Programs, Request, Session, Step};
+use stowplan_run::{ExperimentError, Observer, Outside, Programs, Request, Session, Step};
 
 use crate::failure::{CommandError, ExitCode};
 use crate::output::note;
-use crate::programs;
+use crate::{engines, programs};
 
 /// Runs a new experiment with a result folder below `out`.
 pub fn begin(request: &Request, out: &Path, settle: Duration) -> Result<Executed, CommandError> {
@@ -92,6 +92,10 @@ impl Sessions {
                 }
             },
             settle: self.settle,
+            outside: Outside {
+                names: &engines::OUTSIDE,
+                make: &engines::make,
+            },
             observer,
         });
         // The agent has ended: by now its number may be another process's.

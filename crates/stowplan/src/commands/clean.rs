@@ -5,15 +5,14 @@ use stowplan_host::ledger;
 use crate::cli::CleanArgs;
 use crate::documents::clean::Clean;
 use crate::documents::{self};
+use crate::engines;
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::output::tell;
 
 /// Runs the command.
 pub fn run(args: &CleanArgs) -> Result<(), CommandError> {
     let state = ledger::folder().or_exit(ExitCode::RunFailed)?;
-    // No engine with a daemon exists yet, so no ledger names what one has.
-    let mut engines = |object: &ledger::Object| Err(format!("{object:?}: no engine to remove it"));
-    let cleaned = ledger::clean(&state, &mut engines).or_exit(ExitCode::RunFailed)?;
+    let cleaned = ledger::clean(&state, &mut engines::remove).or_exit(ExitCode::RunFailed)?;
     let document = Clean {
         schema: "stowplan.clean/1",
         runs: cleaned.runs,

@@ -21,6 +21,11 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
         let engine = RemoteEngine::new(&host, name).or_exit(ExitCode::RunFailed)?;
         statuses.push(status(name, engine.probe(host.as_ref())));
     }
+    for name in engines::OUTSIDE {
+        if let Some(engine) = engines::make(name, host.agent_pid()) {
+            statuses.push(status(name, engine.probe(host.as_ref())));
+        }
+    }
     statuses.extend(engines::PLANNED.iter().map(|name| EngineStatus {
         name: (*name).to_owned(),
         status: "absent".to_owned(),

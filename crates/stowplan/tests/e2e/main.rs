@@ -5,6 +5,7 @@
 mod bounds;
 mod command_lines;
 mod commands;
+mod containers;
 mod errors;
 mod faults;
 mod interrupted;
