@@ -4,6 +4,8 @@
 # What a build needs, and what tests run beside it (Debian 12 and Ubuntu 24.04 package names).
 BUILD_PACKAGES="build-essential cmake clang libclang-dev libseccomp-dev pkg-config"
 TEST_PACKAGES="babeltrace2 zstd runc cyclonedds-tools mmdebstrap chromium git iproute2 jq lttng-tools liblttng-ust-dev systemd-container lxc"
+# Engines with a daemon. runc for Podman too: crun does not take control groups of version 1.
+ENGINE_PACKAGES="docker.io runc podman"
 # What --full needs beside that: a guest with cgroup v2.
 FULL_TEST_PACKAGES="qemu-system-x86 busybox-static"
 
@@ -63,6 +65,47 @@ stage() {
   "$@" || { echo "== $name failed after $((SECONDS - begin)) s: $*"; exit 1; }
   STAGE_TIMES="$STAGE_TIMES$(printf '%6d s  %s' $((SECONDS - begin)) "$name")
 "
+}
+
+# Daemons that this script has started, by process.
+STARTED_DAEMONS=""
+
+answers() {
+  python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' "$1" 2>/dev/null
+}
+
+# start_daemon SOCKET COMMAND...: starts it where nobody answers on the socket, and waits until it does.
+start_daemon() {
+  local socket=$1 log pid
+  shift
+  command -v "$1" >/dev/null && ! answers "$socket" || return 0
+  mkdir -p target "$(dirname "$socket")"
+  log=target/$1.log
+  setsid "$@" >"$log" 2>&1 &
+  pid=$!
+  STARTED_DAEMONS="$STARTED_DAEMONS $pid"
+  until answers "$socket"; do
+    kill -0 "$pid" 2>/dev/null || { echo "$1 does not run here:"; tail -n 5 "$log"; return 0; }
+    sleep 0.2
+  done
+}
+
+# start_engines: what the engines with a daemon need, where it does not run already; it ends with this script.
+start_engines() {
+  [ "$(id -u)" = 0 ] || { echo "dockerd and podman are not started: that needs root"; return 0; }
+  local runtime=""
+  [ -f /sys/fs/cgroup/cgroup.controllers ] || runtime="--runtime runc"
+  trap stop_engines EXIT
+  start_daemon /var/run/docker.sock dockerd
+  # shellcheck disable=SC2086
+  start_daemon /run/podman/podman.sock podman $runtime system service --time=0 unix:///run/podman/podman.sock
+}
+
+stop_engines() {
+  for pid in $STARTED_DAEMONS; do
+    kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
+  done
+  STARTED_DAEMONS=""
 }
 
 print_stage_times() { printf '\nTime per stage:\n%s' "$STAGE_TIMES"; }
