@@ -39,7 +39,8 @@ pub(crate) async fn make_one(
     let options = CreateContainerOptionsBuilder::default().name(name).build();
     let made = client.api().create_container(Some(options), body).await;
     made.map(|made| made.id).map_err(|error| {
-        let taken = status(&error) == Some(409);
+        // Podman says so with the status of any failure.
+        let taken = status(&error) == Some(409) || error.to_string().contains("is already in use");
         let error = client.error(format!("create the container {name}"), error);
         if taken {
             error
