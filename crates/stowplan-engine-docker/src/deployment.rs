@@ -23,7 +23,7 @@ use crate::events::{Feed, Happened};
 use crate::ground::{self, Ground, Holder};
 use crate::images::{self, Images};
 use crate::service::{Service, State};
-use crate::{config, fleet, label, locate, logs, names};
+use crate::{config, fleet, label, locate, logs, names, own};
 
 /// Time between two looks at what only the kernel tells.
 const LOOK: Duration = Duration::from_millis(10);
@@ -428,6 +428,11 @@ impl Deployment for ContainerDeployment {
             .filter(|(_, pid)| process::start_ticks(*pid).is_some())
             .collect();
         label::read(&self.client, &running)
+    }
+
+    fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
+        let first: Vec<u32> = self.services.iter().filter_map(Service::pid).collect();
+        Ok(own::processes(&self.client, &first, self.ground.holder_pid))
     }
 
     fn image_files(&self) -> Vec<String> {

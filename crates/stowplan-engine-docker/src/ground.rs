@@ -38,6 +38,8 @@ pub(crate) struct Ground {
     pub(crate) ulimits: Option<Vec<ResourcesUlimits>>,
     /// Where output goes, where the daemon's own way leaves no file.
     pub(crate) log_config: Option<HostConfigLogConfig>,
+    /// First process of the container that stands for the network, where there is one.
+    pub(crate) holder_pid: Option<u32>,
     /// Settings that are another way than the daemon's defaults, because those cannot be had.
     pub(crate) deviations: Vec<String>,
 }
@@ -99,7 +101,10 @@ pub(crate) fn lay(
     host.enter(&entry)?;
     loop {
         match attempt(client, holder, &ground, &image, &name, run, apart) {
-            Ok(()) => break,
+            Ok(pid) => {
+                ground.holder_pid = apart.then_some(pid);
+                break;
+            }
             Err(error) => {
                 fleet::remove(client, &name)?;
                 if !is_about_rlimits(&error) || ground.ulimits.is_some() {
@@ -120,7 +125,7 @@ pub(crate) fn lay(
     Ok(ground)
 }
 
-/// Makes the container and waits until it is in the network of the run.
+/// Makes the container and waits until it is in the network of the run. Gives the pid of its first process.
 fn attempt(
     client: &Client,
     holder: &Holder,
@@ -129,7 +134,7 @@ fn attempt(
     name: &str,
     run: &str,
     apart: bool,
-) -> Result<(), EngineError> {
+) -> Result<u32, EngineError> {
     let mut command = vec!["/stowplan-agent".to_owned(), "hold".to_owned()];
     let mut mounts = Vec::new();
     if apart {
@@ -168,9 +173,10 @@ fn attempt(
             .wait(client.inspect(name))
             .map_err(|error| client.error("tell of a container", error))?;
         let pid = found.state.and_then(|state| state.pid).unwrap_or_default();
-        let has = u32::try_from(pid).ok().and_then(network::of_process);
+        let pid = u32::try_from(pid).unwrap_or_default();
+        let has = network::of_process(pid);
         if pid > 0 && has.is_some() && has == wanted {
-            return Ok(());
+            return Ok(pid);
         }
         if pid == 0 || begin.elapsed() > PATIENCE {
             let said = logs::tail(client, name, 4096).unwrap_or_default();

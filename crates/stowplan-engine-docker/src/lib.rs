@@ -17,6 +17,7 @@ mod label;
 mod locate;
 mod logs;
 mod names;
+mod own;
 mod probe;
 mod remove;
 mod service;

@@ -128,5 +128,12 @@ fn a_stack_is_measured_in_containers_of_every_engine() {
             .collect();
         let grown = rows.last().unwrap().cpu_ns > rows.first().unwrap().cpu_ns;
         assert!(grown, "{}: {rows:?}", run.deployment);
+        // What the engine itself uses has a row of its own.
+        if ["docker.modules", "podman.modules"].contains(&&*run.deployment) {
+            let mut rows = usage.iter().filter(|row| row.run == run.run);
+            let row = rows.find(|row| &*row.subject == "engine");
+            let memory = row.and_then(|row| row.memory_bytes);
+            assert!(memory.is_some_and(|bytes| bytes > 1 << 20), "{row:?}");
+        }
     }
 }

@@ -1,0 +1,45 @@
+//! What the engine itself uses while services run: its daemons, and what watches over each container.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::net::UnixStream;
+
+use stowplan_host::process;
+
+use crate::Daemon;
+use crate::client::Client;
+
+/// Where a containerd listens that Docker has not started itself.
+const CONTAINERD: &str = "/run/containerd/containerd.sock";
+
+/// The daemon, its containerd, what watches over the containers with these first processes, and the container that stands
+/// for the network.
+pub(crate) fn processes(client: &Client, first: &[u32], holder: Option<u32>) -> Vec<u32> {
+    // A daemon that is started for each request, by systemd, is not there while services run.
+    let daemon = client.daemon_pid().filter(|pid| *pid > 1);
+    let watching: BTreeSet<u32> = first
+        .iter()
+        .chain(&holder)
+        .filter_map(|pid| process::parent_of(*pid))
+        .filter(|pid| *pid > 1)
+        .collect();
+    let containerd = match client.daemon() {
+        Daemon::Docker => daemon.and_then(containerd),
+        Daemon::Podman => None,
+    };
+    let daemons = daemon.into_iter().chain(containerd);
+    daemons.chain(watching).chain(holder).collect()
+}
+
+/// The containerd that dockerd has started, else the one of the machine.
+fn containerd(dockerd: u32) -> Option<u32> {
+    let own = process::tree_of(dockerd).into_iter().find(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/comm"))
+            .is_ok_and(|name| name.trim() == "containerd")
+    });
+    own.or_else(|| {
+        let stream = UnixStream::connect(CONTAINERD).ok()?;
+        let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
+        Some(peer.pid.as_raw_nonzero().get().unsigned_abs())
+    })
+}
