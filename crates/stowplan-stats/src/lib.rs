@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod across;
+mod attribute;
 mod binomial;
 mod bootstrap;
 mod compare;
@@ -29,6 +30,7 @@ mod verdict;
 mod williams;
 
 pub use across::{AcrossComparison, compare_across};
+pub use attribute::{Attribution, attribute};
 pub use binomial::binomial_quantile;
 pub use bootstrap::{BOOTSTRAP_RESAMPLES, MIN_BOOTSTRAP_PAIRS, studentised_bootstrap};
 pub use compare::{PairedComparison, Rule, compare};
