@@ -137,7 +137,7 @@ fn links(folder: &str, key: &str, put: &mut impl FnMut(String, String)) {
     }
 }
 
-/// Which file the program is, and on what kind of file system.
+/// Which file the program is, on what kind of file system, and what the root is.
 fn program(put: &mut impl FnMut(String, String)) {
     put("program.build_id".into(), stowplan_wire::build_id());
     if let Ok(data) = fs::metadata("/proc/self/exe") {
@@ -151,6 +151,9 @@ fn program(put: &mut impl FnMut(String, String)) {
     ) else {
         return;
     };
+    if let Some(root) = root_mount(&mounts) {
+        put("root.mount".into(), root);
+    }
     // In a chroot the mount that has the program may be out of sight: then its magic number has to do.
     let magic = || {
         let found = rustix::fs::statfs("/proc/self/exe").ok()?;
@@ -174,6 +177,19 @@ fn mount_type(path: &Path, mounts: &str) -> Option<String> {
         })
         .max_by_key(|(length, _)| *length)
         .and_then(|(_, kind)| kind.map(str::to_owned))
+}
+
+/// File system type of the last mount on `/`, and whether it can be written to.
+fn root_mount(mounts: &str) -> Option<String> {
+    let mut last = mounts.lines().rev();
+    last.find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut left = left.split_whitespace().skip(4);
+        let (point, options) = (left.next()?, left.next()?);
+        let kind = right.split_whitespace().next()?;
+        let read_only = options.split(',').any(|option| option == "ro");
+        (point == "/").then(|| format!("{kind} {}", if read_only { "ro" } else { "rw" }))
+    })
 }
 
 fn auxiliary(put: &mut impl FnMut(String, String)) {
@@ -225,6 +241,14 @@ mod tests {
             mount_type(Path::new("/option"), mounts).as_deref(),
             Some("ext4")
         );
+    }
+
+    #[test]
+    fn the_last_mount_on_the_root_tells_whether_it_is_read_only() {
+        let mounts = "1 0 8:1 / / rw,relatime - ext4 /dev/x rw\n9 1 0:9 / / ro,nosuid - overlay o rw\n\
+                      2 9 0:5 / /opt rw - tmpfs t rw\n";
+        assert_eq!(root_mount(mounts).as_deref(), Some("overlay ro"));
+        assert_eq!(root_mount("nonsense"), None);
     }
 
     #[test]
