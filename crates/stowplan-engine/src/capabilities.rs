@@ -128,6 +128,24 @@ impl IsolationFeature {
         }
     }
 
+    /// Name for people.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Mount => "mount namespace with a root of its own",
+            Self::Pid => "PID namespace",
+            Self::Ipc => "IPC namespace",
+            Self::Uts => "UTS namespace",
+            Self::Net => "network namespace",
+            Self::User => "user namespace",
+            Self::Cgroup => "control group",
+            Self::ReadOnlyRoot => "read-only root",
+            Self::Overlay => "overlay root",
+            Self::Seccomp => "seccomp profile",
+            Self::Capabilities => "fewer capabilities",
+        }
+    }
+
     /// Whether `plan` switches it on.
     #[must_use]
     pub const fn in_plan(self, plan: &IsolationPlan) -> bool {

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stowplan_stats::Verdict;
 
+use crate::Ablation;
+
 /// Format of `comparisons.json`.
 pub const COMPARE_SCHEMA: &str = "stowplan.compare/1";
 
@@ -14,6 +16,9 @@ pub struct Comparisons {
     pub schema: String,
     /// One per metric, subject, reference and candidate.
     pub comparisons: Vec<Comparison>,
+    /// One per metric and subject, where the experiment was an ablation.
+    #[serde(default)]
+    pub ablations: Vec<Ablation>,
 }
 
 impl Comparisons {
@@ -23,7 +28,14 @@ impl Comparisons {
         Self {
             schema: COMPARE_SCHEMA.to_owned(),
             comparisons,
+            ablations: Vec::new(),
         }
+    }
+
+    /// The document with what an ablation attributes.
+    #[must_use]
+    pub fn with_ablations(self, ablations: Vec<Ablation>) -> Self {
+        Self { ablations, ..self }
     }
 
     /// JSON Schema of the document.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::StartKind;
+use crate::{AblationDeployment, StartKind};
 
 /// Format of `experiment.json`.
 pub const EXPERIMENT_SCHEMA: &str = "stowplan.experiment/1";
@@ -39,6 +39,10 @@ pub struct Experiment {
     pub partitions: Vec<PartitionRecord>,
     /// The matrix of both, with what was refused.
     pub deployments: Vec<DeploymentRecord>,
+    /// Deployments that lead from plain processes to containers one addition at a time; empty where no ablation
+    /// was asked for.
+    #[serde(default)]
+    pub ablation: Vec<AblationDeployment>,
     /// Id of the deployment that the others are compared with.
     #[serde(default)]
     pub reference: Option<String>,
@@ -329,6 +333,13 @@ impl Experiment {
     #[must_use]
     pub fn deployment(&self, id: &str) -> Option<&DeploymentRecord> {
         self.deployments.iter().find(|d| d.id == id)
+    }
+
+    /// Whether a deployment is there for the steps of an ablation alone: it has a part of the isolation only.
+    #[must_use]
+    pub fn is_step(&self, deployment: &DeploymentRecord) -> bool {
+        let listed = |id: &str| self.ablation.iter().any(|step| step.deployment == id);
+        deployment.variant.is_some() && listed(&deployment.id)
     }
 
     /// The id of the reference: the one declared, else the first `bare:flat`, else the first

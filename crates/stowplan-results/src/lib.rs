@@ -9,6 +9,7 @@
 //! table is written last and by rename: a run without it never happened.
 #![forbid(unsafe_code)]
 
+mod ablation;
 mod cell;
 mod comparison;
 mod error;
@@ -21,6 +22,7 @@ mod selftest;
 mod table;
 mod writer;
 
+pub use ablation::{Ablation, AblationDeployment, AblationStep};
 pub use comparison::{COMPARE_SCHEMA, Comparison, Comparisons, Effect};
 pub use error::ResultsError;
 pub use experiment::{

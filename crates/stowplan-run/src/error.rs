@@ -57,6 +57,14 @@ pub enum ExperimentError {
         /// Why each was refused.
         reasons: String,
     },
+    /// A deployment of an ablation cannot run.
+    #[error("an ablation needs {label}, which cannot run: {reason}")]
+    Ablation {
+        /// Its label.
+        label: String,
+        /// Why it was refused.
+        reason: String,
+    },
     /// The image of the node program cannot be made.
     #[error("cannot make the image of the node program")]
     Image(#[from] stowplan_image::ImageError),

@@ -6,7 +6,7 @@ use stowplan_engine::IsolationFeature;
 use stowplan_model::Isolation;
 use stowplan_wire::deployment::IsolationPlan;
 
-const fn switch(feature: IsolationFeature, isolation: &mut Isolation) -> &mut bool {
+pub(crate) const fn switch(feature: IsolationFeature, isolation: &mut Isolation) -> &mut bool {
     match feature {
         IsolationFeature::Mount => &mut isolation.mount,
         IsolationFeature::Pid => &mut isolation.pid,

@@ -1,7 +1,9 @@
 //! Experiments: schedule, blocks, clean-up, resume.
 
+mod ablation;
 mod analyse;
 mod dds;
+mod deployments;
 mod engines;
 mod error;
 mod execute;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use stowplan_engine::{Capabilities, Refusal};
 use stowplan_model::{Deployment, PhaseSpan, Stack};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions};
-use stowplan_results::{DeploymentRecord, EdgeCount, LimitsRecord};
+use stowplan_results::{AblationDeployment, DeploymentRecord, EdgeCount, LimitsRecord};
 use stowplan_spec::Spec;
 
+use crate::ablation::Step;
 use crate::error::ExperimentError;
 use crate::isolation::isolation_by_name;
 use crate::request::Request;
@@ -26,6 +27,8 @@ pub struct Prepared {
     pub deployments: Vec<Planned>,
     /// Deployments that cannot, with the reason in the record.
     pub refused: Vec<DeploymentRecord>,
+    /// The deployments of an ablation in their order.
+    pub ablation: Vec<AblationDeployment>,
     /// Factor on callback work; 1 when nothing is scaled.
     pub work_scale: f64,
     /// What was not scaled with it.
@@ -76,6 +79,7 @@ pub fn prepare(
     };
     let mut prepared = Prepared {
         phase_spans: request.phase_spans(spec.stack())?,
+        ablation: ablation(request, spec.stack())?,
         stack: spec.stack().clone(),
         spec,
         deployments: Vec::new(),
@@ -131,6 +135,7 @@ pub fn prepare(
         }
     }
     nothing_left(&prepared)?;
+    whole_ablation(&prepared)?;
     prepared.stack = stowplan_plan::scale_work(prepared.spec.stack(), prepared.work_scale);
     Ok(prepared)
 }
@@ -145,6 +150,31 @@ fn nothing_left(prepared: &Prepared) -> Result<(), ExperimentError> {
     Err(ExperimentError::NothingToRun {
         reasons: reasons.join("; "),
     })
+}
+
+fn ablation(request: &Request, stack: &Stack) -> Result<Vec<AblationDeployment>, ExperimentError> {
+    let steps = request.ablation(stack)?;
+    let of_step = |step: Step| AblationDeployment {
+        deployment: id(&step.deployment),
+        adds: step.adds.map(|(key, _)| key.to_owned()),
+        label: step.adds.map(|(_, label)| label.to_owned()),
+    };
+    Ok(steps.into_iter().map(of_step).collect())
+}
+
+/// Without one of its deployments an ablation would take two additions for one.
+fn whole_ablation(prepared: &Prepared) -> Result<(), ExperimentError> {
+    let of_ablation = |r: &&DeploymentRecord| {
+        let mut steps = prepared.ablation.iter();
+        steps.any(|step| step.deployment == r.id)
+    };
+    match prepared.refused.iter().find(of_ablation) {
+        None => Ok(()),
+        Some(refused) => Err(ExperimentError::Ablation {
+            label: refused.label.clone(),
+            reason: refused.refused.clone().unwrap_or_default(),
+        }),
+    }
 }
 
 /// Time before readiness in which nodes record, at most, for the size of buffers.

@@ -51,6 +51,7 @@ pub(crate) fn experiment(
         stack: stack(request, prepared),
         places: request.places.clone(),
         partitions: partitions(request),
+        ablation: prepared.ablation.clone(),
         reference: prepared.deployments.first().map(|d| d.record.id.clone()),
         deployments,
         blocks_planned: request.blocks,

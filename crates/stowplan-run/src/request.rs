@@ -5,14 +5,14 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stowplan_model::{
-    Deployment, Isolation, Limits, Name, Partition, PhaseSpan, Place, SchedulingClass,
-    ServiceAssignment, Stack, Variant,
+    Isolation, Limits, Name, Partition, PhaseSpan, Place, SchedulingClass, ServiceAssignment,
+    Stack, Variant,
 };
 use stowplan_remote::Network;
 use stowplan_spec::Spec;
 
 use crate::error::ExperimentError;
-use crate::isolation::{isolation_by_name, isolation_of_names};
+use crate::isolation::isolation_by_name;
 use crate::variants::{PhaseSpanRequest, VariantRequest};
 
 /// File in the result folder.
@@ -85,6 +85,9 @@ pub struct Request {
     pub limits: BTreeMap<String, LimitsRequest>,
     /// Isolation features of engines that can switch them, by name.
     pub isolation: BTreeMap<String, bool>,
+    /// Whether `oci`'s isolation features are added one at a time on the one partition.
+    #[serde(default)]
+    pub ablation: bool,
     /// Several deployments of each partition at each place, of which the first is the reference; none for one.
     #[serde(default)]
     pub variants: Vec<VariantRequest>,
@@ -163,6 +166,8 @@ pub struct Ask<'a> {
     pub limits: Vec<(Name, Limits)>,
     /// Isolation features.
     pub isolation: Isolation,
+    /// Whether `oci`'s isolation features are added one at a time on the one partition.
+    pub ablation: bool,
     /// Several deployments of each partition at each place; none for one.
     pub variants: Vec<Variant>,
     /// Timers whose phases are drawn from a part of their period.
@@ -202,6 +207,7 @@ impl Request {
                 .map(|(name, limits)| (name.to_string(), LimitsRequest::of(limits)))
                 .collect(),
             isolation: isolation_by_name(ask.isolation),
+            ablation: ask.ablation,
             variants: ask.variants.iter().map(VariantRequest::of).collect(),
             phase_spans: ask.phase_spans.iter().map(PhaseSpanRequest::of).collect(),
             keep_traces: ask.keep_traces,
@@ -275,76 +281,6 @@ impl Request {
         let spans = self.phase_spans.iter();
         spans.map(|span| span.to_model(stack)).collect()
     }
-
-    /// Places × partitions × variants, in the order in which the user named them: the first is the reference.
-    ///
-    /// # Errors
-    /// When a name in the file is not one.
-    pub fn deployments(&self, stack: &Stack) -> Result<Vec<Deployment>, ExperimentError> {
-        let bad = |what: String| ExperimentError::Name { what };
-        let partitions: Vec<Partition> = self
-            .partitions
-            .iter()
-            .map(PartitionRequest::to_model)
-            .collect::<Result<_, _>>()?;
-        let limits = self
-            .limits
-            .iter()
-            .map(|(name, limits)| {
-                Ok((
-                    Name::new(name.as_str()).map_err(|e| bad(e.to_string()))?,
-                    limits.to_model()?,
-                ))
-            })
-            .collect::<Result<Vec<_>, ExperimentError>>()?;
-        let is_service = |name: &Name| {
-            let mut of_partitions = partitions.iter().flat_map(|p| &p.services);
-            of_partitions.any(|s| s.service == *name)
-                || stack.services.iter().any(|s| s.name == *name)
-        };
-        if let Some((name, _)) = limits.iter().find(|(name, _)| !is_service(name)) {
-            let what = format!("limits are for '{name}', which is a service of no partition here");
-            return Err(bad(what));
-        }
-        let isolation = isolation_of_names(&self.isolation);
-        let variants = self.variants(stack)?;
-        let mut deployments = Vec::new();
-        for partition in &partitions {
-            for place in &self.places {
-                let known = |name: &Name| {
-                    partition.services.iter().any(|s| s.service == *name)
-                        || stack.services.iter().any(|s| s.name == *name)
-                };
-                let deployment = Deployment {
-                    partition: partition.clone(),
-                    place: place
-                        .parse()
-                        .map_err(|e: stowplan_model::place::PlaceError| bad(e.to_string()))?,
-                    limits: limits
-                        .iter()
-                        .filter(|(name, _)| known(name))
-                        .cloned()
-                        .collect(),
-                    isolation,
-                    variant: None,
-                };
-                deployments.extend(variants.iter().map(|variant| Deployment {
-                    variant: variant.clone(),
-                    ..deployment.clone()
-                }));
-            }
-        }
-        Ok(deployments)
-    }
-
-    /// The variants of every deployment: that without a name, where none is asked for.
-    fn variants(&self, stack: &Stack) -> Result<Vec<Option<Variant>>, ExperimentError> {
-        if self.variants.is_empty() {
-            return Ok(vec![None]);
-        }
-        let variants = self.variants.iter();
-        variants.map(|v| v.to_model(stack).map(Some)).collect()
-    }
 }
 
 impl PartitionRequest {
@@ -361,7 +297,7 @@ impl PartitionRequest {
         }
     }
 
-    fn to_model(&self) -> Result<Partition, ExperimentError> {
+    pub(crate) fn to_model(&self) -> Result<Partition, ExperimentError> {
         let name = |text: &String| {
             Name::new(text.as_str()).map_err(|e| ExperimentError::Name {
                 what: e.to_string(),
@@ -403,7 +339,7 @@ impl LimitsRequest {
         }
     }
 
-    fn to_model(&self) -> Result<Limits, ExperimentError> {
+    pub(crate) fn to_model(&self) -> Result<Limits, ExperimentError> {
         let scheduling = match (self.scheduling.as_deref(), self.priority) {
             (None, _) => None,
             (Some("other"), _) => Some(SchedulingClass::Other),
@@ -426,10 +362,11 @@ impl LimitsRequest {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use stowplan_model::Deployment;
 
-    fn request() -> Request {
+    pub(crate) fn request() -> Request {
         let text = stowplan_spec::shipped("hello").unwrap();
         let spec = stowplan_spec::parse_spec(text, "hello.yaml").unwrap();
         let choice = |name| stowplan_spec::find_partition(name, Path::new(".")).unwrap();
@@ -457,6 +394,7 @@ mod tests {
                 net: true,
                 ..Isolation::default()
             },
+            ablation: false,
             variants: vec![],
             phase_spans: vec![],
             keep_traces: false,
@@ -496,39 +434,10 @@ mod tests {
     }
 
     #[test]
-    fn variants_multiply_the_deployments_and_the_first_is_the_reference() {
-        let variant = |name: &str, injection| Variant {
-            name: Name::new(name).unwrap(),
-            injection,
-        };
-        let later = stowplan_model::Injection::Phase {
-            callback: stowplan_model::CallbackRef {
-                node: Name::new("planner").unwrap(),
-                callback: Name::new("timer").unwrap(),
-            },
-            later_ns: 5,
-        };
-        let mut request = request();
-        request.variants = [variant("a", None), variant("b", Some(later.clone()))]
-            .iter()
-            .map(VariantRequest::of)
-            .collect();
-        let spec = request.spec().unwrap();
-        let deployments = request.deployments(spec.stack()).unwrap();
-        assert_eq!(deployments.len(), 8);
-        assert_eq!(deployments[0].label(), "bare:flat · single · a");
-        let second = &deployments[1];
-        assert_eq!(second.label(), "bare:flat · single · b");
-        assert_eq!(second.variant.as_ref().unwrap().injection, Some(later));
-        let mut same = second.clone();
-        same.variant.clone_from(&deployments[0].variant);
-        assert_eq!(same, deployments[0], "nothing else differs");
-    }
-
-    #[test]
     fn a_request_of_before_there_were_variants_has_none() {
         let mut value = serde_json::to_value(request()).unwrap();
         let object = value.as_object_mut().unwrap();
+        object.remove("ablation").unwrap();
         object.remove("variants").unwrap();
         object.remove("phase_spans").unwrap();
         let read: Request = serde_json::from_value(value).unwrap();

@@ -232,6 +232,7 @@ impl Design {
             utilisation: None,
             limits: Vec::new(),
             isolation: Isolation::default(),
+            ablation: false,
             variants,
             phase_spans,
             keep_traces: false,

@@ -40,6 +40,8 @@ pub struct Experiment {
     pub limits: Vec<(Name, Limits)>,
     /// Isolation features, where the engine can switch them.
     pub isolation: Isolation,
+    /// Whether `oci`'s isolation features are added one at a time on the one partition.
+    pub ablation: bool,
     /// Whether traces stay with the results.
     pub keep_traces: bool,
     /// Whether each call's CPU time is recorded.

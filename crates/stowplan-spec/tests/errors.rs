@@ -110,6 +110,10 @@ fn experiments() {
             "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nblocks: 0\nutilisation: 1.5\nlimits:\n  all: { cpu_weight: 0, cpu_quota: -1, scheduling: { fifo: 100 } }\n",
         ),
         (
+            "ablation",
+            "name: a\nstack: hello\npartitions: [single, modules]\nablation: true\n",
+        ),
+        (
             "window",
             "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nwindow: 0s\n",
         ),

@@ -154,6 +154,9 @@ pub struct ReadyMadeArgs {
     /// Partitions, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "PARTITION,…")]
     pub partition: Vec<String>,
+    /// Add the isolation features of `oci` one at a time, on one partition, and attribute the difference
+    #[arg(long)]
+    pub ablation: bool,
     /// Number of blocks; below 6 every verdict is inconclusive
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub blocks: Option<u32>,

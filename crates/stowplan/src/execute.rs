@@ -139,9 +139,9 @@ pub fn failed(error: &ExperimentError) -> CommandError {
             | ResultsError::NotAResult { .. }
             | ResultsError::UnknownDeployment { .. },
         ) => ExitCode::BadInput,
-        ExperimentError::NothingToRun { .. } | ExperimentError::Lttng { .. } => {
-            ExitCode::EngineUnavailable
-        }
+        ExperimentError::NothingToRun { .. }
+        | ExperimentError::Ablation { .. }
+        | ExperimentError::Lttng { .. } => ExitCode::EngineUnavailable,
         _ => ExitCode::RunFailed,
     };
     match error {

@@ -23,11 +23,12 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
             Err(error) => context.problem(place.mark, format!("{error}"), None),
         }
     }
-    for (what, list) in [
-        ("places", spec.places.len()),
-        ("partitions", spec.partitions.len()),
+    let ablation = ablation(context, spec);
+    for (what, missing) in [
+        ("places", spec.places.is_empty() && !ablation),
+        ("partitions", spec.partitions.is_empty()),
     ] {
-        if list == 0 {
+        if missing {
             context.problem(
                 spec.name.mark,
                 format!("the experiment has no {what}"),
@@ -73,10 +74,26 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         }),
         limits,
         isolation: isolation(&spec.isolation),
+        ablation,
         keep_traces: spec.keep_traces,
         callback_cpu: spec.callback_cpu,
         host_network: spec.host_network,
     })
+}
+
+fn ablation(context: &mut Context, spec: &ExperimentSpec) -> bool {
+    let Some(ablation) = spec.ablation.as_ref().filter(|asked| asked.value) else {
+        return false;
+    };
+    if spec.partitions.len() > 1 {
+        let count = spec.partitions.len();
+        context.problem(
+            ablation.mark,
+            format!("an ablation has one partition, here are {count}"),
+            Some("leave one partition, or write an experiment for each".into()),
+        );
+    }
+    true
 }
 
 fn range(

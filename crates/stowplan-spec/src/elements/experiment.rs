@@ -14,7 +14,8 @@ pub(crate) struct ExperimentSpec {
     pub name: At<String>,
     /// Name of a shipped stack, or the path of a stack file relative to this file.
     pub stack: At<String>,
-    /// Places; the first is the reference.
+    /// Places; the first is the reference. May be left out with `ablation`.
+    #[serde(default)]
     pub places: Vec<At<String>>,
     /// Names of presets or paths of tables relative to this file.
     pub partitions: Vec<At<String>>,
@@ -45,6 +46,10 @@ pub(crate) struct ExperimentSpec {
     /// Isolation features, where the engine can switch them; what is left out is the default set.
     #[serde(default)]
     pub isolation: IsolationSpec,
+    /// Whether to add bare:flat, bare:grouped and oci with these features one at a time, on the one partition, and
+    /// attribute the difference to each.
+    #[serde(default)]
+    pub ablation: Option<At<bool>>,
     /// Whether traces stay with the results.
     #[serde(default)]
     pub keep_traces: bool,

@@ -78,6 +78,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
         stack: Some("hello".to_owned()),
         place: Vec::new(),
         partition: vec!["modules".to_owned()],
+        ablation: false,
         blocks: Some(BLOCKS),
         window: Some("2s".to_owned()),
         utilisation: None,
@@ -142,6 +143,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
         utilisation: experiment.utilisation,
         limits: experiment.limits.clone(),
         isolation: experiment.isolation,
+        ablation: experiment.ablation,
         variants: Vec::new(),
         phase_spans: Vec::new(),
         keep_traces: experiment.keep_traces || args.measure.keep_traces,
@@ -173,11 +175,17 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
     let name = args.stack.as_deref().unwrap_or_default();
     let (file, text) = stack_text(name, Path::new("."))?;
     let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
-    let places = or_default(&args.place, defaults.places)
+    // An ablation brings its places, and has one partition: one with several services, so that there are groups.
+    let (default_places, default_partitions): (&[&str], &[&str]) = if args.ablation {
+        (&[], &["modules"])
+    } else {
+        (defaults.places, defaults.partitions)
+    };
+    let places = or_default(&args.place, default_places)
         .iter()
         .map(|p| place(p))
         .collect::<Result<_, _>>()?;
-    let partitions = or_default(&args.partition, defaults.partitions)
+    let partitions = or_default(&args.partition, default_partitions)
         .iter()
         .map(|p| inputs::partition(spec.stack(), p))
         .collect::<Result<_, _>>()?;
@@ -206,6 +214,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         utilisation: inputs::utilisation(args.utilisation)?,
         limits: Vec::new(),
         isolation: Isolation::default(),
+        ablation: args.ablation,
         variants: Vec::new(),
         phase_spans: Vec::new(),
         keep_traces: args.measure.keep_traces,
