@@ -24,7 +24,11 @@ pub(crate) fn all(
     report: &Report,
     reference: Option<&str>,
 ) -> Result<Vec<Comparison>, ReportError> {
-    let ran = report.deployments();
+    let mut ran = report.deployments();
+    if reference.is_none() {
+        // The steps of an ablation answer another question: see `ablation`.
+        ran.retain(|d| !report.experiment.is_step(d));
+    }
     let reference = match reference {
         Some(id) if ran.iter().any(|d| d.id == id) => Some(id),
         Some(id) => {
@@ -48,7 +52,7 @@ pub(crate) fn all(
     Ok(comparisons)
 }
 
-type Pair<'a> = (&'a DeploymentRecord, &'a DeploymentRecord);
+pub(crate) type Pair<'a> = (&'a DeploymentRecord, &'a DeploymentRecord);
 
 /// The reference against every other; and the pairs that tell the effects apart: splitting,
 /// group scheduling, isolation.
@@ -79,7 +83,9 @@ fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
     match (&*a.place, &*b.place) {
         (x, y) if x == y && !same_partition => Effect::Splitting,
         ("bare:flat", "bare:grouped") if same_partition => Effect::GroupScheduling,
-        ("bare:grouped", y) if same_partition && !is_bare(y) => Effect::Isolation,
+        ("bare:grouped", y) if same_partition && !is_bare(y) && b.variant.is_none() => {
+            Effect::Isolation
+        }
         _ => Effect::Total,
     }
 }
@@ -131,7 +137,7 @@ fn one_metric(
 }
 
 /// What was declared about a metric before measuring.
-fn plan<'a>(experiment: &'a Experiment, metric: &Metric) -> Option<&'a MetricPlan> {
+pub(crate) fn plan<'a>(experiment: &'a Experiment, metric: &Metric) -> Option<&'a MetricPlan> {
     experiment.metrics.iter().find(|m| m.metric == metric.key)
 }
 
@@ -180,7 +186,7 @@ impl Blocks {
     }
 }
 
-fn row(
+pub(crate) fn row(
     metric: &Metric,
     (a, b): Pair<'_>,
     blocks: &Blocks,
@@ -215,7 +221,7 @@ fn row(
 }
 
 /// Takes back a verdict that the figures cannot carry, whatever the interval says.
-fn withhold(
+pub(crate) fn withhold(
     report: &Report,
     metric: &Metric,
     pair: Pair<'_>,
@@ -267,10 +273,10 @@ fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<String> {
 }
 
 /// Share of inputs per chain and deployment that a newer message replaced.
-struct Losses(BTreeMap<(String, String), f64>);
+pub(crate) struct Losses(BTreeMap<(String, String), f64>);
 
 impl Losses {
-    fn of(report: &Report) -> Self {
+    pub(crate) fn of(report: &Report) -> Self {
         let shares = report.latency.iter().filter(|c| c.inputs > 0).map(|c| {
             let share = c.overwritten as f64 / c.inputs as f64;
             ((c.chain.clone(), c.deployment.clone()), share)

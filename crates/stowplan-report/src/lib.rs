@@ -4,6 +4,8 @@
 //! trace, so that a report can be made again without the machine.
 #![forbid(unsafe_code)]
 
+mod ablation;
+mod ablation_tables;
 mod across;
 mod callbacks;
 mod compare;
@@ -12,6 +14,7 @@ mod format;
 mod graph;
 mod html;
 mod instrument;
+mod isolation;
 mod latency;
 mod losses;
 mod metrics;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use stowplan_results::{Comparison, EdgeCount};
+use stowplan_results::{Ablation, Comparison, EdgeCount};
 use stowplan_stats::{Sketch, SketchPoint, Summary};
 
 use crate::error::ReportError;
@@ -32,6 +32,7 @@ pub(crate) struct Page<'a> {
     usage: Vec<Usage<'a>>,
     losses: Vec<Loss<'a>>,
     comparisons: &'a [Comparison],
+    ablations: &'a [Ablation],
     instrument: String,
     warnings: Vec<String>,
 }
@@ -49,6 +50,8 @@ struct Deployment<'a> {
     runs: usize,
     finished: usize,
     refused: Option<&'a str>,
+    /// Whether it is there for the steps of an ablation alone.
+    step: bool,
     /// Settings that differ from the reference: name, reference's, own.
     differences: Vec<[String; 3]>,
 }
@@ -162,6 +165,7 @@ pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
         usage: report.usage.iter().map(usage).collect(),
         losses: losses(report),
         comparisons: &report.comparisons,
+        ablations: &report.ablations,
         instrument: report.instrument(),
         warnings: report.warnings(),
     };
@@ -208,6 +212,7 @@ fn deployments(report: &Report) -> Vec<Deployment<'_>> {
             .count(),
         finished: report.finished(&d.id),
         refused: d.refused.as_deref(),
+        step: report.experiment.is_step(d),
         differences: match reference {
             Some(reference) if reference.id != d.id => {
                 differences(&reference.fingerprint, &d.fingerprint)

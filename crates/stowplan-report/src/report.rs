@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use stowplan_results::{
-    ColdState, Comparison, DeploymentRecord, Experiment, InjectionRecord, Results, RunRow,
-    RunStatus, Selftest, StartKind,
+    Ablation, ColdState, Comparison, DeploymentRecord, Experiment, InjectionRecord, Results,
+    RunRow, RunStatus, Selftest, StartKind,
 };
 
 use crate::callbacks::CallbackTimes;
@@ -15,7 +15,8 @@ use crate::losses::DeploymentLosses;
 use crate::startup::DeploymentStartup;
 use crate::usage::DeploymentUsage;
 use crate::{
-    callbacks, compare, html, instrument, latency, losses, page, startup, tables, text, usage,
+    ablation, callbacks, compare, html, instrument, isolation, latency, losses, page, startup,
+    tables, text, usage,
 };
 
 /// A run with more steal than this is marked (share of the window).
@@ -43,6 +44,8 @@ pub struct Report {
     pub callbacks: Vec<CallbackTimes>,
     /// Against the experiment's reference.
     pub comparisons: Vec<Comparison>,
+    /// What the steps of an ablation add, by metric.
+    pub ablations: Vec<Ablation>,
     /// The calibration of the instrument that is kept beside the result.
     pub selftest: Option<Selftest>,
 }
@@ -60,9 +63,11 @@ impl Report {
             losses: losses::read(results, &counted)?,
             callbacks: callbacks::read(results, &counted)?,
             comparisons: Vec::new(),
+            ablations: Vec::new(),
             selftest: results.selftest()?,
         };
         report.comparisons = report.comparisons_with(None)?;
+        report.ablations = ablation::all(&report)?;
         Ok(report)
     }
 
@@ -157,9 +162,25 @@ impl Report {
                     .map(|text| format!("{}: {text}", d.label)),
             );
         }
+        warnings.extend(self.ablation_warnings());
         warnings.extend(self.residuals());
         warnings.extend(self.run_warnings());
         warnings
+    }
+
+    /// Isolation that the steps of an ablation had or lacked against their plan.
+    fn ablation_warnings(&self) -> Vec<String> {
+        let steps = self.experiment.ablation.iter();
+        let ran = steps.filter_map(|s| self.experiment.deployment(&s.deployment));
+        let ran: Vec<&DeploymentRecord> = ran.filter(|d| !d.fingerprint.is_empty()).collect();
+        let Some((plain, others)) = ran.split_first() else {
+            return Vec::new();
+        };
+        let told = others.iter().flat_map(|d| {
+            let texts = isolation::deviations(plain, d).into_iter();
+            texts.map(move |text| format!("{}: {text}", d.label))
+        });
+        told.collect()
     }
 
     /// CPU time of the machine that nothing known used.

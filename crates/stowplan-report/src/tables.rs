@@ -3,6 +3,7 @@
 use stowplan_results::{Comparison, Effect, LossCause, StartKind};
 use stowplan_stats::{Summary, Verdict};
 
+use crate::ablation_tables;
 use crate::callbacks::CallTimes;
 use crate::format::{TimeUnit, bytes, count, dash, difference, value};
 use crate::latency::{ChainLatency, Part};
@@ -23,7 +24,7 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    fn new(
+    pub(crate) fn new(
         title: impl Into<String>,
         note: impl Into<String>,
         keys: &[&str],
@@ -40,21 +41,26 @@ impl TextTable {
     }
 }
 
-/// Every table that has rows; with `detail` the latency of every part, else of those that answer.
+/// Every table that has rows; with `detail` the latency of every part and of the steps of an ablation, else of what
+/// answers.
 pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
     let parts: &[Part] = if detail { &Part::ALL } else { &ANSWERING };
+    let whole = |id: &str| {
+        let deployment = report.experiment.deployment(id);
+        detail || !deployment.is_some_and(|d| report.experiment.is_step(d))
+    };
     let mut tables = vec![deployments(report)];
     for start in [StartKind::Cold, StartKind::Rerun, StartKind::Warm] {
-        let views: Vec<&DeploymentStartup> =
-            report.startup.iter().filter(|s| s.start == start).collect();
+        let views = report.startup.iter().filter(|s| s.start == start);
+        let views: Vec<&DeploymentStartup> = views.filter(|s| whole(&s.deployment)).collect();
         tables.push(startup(report, start, &views));
         tables.push(startup_modules(report, start, &views));
     }
     let mut chains: Vec<&str> = report.latency.iter().map(|c| &*c.chain).collect();
     chains.dedup();
     for chain in chains {
-        let views: Vec<&ChainLatency> =
-            report.latency.iter().filter(|c| c.chain == chain).collect();
+        let views = report.latency.iter().filter(|c| c.chain == chain);
+        let views: Vec<&ChainLatency> = views.filter(|c| whole(&c.deployment)).collect();
         tables.push(statistics(report, chain, parts, &views));
     }
     tables.push(callbacks(report));
@@ -62,6 +68,7 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
     tables.push(losses(report));
     tables.push(differences(report));
     tables.push(effects(report));
+    tables.extend(ablation_tables::tables(report));
     tables.retain(|table| !table.rows.is_empty());
     tables
 }
@@ -401,7 +408,7 @@ fn differences(report: &Report) -> TextTable {
     for c in against.filter(|c| c.reference == reference && printed(c)) {
         let star = if c.primary { " *" } else { "" };
         let mut row = vec![
-            format!("{}{star}", name(c)),
+            format!("{}{star}", difference_name(c)),
             report.label(&c.candidate).to_owned(),
         ];
         row.extend(outcome(c));
@@ -410,8 +417,8 @@ fn differences(report: &Report) -> TextTable {
     table
 }
 
-/// Metrics of the table of effects.
-const APART: [&str; 5] = [
+/// Metrics of the tables of effects.
+pub(crate) const APART: [&str; 5] = [
     "startup_first_output",
     "e2e_paper_mean",
     "idle_mean",
@@ -432,7 +439,7 @@ fn effects(report: &Report) -> TextTable {
     let apart = apart.filter(|c| c.effect != Effect::Total && APART.contains(&&*c.metric));
     for c in apart {
         let mut row = vec![
-            format!("{}: {}", name(c), c.effect.word()),
+            format!("{}: {}", difference_name(c), c.effect.word()),
             change(report.label(&c.reference), report.label(&c.candidate)),
         ];
         row.extend(outcome(c));
@@ -446,7 +453,8 @@ fn effects(report: &Report) -> TextTable {
     table
 }
 
-fn name(c: &Comparison) -> String {
+/// Metric and what it is of.
+pub(crate) fn difference_name(c: &Comparison) -> String {
     let subject = c.subject.as_deref();
     subject.map_or_else(|| c.label.clone(), |s| format!("{}, {s}", c.label))
 }
@@ -468,7 +476,7 @@ fn change(from: &str, to: &str) -> String {
 const MORE: &str = "n: blocks. Inconclusive, +N: about N more blocks should bring a verdict; without a number, none would.";
 
 /// Difference, interval, blocks and verdict.
-fn outcome(c: &Comparison) -> [String; 4] {
+pub(crate) fn outcome(c: &Comparison) -> [String; 4] {
     let shown = |v| difference(c.relative, &c.unit, Some(v));
     let interval = match (c.low, c.high) {
         (Some(low), Some(high)) => format!("{} … {}", shown(low), shown(high)),

@@ -9,14 +9,18 @@ export interface Series {
 
 /** What can be shown beside each other, which of it is shown, and its colours. */
 export class Shown {
-  private readonly hidden = new Set<string>();
+  private readonly hidden: Set<string>;
   private readonly listeners: (() => void)[] = [];
 
   constructor(
     readonly deployments: Series[],
     /** What one of them is called. */
     readonly noun = "deployment",
-  ) {}
+    /** Ids of those that are not shown at first. */
+    hidden: string[] = [],
+  ) {
+    this.hidden = new Set(hidden);
+  }
 
   colour(id: string): string {
     const index = this.deployments.findIndex((d) => d.id === id);

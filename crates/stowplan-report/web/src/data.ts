@@ -17,6 +17,8 @@ export interface Deployment {
   runs: number;
   finished: number;
   refused: string | null;
+  /** There for the steps of an ablation alone. */
+  step: boolean;
   differences: [string, string, string][];
 }
 
@@ -112,6 +114,19 @@ export interface Comparison {
   blocks_needed: number | null;
 }
 
+export interface AblationStep {
+  adds: string;
+  label: string;
+  addend: number;
+  comparison: Comparison;
+  isolation_found: Record<string, boolean>;
+}
+
+export interface Ablation {
+  steps: AblationStep[];
+  whole: Comparison;
+}
+
 export interface Experiment {
   name: string;
   created_unix_s: number;
@@ -143,6 +158,7 @@ export interface Page {
   usage: Usage[];
   losses: Loss[];
   comparisons: Comparison[];
+  ablations: Ablation[];
   instrument: string;
   warnings: string[];
 }

@@ -6,6 +6,7 @@ import { choice, h, table } from "./dom";
 import { assumptions, machine, parameters } from "./facts";
 import { figure, linked } from "./figure";
 import { controls, frame, warnings, type Section } from "./frame";
+import { ablation } from "./figures/ablation";
 import { against, comparisonTable, effects } from "./figures/forest";
 import { ecdf, histogram, LatencyChoice } from "./figures/latency";
 import { parts } from "./figures/parts";
@@ -54,6 +55,15 @@ function differenceSection(page: Page, shown: Shown): Section | null {
   });
   const content = [figure(against(page, shown), shown).element, made?.element ?? null, all];
   return { id: "comparisons", title: "Differences", short: "Differences", content };
+}
+
+function ablationSection(page: Page, shown: Shown): Section | null {
+  let redraw = (): void => {};
+  const spec = ablation(page, shown, () => redraw());
+  if (spec === null) return null;
+  const made = figure(spec, shown);
+  redraw = made.redraw;
+  return { id: "ablation", title: "Ablation", short: "Ablation", content: [made.element] };
 }
 
 function allComparisons(page: Page, shown: Shown): HTMLElement {
@@ -114,12 +124,16 @@ function factsSection(page: Page, shown: Shown): Section {
 
 /** Puts the page together. */
 export function build(page: Page, app: HTMLElement): void {
-  const shown = new Shown(page.deployments.filter((d) => d.finished > 0));
+  const ran = page.deployments.filter((d) => d.finished > 0);
+  // The figures of whole deployments stay readable; a step can be shown beside them.
+  const steps = ran.filter((d) => d.step).map((d) => d.id);
+  const shown = new Shown(ran, "deployment", steps);
   const sections = [
     startupSection(page, shown),
     latencySection(page, shown),
     usageSection(page, shown),
     differenceSection(page, shown),
+    ablationSection(page, shown),
     statisticsSection(page, shown),
     factsSection(page, shown),
     warnings("Warnings", page.warnings),

@@ -35,7 +35,7 @@ export function warnings(title: string, texts: string[]): Section | null {
 function picker(shown: Shown): HTMLElement | null {
   if (shown.deployments.length === 0) return null;
   const boxes = shown.deployments.map((d) => {
-    const input = h("input", { type: "checkbox", checked: true, change: () => shown.toggle(d.id) });
+    const input = h("input", { type: "checkbox", checked: shown.has(d.id), change: () => shown.toggle(d.id) });
     return h("label", { class: "chip", style: `--chip:${shown.colour(d.id)}` }, input, h("span", {}, d.label));
   });
   const name = shown.noun.charAt(0).toUpperCase() + shown.noun.slice(1);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use stowplan_model::{Isolation, Place};
+use stowplan_report::Report;
 use stowplan_results::{Comparison, Comparisons, Results};
 use stowplan_run::schedule::{End, Outcome};
 use stowplan_run::{Ask, Question, Request, Starts};
@@ -299,20 +300,19 @@ fn show(
 ) -> Result<Vec<Comparison>, CommandError> {
     let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
     calibration::beside(&results);
-    let comparisons = stowplan_report::comparisons(&results, None).or_exit(ExitCode::RunFailed)?;
-    save(&Comparisons::new(comparisons.clone()), &executed.dir)?;
-    let report = executed.dir.join("report.html");
-    stowplan_report::write_html(&results, &report).or_exit(ExitCode::RunFailed)?;
+    let report = Report::read(&results).or_exit(ExitCode::RunFailed)?;
+    let document =
+        Comparisons::new(report.comparisons.clone()).with_ablations(report.ablations.clone());
+    save(&document, &executed.dir)?;
+    let page = executed.dir.join("report.html");
+    report.write_html(&page).or_exit(ExitCode::RunFailed)?;
     if measure.json {
-        documents::print(&Comparisons::new(comparisons.clone()))?;
+        documents::print(&document)?;
     } else {
-        tell_on!(
-            "{}",
-            stowplan_report::terminal(&results, terminal_width()).or_exit(ExitCode::RunFailed)?
-        )?;
-        tell!("\nreport: {}", report.display())?;
+        tell_on!("{}", report.terminal(terminal_width()))?;
+        tell!("\nreport: {}", page.display())?;
     }
-    Ok(comparisons)
+    Ok(report.comparisons)
 }
 
 /// Keeps the verdicts beside the tables they are computed from.
