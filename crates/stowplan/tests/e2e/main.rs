@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+mod ablation;
 mod bounds;
 mod command_lines;
 mod commands;
