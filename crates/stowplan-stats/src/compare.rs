@@ -114,12 +114,18 @@ impl PairedComparison {
         }
     }
 
-    /// Blocks still needed at this level, from the figures of the comparison.
-    pub(crate) fn more_blocks(&self, alpha: f64) -> Option<usize> {
-        let margins = match self.scale {
+    /// δ as margins on the scale on which differences are taken.
+    #[must_use]
+    pub fn margins(&self) -> Margins {
+        match self.scale {
             Scale::LogRatio => Margins::relative(self.delta),
             Scale::Difference => Margins::absolute(self.delta),
-        };
+        }
+    }
+
+    /// Blocks still needed at this level, from the figures of the comparison.
+    pub(crate) fn more_blocks(&self, alpha: f64) -> Option<usize> {
+        let margins = self.margins();
         let Some(std) = self.std else {
             return Some(MIN_BLOCKS.saturating_sub(self.n).max(1));
         };

@@ -21,6 +21,7 @@ mod histogram;
 mod holm;
 mod interval;
 mod moments;
+mod pilot;
 mod power;
 mod quantile;
 mod sign_flip;
@@ -39,6 +40,7 @@ pub use histogram::Histogram;
 pub use holm::{apply_holm, holm};
 pub use interval::{Estimate, Interval, t_interval};
 pub use moments::Moments;
+pub use pilot::{PILOT_BLOCKS, planned_blocks};
 pub use power::{
     MAX_BLOCKS, Margins, TARGET_POWER, blocks_for, blocks_for_difference, blocks_for_equivalence,
     half_width, power_of_difference, power_of_equivalence,
