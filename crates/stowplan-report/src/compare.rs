@@ -286,14 +286,33 @@ impl Losses {
 
     fn differ(&self, metric: &Metric, (a, b): Pair<'_>) -> Option<String> {
         let chain = metric.subject.clone()?;
-        let share = |d: &DeploymentRecord| self.0.get(&(chain.clone(), d.id.clone())).copied();
-        let (a, b) = (share(a)?, share(b)?);
-        ((a - b).abs() > LOSS_DELTA).then(|| {
-            format!(
-                "not comparable: different loss ({:.1} % of the inputs against {:.1} %)",
-                a * 100.0,
-                b * 100.0
-            )
-        })
+        different_loss(self.share(&chain, a)?, self.share(&chain, b)?)
     }
+
+    /// The same of one deployment in two results.
+    pub(crate) fn changed(
+        &self,
+        later: &Self,
+        metric: &Metric,
+        deployment: &DeploymentRecord,
+    ) -> Option<String> {
+        let chain = metric.subject.clone()?;
+        let share = |of: &Self| of.share(&chain, deployment);
+        different_loss(share(self)?, share(later)?)
+    }
+
+    fn share(&self, chain: &str, deployment: &DeploymentRecord) -> Option<f64> {
+        let key = (chain.to_owned(), deployment.id.clone());
+        self.0.get(&key).copied()
+    }
+}
+
+fn different_loss(a: f64, b: f64) -> Option<String> {
+    ((a - b).abs() > LOSS_DELTA).then(|| {
+        format!(
+            "not comparable: different loss ({:.1} % of the inputs against {:.1} %)",
+            a * 100.0,
+            b * 100.0
+        )
+    })
 }

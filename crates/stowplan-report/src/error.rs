@@ -44,6 +44,16 @@ pub enum ReportError {
         /// Stack of the other.
         new: String,
     },
+    /// The reference of two results is not one and the same.
+    #[error("the results have no common reference, their {what} differs: {old} and {new}")]
+    OtherReference {
+        /// What differs.
+        what: &'static str,
+        /// How it is in the one.
+        old: String,
+        /// How it is in the other.
+        new: String,
+    },
     /// The data of the page cannot be put into JSON.
     #[error("the page's data cannot be written as JSON")]
     Page {
@@ -73,7 +83,9 @@ impl ReportError {
             }
             Self::NoReference { have, .. } => Some(format!("name one of: {}", have.join(", "))),
             Self::Write { .. } => Some("name another file with --output".to_owned()),
-            Self::OtherStack { .. } => Some("compare two results of one stack".to_owned()),
+            Self::OtherStack { .. } | Self::OtherReference { .. } => {
+                Some("compare two results of one stack, measured in the same way".to_owned())
+            }
             Self::Stats { .. } | Self::Page { .. } | Self::OtherMachine { .. } => None,
         }
     }

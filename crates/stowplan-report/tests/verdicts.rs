@@ -7,7 +7,7 @@
 mod common;
 
 use stowplan_report::{Report, ReportError, across};
-use stowplan_results::{Comparison, Effect, Results, RunStatus};
+use stowplan_results::{Comparison, Effect, LimitsRecord, Results, RunStatus};
 use stowplan_stats::Verdict;
 
 const SIZE: common::Size = common::Size {
@@ -148,4 +148,41 @@ fn other_machines_and_stacks_are_refused() {
     new.experiment.stack.name = "hello".to_owned();
     let error = across(&old, &new).unwrap_err();
     assert!(error.to_string().contains("different stacks"), "{error}");
+    new.experiment.stack = old.experiment.stack.clone();
+    new.experiment.stack.sha256 = "11".to_owned();
+    let error = across(&old, &new).unwrap_err();
+    assert!(
+        error.to_string().contains("autoware-humble (9b74c989)"),
+        "{error}"
+    );
+}
+
+/// What is told, and what of the later result makes it so.
+type Change = (&'static str, fn(&mut Results));
+
+#[test]
+fn a_reference_that_is_another_one_by_the_same_name_is_refused() {
+    let (_folder, old) = results();
+    let changes: [Change; 4] = [
+        ("their window differs: 60 s and 30 s", |r| {
+            r.experiment.window_s = 30.0
+        }),
+        ("utilisation differs: 0.7 and none", |r| {
+            r.experiment.utilisation = None
+        }),
+        ("partition of the reference differs", |r| {
+            let nodes = &mut r.experiment.partitions[0].nodes;
+            nodes.insert("node".to_owned(), "all".to_owned());
+        }),
+        ("limits of the reference differs", |r| {
+            let limits = &mut r.experiment.deployments[0].limits;
+            limits.insert("all".to_owned(), LimitsRecord::default());
+        }),
+    ];
+    for (told, change) in changes {
+        let mut new = old.clone();
+        change(&mut new);
+        let error = across(&old, &new).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
 }

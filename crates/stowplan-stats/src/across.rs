@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::{Evidence, too_few};
-use crate::{Direction, Estimate, MIN_BLOCKS, Reason, Rule, Scale, StatsError, Verdict};
+use crate::{
+    ALPHA, Direction, Estimate, MIN_BLOCKS, Reason, Rule, Scale, StatsError, Verdict, holm,
+};
 
 /// How a deployment's difference to the reference changed from an old experiment
 /// to a new one (difference of differences).
@@ -36,6 +38,8 @@ pub struct AcrossComparison {
     pub high90: f64,
     /// Two-sided p (Welch).
     pub p_t: f64,
+    /// p of equivalence: two one-sided tests against ±δ.
+    pub p_equivalence: f64,
     /// The verdict on the new experiment against the old.
     pub verdict: Verdict,
     /// Why it came out so.
@@ -77,9 +81,32 @@ pub fn compare_across(
         low90: shown(evidence.at90.low),
         high90: shown(evidence.at90.high),
         p_t: evidence.estimate.p_value(),
+        p_equivalence: evidence.estimate.p_outside(margins.low, margins.high),
         verdict,
         reason,
     })
+}
+
+/// Corrects the comparisons of one question, all at once, as [`crate::apply_holm`] does within an experiment: sets
+/// corrected p values and takes back verdicts that do not hold in the family.
+pub fn apply_holm_across(family: &mut [AcrossComparison]) {
+    let comparisons = family.len();
+    let p = |of: fn(&AcrossComparison) -> f64, family: &[AcrossComparison]| {
+        holm(&family.iter().map(of).collect::<Vec<_>>())
+    };
+    let (p_t, p_equivalence) = (p(|c| c.p_t, family), p(|c| c.p_equivalence, family));
+    for (c, (p_t, p_equivalence)) in family.iter_mut().zip(p_t.into_iter().zip(p_equivalence)) {
+        (c.p_t, c.p_equivalence) = (p_t, p_equivalence);
+        let holds = match c.verdict {
+            Verdict::Better | Verdict::Worse => p_t <= ALPHA,
+            Verdict::Equivalent => p_equivalence <= ALPHA,
+            Verdict::Inconclusive => true,
+        };
+        if !holds {
+            c.verdict = Verdict::Inconclusive;
+            c.reason = Reason::NotAfterHolm { comparisons };
+        }
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +140,20 @@ mod tests {
         .unwrap();
         assert!((worse.estimate - (1.2 / 1.05 - 1.0)).abs() < 1e-12);
         assert_eq!(worse.verdict, Verdict::Worse);
+    }
+
+    #[test]
+    fn a_weak_verdict_falls_in_a_family() {
+        let rule = Rule::time("reaction");
+        let candidate = [10.9, 10.1, 10.9, 10.1, 10.9, 10.1];
+        let change = compare_across(&rule, (&[10.0; 6], &[10.0; 6]), (&[10.0; 6], &candidate));
+        let change = change.unwrap();
+        assert_eq!(change.verdict, Verdict::Worse);
+        let mut family = vec![change.clone(); 5];
+        apply_holm_across(&mut family);
+        assert_eq!(family[0].verdict, Verdict::Inconclusive);
+        assert_eq!(family[0].reason, Reason::NotAfterHolm { comparisons: 5 });
+        assert!((family[0].p_t - 5.0 * change.p_t).abs() < 1e-12);
     }
 
     #[test]

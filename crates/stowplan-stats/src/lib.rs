@@ -30,7 +30,7 @@ mod summary;
 mod verdict;
 mod williams;
 
-pub use across::{AcrossComparison, compare_across};
+pub use across::{AcrossComparison, apply_holm_across, compare_across};
 pub use attribute::{Attribution, attribute};
 pub use binomial::binomial_quantile;
 pub use bootstrap::{BOOTSTRAP_RESAMPLES, MIN_BOOTSTRAP_PAIRS, studentised_bootstrap};
