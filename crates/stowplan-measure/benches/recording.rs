@@ -10,6 +10,7 @@ use std::time::Duration;
 use stowplan_image::{Image, ImageSpec, LibFile};
 use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
 use stowplan_measure::lower::{LowerOptions, lower, start_up_files};
+use stowplan_measure::phases::PhaseDraw;
 use stowplan_measure::{Measured, SessionPlan, measure};
 use stowplan_model::{CallbackRef, Partition, Stack, Trigger};
 use stowplan_plan::{Choice, Preset};
@@ -153,7 +154,11 @@ impl Bench {
                 domain,
                 seed: 1,
                 block: pair,
-                blocks: self.pairs,
+                phases: PhaseDraw {
+                    seed: 1,
+                    block: pair,
+                    blocks: self.pairs,
+                },
                 natural_phase: false,
                 phase_spans: Vec::new(),
                 injection: None,

@@ -12,7 +12,7 @@ use stowplan_wire::service::{
     ServicePlan, SilentPlan, SilentSubscriptionPlan, TopicPlan, TriggerPlan,
 };
 
-use crate::phases::{phase_share, timer_phase_ns};
+use crate::phases::{PhaseDraw, phase_share, timer_phase_ns};
 
 /// What a run adds to stack and partition.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,12 +21,12 @@ pub struct LowerOptions {
     pub run: String,
     /// DDS domain.
     pub domain: u32,
-    /// Seed of the experiment: draws of work and sizes, and phases.
+    /// Seed of the experiment: draws of work and sizes.
     pub seed: u64,
     /// Number of this block.
     pub block: u32,
-    /// Number of blocks that the phases are spread over.
-    pub blocks: u32,
+    /// Where the phases of this block come from.
+    pub phases: PhaseDraw,
     /// Whether timers keep the phase of their own start.
     pub natural_phase: bool,
     /// Parts of their periods that the phases of some timers are drawn from; of all others it is the whole.
@@ -331,12 +331,11 @@ impl<'a> Lowering<'a> {
 
     /// Phase of a timer in this block.
     fn phase_ns(&self, id: u32, node: &Node, callback: &Callback, period_ns: u64) -> u64 {
-        let LowerOptions {
+        let PhaseDraw {
             seed,
             block,
             blocks,
-            ..
-        } = *self.options;
+        } = self.options.phases;
         let spans = &self.options.phase_spans;
         let span = spans
             .iter()

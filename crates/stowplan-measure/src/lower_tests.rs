@@ -107,7 +107,11 @@ fn options() -> LowerOptions {
         domain: 110,
         seed: 1,
         block: 0,
-        blocks: 6,
+        phases: PhaseDraw {
+            seed: 1,
+            block: 0,
+            blocks: 6,
+        },
         natural_phase: false,
         phase_spans: Vec::new(),
         injection: None,
@@ -355,7 +359,10 @@ fn phases_can_be_drawn_from_a_part_of_the_period() {
     let mut phases = Vec::new();
     for block in 0..6 {
         let options = LowerOptions {
-            block,
+            phases: PhaseDraw {
+                block,
+                ..options().phases
+            },
             phase_spans: vec![span.clone()],
             ..options()
         };

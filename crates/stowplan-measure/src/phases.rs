@@ -5,6 +5,17 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use stowplan_model::PhaseSpan;
 
+/// The draw that the phases of a block belong to: as many blocks as the phases are spread over, and which of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhaseDraw {
+    /// Seed of the draw.
+    pub seed: u64,
+    /// Number of the block in it, from 0.
+    pub block: u32,
+    /// Number of blocks in it.
+    pub blocks: u32,
+}
+
 /// The phase of a timer in one block, as a share of its period in `[0, 1)`.
 ///
 /// The period is cut into as many strata as there are blocks; each block gets a stratum of

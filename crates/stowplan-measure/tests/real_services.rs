@@ -16,6 +16,7 @@ use std::time::Duration;
 use stowplan_host::Host;
 use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
 use stowplan_measure::lower::{LowerOptions, lower};
+use stowplan_measure::phases::PhaseDraw;
 use stowplan_measure::rows::{RunKey, StartUpFacts, startup_rows, usage_rows};
 use stowplan_measure::{Measured, RunError, SessionPlan, measure};
 use stowplan_model::Stack;
@@ -150,7 +151,11 @@ impl Run {
             domain,
             seed: 1,
             block: 0,
-            blocks: 1,
+            phases: PhaseDraw {
+                seed: 1,
+                block: 0,
+                blocks: 1,
+            },
             natural_phase: false,
             phase_spans: Vec::new(),
             injection: None,

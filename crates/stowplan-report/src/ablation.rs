@@ -1,7 +1,7 @@
 //! Ablations: each metric's difference between plain processes and containers, attributed to what was added.
 
 use stowplan_results::{Ablation, AblationDeployment, AblationStep, DeploymentRecord, Effect};
-use stowplan_stats::{PairedComparison, Scale, attribute};
+use stowplan_stats::{Attribution, PairedComparison, Scale, attribute};
 
 use crate::compare::{self, Blocks, Losses, comparable, rule};
 use crate::error::ReportError;
@@ -9,14 +9,39 @@ use crate::isolation;
 use crate::metrics::{Metric, metrics};
 use crate::report::Report;
 
+/// A metric over the deployments of an ablation.
+struct Attributed<'a> {
+    metric: Metric,
+    deployments: Vec<&'a DeploymentRecord>,
+    /// By deployment and block.
+    levels: Vec<Vec<f64>>,
+    found: Attribution,
+    primary: bool,
+}
+
 /// Every metric that all deployments of the ablation have; none where no ablation was asked for.
 pub(crate) fn all(report: &Report) -> Result<Vec<Ablation>, ReportError> {
-    let ladder = &report.experiment.ablation;
-    let Some(deployments) = finished(report, ladder) else {
+    let losses = Losses::of(report);
+    let attributed = attributed(report)?;
+    let mut ablations: Vec<Ablation> = attributed
+        .iter()
+        .map(|a| rows(report, a, &losses))
+        .collect();
+    ablations.sort_by_key(|a| !a.steps.iter().any(|s| s.comparison.primary));
+    Ok(ablations)
+}
+
+/// The comparisons of the primary metrics, in the families in which they are corrected.
+pub(crate) fn families(report: &Report) -> Result<Vec<Vec<PairedComparison>>, ReportError> {
+    let primary = attributed(report)?.into_iter().filter(|a| a.primary);
+    Ok(primary.map(|a| a.found.steps).collect())
+}
+
+fn attributed(report: &Report) -> Result<Vec<Attributed<'_>>, ReportError> {
+    let Some(deployments) = finished(report, &report.experiment.ablation) else {
         return Ok(Vec::new());
     };
-    let losses = Losses::of(report);
-    let mut ablations = Vec::new();
+    let mut all = Vec::new();
     for metric in metrics(report) {
         let Some(levels) = levels(&metric, &deployments) else {
             continue;
@@ -24,39 +49,47 @@ pub(crate) fn all(report: &Report) -> Result<Vec<Ablation>, ReportError> {
         let values: Vec<&[f64]> = levels.iter().map(Vec::as_slice).collect();
         let what = format!("{} over the ablation", metric.label);
         let rule = rule(&report.experiment, &metric);
-        let found = attribute(&rule, &values).map_err(ReportError::stats(what))?;
-        let row = |(a, b): (usize, usize), c: &PairedComparison, effect, primary| {
-            let blocks = Blocks {
-                a: vec![typical(metric.scale, &levels[a])],
-                b: vec![typical(metric.scale, &levels[b])],
-            };
-            let pair = (deployments[a], deployments[b]);
-            let mut row = compare::row(&metric, pair, &blocks, c, primary);
-            row.effect = effect;
-            compare::withhold(report, &metric, pair, &losses, &mut row);
-            row
-        };
-        let primary = compare::plan(&report.experiment, &metric).is_some_and(|m| m.primary);
-        let steps = (1..).zip(&found.steps).zip(&ladder[1..]);
-        let steps = steps.map(|((at, c), step)| AblationStep {
-            adds: step.adds.clone().unwrap_or_default(),
-            label: step.label.clone().unwrap_or_default(),
-            addend: c.addend(),
-            comparison: row((at - 1, at), c, effect(at), primary),
-            isolation_found: isolation::found(deployments[0], deployments[at]),
-        });
-        ablations.push(Ablation {
-            steps: steps.collect(),
-            whole: row(
-                (0, deployments.len() - 1),
-                &found.whole,
-                Effect::Total,
-                false,
-            ),
+        all.push(Attributed {
+            primary: compare::plan(&report.experiment, &metric).is_some_and(|m| m.primary),
+            deployments: deployments.clone(),
+            found: attribute(&rule, &values).map_err(ReportError::stats(what))?,
+            metric,
+            levels,
         });
     }
-    ablations.sort_by_key(|a| !a.steps.iter().any(|s| s.comparison.primary));
-    Ok(ablations)
+    Ok(all)
+}
+
+fn rows(report: &Report, of: &Attributed<'_>, losses: &Losses) -> Ablation {
+    let row = |(a, b): (usize, usize), c: &PairedComparison, effect, primary| {
+        let blocks = Blocks {
+            a: vec![typical(of.metric.scale, &of.levels[a])],
+            b: vec![typical(of.metric.scale, &of.levels[b])],
+        };
+        let pair = (of.deployments[a], of.deployments[b]);
+        let mut row = compare::row(&of.metric, pair, &blocks, c, primary);
+        row.effect = effect;
+        compare::withhold(report, &of.metric, pair, losses, &mut row);
+        row
+    };
+    let added = report.experiment.ablation.iter().skip(1);
+    let steps = (1..).zip(&of.found.steps).zip(added);
+    let steps = steps.map(|((at, c), step)| AblationStep {
+        adds: step.adds.clone().unwrap_or_default(),
+        label: step.label.clone().unwrap_or_default(),
+        addend: c.addend(),
+        comparison: row((at - 1, at), c, effect(at), of.primary),
+        isolation_found: isolation::found(of.deployments[0], of.deployments[at]),
+    });
+    Ablation {
+        steps: steps.collect(),
+        whole: row(
+            (0, of.deployments.len() - 1),
+            &of.found.whole,
+            Effect::Total,
+            false,
+        ),
+    }
 }
 
 /// The first addition is group scheduling, whatever comes after it is isolation.

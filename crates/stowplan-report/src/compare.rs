@@ -101,39 +101,69 @@ fn one_metric(
     reference: &DeploymentRecord,
     losses: &Losses,
 ) -> Result<Vec<Comparison>, ReportError> {
-    let rule = rule(&report.experiment, metric);
-    let plan = plan(&report.experiment, metric);
-    let mut compared: Vec<(Pair<'_>, Blocks, PairedComparison)> = Vec::new();
+    let primary = plan(&report.experiment, metric).is_some_and(|m| m.primary);
+    let of_family = |pair: &Pair<'_>| primary && pair.0.id == reference.id;
+    let (mut family, mut others) = (Vec::new(), Vec::new());
     for pair in pairs {
-        let blocks = Blocks::of(metric, &pair.0.id, &pair.1.id);
-        let usable = !blocks.a.is_empty() && comparable(metric.scale, &blocks.a, &blocks.b);
-        if usable {
-            let what = format!("{} of {} and {}", metric.label, pair.0.label, pair.1.label);
-            let c = compare(&rule, &blocks.a, &blocks.b).map_err(ReportError::stats(what))?;
-            compared.push((*pair, blocks, c));
+        if let Some((blocks, c)) = one_pair(report, metric, *pair)? {
+            let side = if of_family(pair) {
+                &mut family
+            } else {
+                &mut others
+            };
+            side.push((*pair, blocks, c));
         }
     }
-    let primary = plan.is_some_and(|m| m.primary);
-    if primary {
-        let of_family = |pair: &Pair<'_>| pair.0.id == reference.id;
-        let mut family: Vec<PairedComparison> = compared
-            .iter()
-            .filter(|(pair, ..)| of_family(pair))
-            .map(|(.., c)| c.clone())
-            .collect();
-        apply_holm(&mut family);
-        let members = compared.iter_mut().filter(|(pair, ..)| of_family(pair));
-        for ((.., c), corrected) in members.zip(family) {
-            *c = corrected;
-        }
+    let mut corrected: Vec<PairedComparison> = family.iter().map(|(.., c)| c.clone()).collect();
+    apply_holm(&mut corrected);
+    for ((.., c), corrected) in family.iter_mut().zip(corrected) {
+        *c = corrected;
     }
-    let rows = compared.into_iter().map(|(pair, blocks, c)| {
-        let primary = primary && pair.0.id == reference.id;
-        let mut row = row(metric, pair, &blocks, &c, primary);
+    let rows = family.into_iter().chain(others).map(|(pair, blocks, c)| {
+        let mut row = row(metric, pair, &blocks, &c, of_family(&pair));
         withhold(report, metric, pair, losses, &mut row);
         row
     });
     Ok(rows.collect())
+}
+
+/// One pair over the blocks that both have; nothing where there are none or the metric has no ratio.
+fn one_pair(
+    report: &Report,
+    metric: &Metric,
+    pair: Pair<'_>,
+) -> Result<Option<(Blocks, PairedComparison)>, ReportError> {
+    let blocks = Blocks::of(metric, &pair.0.id, &pair.1.id);
+    if blocks.a.is_empty() || !comparable(metric.scale, &blocks.a, &blocks.b) {
+        return Ok(None);
+    }
+    let what = format!("{} of {} and {}", metric.label, pair.0.label, pair.1.label);
+    let rule = rule(&report.experiment, metric);
+    let c = compare(&rule, &blocks.a, &blocks.b).map_err(ReportError::stats(what))?;
+    Ok(Some((blocks, c)))
+}
+
+/// The comparisons that answer the question, in the families in which they are corrected.
+pub(crate) fn families(report: &Report) -> Result<Vec<Vec<PairedComparison>>, ReportError> {
+    let mut ran = report.deployments();
+    ran.retain(|d| !report.experiment.is_step(d));
+    let reference = report.experiment.reference_id();
+    let Some(reference) = ran.iter().find(|d| Some(&*d.id) == reference) else {
+        return Ok(Vec::new());
+    };
+    let mut families = Vec::new();
+    for metric in metrics(report) {
+        if !plan(&report.experiment, &metric).is_some_and(|m| m.primary) {
+            continue;
+        }
+        let mut family = Vec::new();
+        for candidate in ran.iter().filter(|d| d.id != reference.id) {
+            let pair = (*reference, *candidate);
+            family.extend(one_pair(report, &metric, pair)?.map(|(_, c)| c));
+        }
+        families.push(family);
+    }
+    Ok(families)
 }
 
 /// What was declared about a metric before measuring.
@@ -153,6 +183,7 @@ pub(crate) fn rule(experiment: &Experiment, metric: &Metric) -> Rule {
             Scale::Difference => Delta::Absolute(delta),
         },
         seed: experiment.seed,
+        pilot: experiment.pilot.as_ref().map(|p| p.blocks as usize),
     }
 }
 

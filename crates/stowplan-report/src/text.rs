@@ -6,6 +6,8 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
 };
 
+use stowplan_results::PilotRecord;
+
 use crate::report::Report;
 use crate::tables::TextTable;
 
@@ -99,7 +101,7 @@ fn head(report: &Report) -> Vec<String> {
         crate::format::bytes(e.machine.memory_bytes as f64),
         e.machine.kernel
     );
-    vec![
+    let mut lines = vec![
         format!(
             "{}: stack {}, {} nodes",
             e.name, e.stack.name, e.stack.nodes
@@ -112,7 +114,24 @@ fn head(report: &Report) -> Vec<String> {
         ),
         machine,
         report.instrument(),
-    ]
+    ];
+    if let Some(pilot) = e.pilot.as_ref() {
+        lines.push(of_pilot(pilot));
+    }
+    lines.extend(report.precision());
+    lines
+}
+
+fn of_pilot(pilot: &PilotRecord) -> String {
+    match (pilot.fixed, &pilot.reason) {
+        (Some(fixed), Some(reason)) => {
+            format!(
+                "{fixed} blocks, fixed by a pilot of {}: {reason}",
+                pilot.blocks
+            )
+        }
+        _ => format!("The pilot of {} blocks is not over", pilot.blocks),
+    }
 }
 
 fn escape(text: &str) -> String {

@@ -46,8 +46,11 @@ pub struct Experiment {
     /// Id of the deployment that the others are compared with.
     #[serde(default)]
     pub reference: Option<String>,
-    /// Blocks planned.
+    /// Blocks planned; while a pilot has not fixed them yet, those of the pilot.
     pub blocks_planned: u32,
+    /// How a pilot fixes the number of blocks; null where it was given.
+    #[serde(default)]
+    pub pilot: Option<PilotRecord>,
     /// Every run planned, in order.
     #[serde(default)]
     pub schedule: Vec<ScheduledRun>,
@@ -102,6 +105,19 @@ pub struct Experiment {
     /// What a reader of the figures has to know.
     #[serde(default)]
     pub warnings: Vec<String>,
+}
+
+/// A pilot: first blocks, which count, and whose spread fixes the number of all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PilotRecord {
+    /// Blocks of the pilot.
+    pub blocks: u32,
+    /// Most blocks that the experiment may have.
+    pub most: u32,
+    /// The number of blocks, fixed once after the pilot; null before.
+    pub fixed: Option<u32>,
+    /// How it came to that number.
+    pub reason: Option<String>,
 }
 
 /// The stack that was started.

@@ -27,8 +27,8 @@ pub use comparison::{COMPARE_SCHEMA, Comparison, Comparisons, Effect};
 pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, DeploymentRecord, EXPERIMENT_SCHEMA, EdgeCount, Experiment,
-    InjectionRecord, LimitsRecord, Machine, MetricPlan, PartitionRecord, ScheduledRun, StackRecord,
-    StowplanOwn,
+    InjectionRecord, LimitsRecord, Machine, MetricPlan, PartitionRecord, PilotRecord, ScheduledRun,
+    StackRecord, StowplanOwn,
 };
 pub use folder::{date, folder_name};
 pub use reader::Results;

@@ -27,6 +27,7 @@ use crate::real::unpack_images;
 use crate::record::{NS_PER_ITERATION, experiment};
 use crate::request::Request;
 use crate::schedule::{End, Outcome, drive, jobs};
+use crate::size::Sizing;
 
 /// Where the static programs and the images are.
 #[derive(Debug, Clone)]
@@ -53,6 +54,8 @@ pub struct Session<'a> {
     pub outside: Outside<'a>,
     /// Is told about progress.
     pub observer: &'a mut dyn Observer,
+    /// Fixes the number of blocks after a pilot.
+    pub sizing: &'a mut Sizing<'a>,
 }
 
 /// An experiment that ended, for whatever reason.
@@ -326,6 +329,7 @@ fn run(
         stop: session.stop,
         settle: session.settle,
         observer: RefCell::new(session.observer),
+        sizing: RefCell::new(session.sizing),
     };
     let outcome = drive(
         &blocks,

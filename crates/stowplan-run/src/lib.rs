@@ -17,6 +17,7 @@ pub mod request;
 mod ring;
 mod run_row;
 pub mod schedule;
+mod size;
 pub mod variants;
 mod wire;
 
@@ -27,3 +28,4 @@ pub use live::CALIBRATION_BYTES;
 pub use observe::{Observer, Step};
 pub use prepare::{Planned, Prepared, prepare};
 pub use request::{Ask, Question, Request, Starts};
+pub use size::{Fixed, Sizing};

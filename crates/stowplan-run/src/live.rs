@@ -22,6 +22,7 @@ use crate::prepare::{Planned, Prepared};
 use crate::request::{Request, Starts};
 use crate::run_row::{self, RunFacts};
 use crate::schedule::{Job, RunFailed, Runner};
+use crate::size::{Sizing, phases};
 use crate::wire::deployment_plan;
 
 /// How often usage is sampled (MEASURING §4).
@@ -49,6 +50,7 @@ pub(crate) struct Live<'a> {
     pub stop: &'a AtomicBool,
     pub settle: Duration,
     pub observer: RefCell<&'a mut dyn Observer>,
+    pub sizing: RefCell<&'a mut Sizing<'a>>,
 }
 
 /// One start within a job.
@@ -110,6 +112,10 @@ impl Runner for Live<'_> {
         Ok(())
     }
 
+    fn blocks(&mut self, next: u32) -> Result<u32, RunFailed> {
+        self.number_of_blocks(next)
+    }
+
     fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -155,7 +161,7 @@ impl Live<'_> {
         let planned = self.planned(job);
         self.observer.borrow_mut().step(&Step {
             block: job.block + 1,
-            blocks: self.request.blocks,
+            blocks: self.experiment.borrow().blocks_planned,
             place_in_block: job.order + 1,
             deployments: self.prepared.deployments.len(),
             label: &planned.record.label,
@@ -230,7 +236,11 @@ impl Live<'_> {
             domain,
             seed: self.request.seed,
             block: job.block,
-            blocks: self.request.blocks,
+            phases: phases(
+                self.request,
+                self.experiment.borrow().pilot.as_ref(),
+                job.block,
+            ),
             natural_phase: false,
             phase_spans: self.prepared.phase_spans.clone(),
             injection: planned.deployment.injection().cloned(),
@@ -344,7 +354,7 @@ fn modules(prepared: &Prepared) -> BTreeMap<String, String> {
 }
 
 /// A result that cannot be written ends the experiment.
-fn fatal(what: &str, error: &stowplan_results::ResultsError) -> RunFailed {
+pub(crate) fn fatal(what: &str, error: &stowplan_results::ResultsError) -> RunFailed {
     RunFailed {
         message: format!("{what}: {}", stowplan_host::chain(error)),
         hint: error.hint(),

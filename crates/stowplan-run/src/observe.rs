@@ -9,7 +9,7 @@ use stowplan_results::StartKind;
 pub struct Step<'a> {
     /// Block, from 1.
     pub block: u32,
-    /// Blocks asked for.
+    /// Blocks planned so far.
     pub blocks: u32,
     /// Place in the block, from 1.
     pub place_in_block: u32,
@@ -32,4 +32,7 @@ pub trait Observer {
 
     /// Something the user should know before the first run.
     fn warning(&mut self, text: &str);
+
+    /// The pilot is over and has fixed the number of blocks.
+    fn sized(&mut self, blocks: u32, reason: &str);
 }

@@ -16,6 +16,7 @@ use crate::live::run_numbers;
 use crate::prepare::Prepared;
 use crate::request::{Question, Request};
 use crate::schedule::jobs;
+use crate::size;
 
 /// Parameter under which the calibration that scaled the work is kept.
 pub(crate) const NS_PER_ITERATION: &str = "planning_ns_per_iteration";
@@ -32,6 +33,8 @@ pub(crate) fn experiment(
     ns_per_iteration: f64,
 ) -> Experiment {
     let scaled = request.utilisation.is_some();
+    let pilot = size::pilot(request);
+    let blocks = size::planned(request, pilot.as_ref());
     let deployments: Vec<_> = prepared
         .deployments
         .iter()
@@ -54,8 +57,9 @@ pub(crate) fn experiment(
         ablation: prepared.ablation.clone(),
         reference: prepared.deployments.first().map(|d| d.record.id.clone()),
         deployments,
-        blocks_planned: request.blocks,
-        schedule: schedule(request, prepared),
+        blocks_planned: blocks,
+        pilot,
+        schedule: schedule(request, prepared, blocks),
         metrics: metrics(request.question),
         seed: request.seed,
         phase: Some("re-based".to_owned()),
@@ -152,10 +156,11 @@ fn partitions(request: &Request) -> Vec<PartitionRecord> {
     request.partitions.iter().map(record).collect()
 }
 
-fn schedule(request: &Request, prepared: &Prepared) -> Vec<ScheduledRun> {
+/// Every run of so many blocks.
+pub(crate) fn schedule(request: &Request, prepared: &Prepared, blocks: u32) -> Vec<ScheduledRun> {
     let deployments = prepared.deployments.len();
     let mut runs = Vec::new();
-    for job in jobs(deployments, request.blocks, request.seed)
+    for job in jobs(deployments, blocks, request.seed)
         .into_iter()
         .flatten()
     {

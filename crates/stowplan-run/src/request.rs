@@ -67,8 +67,11 @@ pub struct Request {
     pub places: Vec<String>,
     /// Partitions with every node's service.
     pub partitions: Vec<PartitionRequest>,
-    /// Number of blocks.
+    /// Number of blocks; with a pilot the most that there may be.
     pub blocks: u32,
+    /// Whether the first blocks fix the number of all.
+    #[serde(default)]
+    pub pilot: bool,
     /// Seed of order, phases and draws.
     pub seed: u64,
     /// Time between readiness and arming, ns.
@@ -148,8 +151,10 @@ pub struct Ask<'a> {
     pub places: Vec<Place>,
     /// Partitions.
     pub partitions: Vec<Partition>,
-    /// Number of blocks.
+    /// Number of blocks; with a pilot the most that there may be.
     pub blocks: u32,
+    /// Whether the first blocks fix the number of all.
+    pub pilot: bool,
     /// Seed.
     pub seed: u64,
     /// Time between readiness and arming, ns.
@@ -195,6 +200,7 @@ impl Request {
             places: ask.places.iter().map(ToString::to_string).collect(),
             partitions: ask.partitions.iter().map(PartitionRequest::of).collect(),
             blocks: ask.blocks,
+            pilot: ask.pilot,
             seed: ask.seed,
             warm_up_ns: ask.warm_up_ns,
             window_ns: ask.window_ns,
@@ -383,6 +389,7 @@ pub(crate) mod tests {
             places: vec!["bare:flat".parse().unwrap(), "oci".parse().unwrap()],
             partitions: vec![partition("single"), partition("modules")],
             blocks: 6,
+            pilot: false,
             seed: 1,
             warm_up_ns: 1,
             window_ns: 2,
@@ -438,6 +445,7 @@ pub(crate) mod tests {
         let mut value = serde_json::to_value(request()).unwrap();
         let object = value.as_object_mut().unwrap();
         object.remove("ablation").unwrap();
+        object.remove("pilot").unwrap();
         object.remove("variants").unwrap();
         object.remove("phase_spans").unwrap();
         let read: Request = serde_json::from_value(value).unwrap();

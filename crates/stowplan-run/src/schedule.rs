@@ -22,6 +22,12 @@ pub trait Runner {
     /// When the run failed; the runner has recorded why.
     fn run(&mut self, job: Job) -> Result<(), RunFailed>;
 
+    /// How many blocks there are, asked before each: a pilot fixes the number when its own blocks are over.
+    ///
+    /// # Errors
+    /// When it cannot be fixed.
+    fn blocks(&mut self, next: u32) -> Result<u32, RunFailed>;
+
     /// Time since the experiment began or was resumed.
     fn elapsed(&self) -> Duration;
 
@@ -84,7 +90,8 @@ pub fn jobs(deployments: usize, blocks: u32, seed: u64) -> Vec<Vec<Job>> {
         .collect()
 }
 
-/// Runs what is not `done`, block by block, while the budget lasts.
+/// Runs what is not `done`, block by block, while the budget lasts; of `blocks`, the most that there may be, as many
+/// as the runner says.
 ///
 /// A block begins only when the longest block so far would still fit. A deployment that fails in
 /// two blocks running ends the experiment: it would not do otherwise in the third.
@@ -101,7 +108,15 @@ pub fn drive(
     };
     let mut longest = Duration::ZERO;
     let mut failed_before: HashSet<usize> = HashSet::new();
-    for block in blocks {
+    for (next, block) in (0..).zip(blocks) {
+        match runner.blocks(next) {
+            Ok(all) if next >= all => break,
+            Ok(_) => {}
+            Err(failure) => {
+                outcome.end = End::Failed(failure);
+                return outcome;
+            }
+        }
         let due: Vec<Job> = block
             .iter()
             .copied()
@@ -152,6 +167,8 @@ mod tests {
         ran: Vec<(u32, usize)>,
         fails: fn(Job) -> Option<bool>,
         stop_after: usize,
+        /// Blocks, by the number of the next.
+        blocks: fn(u32) -> Option<u32>,
     }
 
     impl Scripted {
@@ -162,6 +179,7 @@ mod tests {
                 ran: vec![],
                 fails,
                 stop_after: usize::MAX,
+                blocks: |_| Some(u32::MAX),
             }
         }
     }
@@ -178,6 +196,14 @@ mod tests {
                     fatal,
                 }),
             }
+        }
+
+        fn blocks(&mut self, next: u32) -> Result<u32, RunFailed> {
+            (self.blocks)(next).ok_or_else(|| RunFailed {
+                message: "no number".to_owned(),
+                hint: None,
+                fatal: true,
+            })
         }
 
         fn elapsed(&self) -> Duration {
@@ -255,5 +281,25 @@ mod tests {
         stopped.stop_after = 3;
         let outcome = drive(&jobs(2, 4, 1), &HashSet::new(), None, &mut stopped);
         assert_eq!((outcome.end, outcome.complete_blocks), (End::Stopped, 1));
+    }
+
+    #[test]
+    fn a_pilot_fixes_the_number_once_its_blocks_are_over() {
+        let mut runner = Scripted::new(|_| None);
+        runner.blocks = |next| Some(if next < 3 { 3 } else { 5 });
+        let outcome = drive(&jobs(2, 8, 1), &HashSet::new(), None, &mut runner);
+        assert_eq!((outcome.end, outcome.complete_blocks), (End::Finished, 5));
+        assert_eq!(runner.ran.len(), 10);
+
+        let mut enough = Scripted::new(|_| None);
+        enough.blocks = |_| Some(3);
+        let outcome = drive(&jobs(2, 8, 1), &HashSet::new(), None, &mut enough);
+        assert_eq!((outcome.end, outcome.complete_blocks), (End::Finished, 3));
+
+        let mut unfixed = Scripted::new(|_| None);
+        unfixed.blocks = |next| (next < 3).then_some(3);
+        let outcome = drive(&jobs(2, 8, 1), &HashSet::new(), None, &mut unfixed);
+        assert!(matches!(outcome.end, End::Failed(failure) if failure.message == "no number"));
+        assert_eq!(unfixed.ran.len(), 6);
     }
 }

@@ -224,6 +224,7 @@ impl Design {
             places: vec![place],
             partitions: vec![partition],
             blocks: self.ask.blocks,
+            pilot: false,
             seed: self.seed(part),
             warm_up_ns: self.ask.warm_up_ns,
             window_ns: self.ask.window_ns,

@@ -258,6 +258,7 @@ fn in_ns() -> Rule {
         direction: Direction::LowerIsBetter,
         delta: Delta::default(),
         seed: 0,
+        pilot: None,
     }
 }
 

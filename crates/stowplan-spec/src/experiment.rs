@@ -22,8 +22,10 @@ pub struct Experiment {
     pub places: Vec<Place>,
     /// Names of presets, or paths of tables relative to the experiment file.
     pub partitions: Vec<String>,
-    /// Number of blocks.
-    pub blocks: u32,
+    /// Number of blocks, with a pilot the most that there may be; `None` where the file does not say.
+    pub blocks: Option<u32>,
+    /// Whether the first blocks fix the number of all.
+    pub pilot: bool,
     /// Time in nanoseconds after which no further block begins.
     pub budget_ns: Option<u64>,
     /// Seed of every random choice.

@@ -22,6 +22,9 @@ pub struct Rule {
     pub delta: Delta,
     /// Seed of the sign-flip test beyond [`crate::EXACT_PAIRS`] blocks.
     pub seed: u64,
+    /// Blocks of the pilot, where one fixed the number of all; see [`Estimate::after_pilot`].
+    #[serde(default)]
+    pub pilot: Option<usize>,
 }
 
 impl Rule {
@@ -33,6 +36,7 @@ impl Rule {
             direction: Direction::LowerIsBetter,
             delta: Delta::default(),
             seed: 0,
+            pilot: None,
         }
     }
 }
@@ -160,7 +164,11 @@ pub fn compare(
     let (delta, margins) = rule.scale.resolve(rule.delta, reference_mean)?;
     let evidence = match n {
         1 => None,
-        _ => Some(Evidence::of(Estimate::mean_of(&differences)?)?),
+        _ => {
+            let mean = Estimate::mean_of(&differences)?;
+            let pilot = rule.pilot.map(|pilot| mean.after_pilot(pilot));
+            Some(Evidence::of(pilot.unwrap_or(mean))?)
+        }
     };
     let (verdict, reason) = match &evidence {
         Some(evidence) => evidence.judge(n, margins, rule.direction),
@@ -307,6 +315,26 @@ mod tests {
         .unwrap();
         near(c.estimate, 3.0);
         assert_eq!((c.delta, c.verdict), (1.0, Verdict::Worse));
+    }
+
+    /// By hand: of 20 blocks after a pilot of 10 the variance lacks 20 / (7 · 20) of itself.
+    #[test]
+    fn a_pilot_widens_what_comes_after_it() {
+        let sized = |n: usize, pilot| {
+            let rule = Rule {
+                pilot,
+                scale: Scale::Difference,
+                delta: Delta::Absolute(1.0),
+                ..Rule::time("reaction")
+            };
+            let c = compare(&rule, &vec![8.0; n], &values(8.0, 0.1, 0.01, n)).unwrap();
+            c.half_width().unwrap()
+        };
+        near(
+            sized(20, Some(10)) / sized(20, None),
+            (8.0_f64 / 7.0).sqrt(),
+        );
+        near(sized(10, Some(10)), sized(10, None));
     }
 
     #[test]

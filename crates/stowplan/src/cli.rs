@@ -157,9 +157,12 @@ pub struct ReadyMadeArgs {
     /// Add the isolation features of `oci` one at a time, on one partition, and attribute the difference
     #[arg(long)]
     pub ablation: bool,
-    /// Number of blocks; below 6 every verdict is inconclusive
+    /// Number of blocks; below 6 every verdict is inconclusive. With --pilot the most there may be
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub blocks: Option<u32>,
+    /// Let the spread of the first 10 blocks, which count, fix the number of all, once
+    #[arg(long)]
+    pub pilot: bool,
     /// Length of the measured window, as 10s
     #[arg(long, value_name = "DURATION")]
     pub window: Option<String>,

@@ -8,9 +8,12 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use stowplan_model::units::show_ns;
-use stowplan_results::ResultsError;
+use stowplan_report::Report;
+use stowplan_results::{Results, ResultsError};
 pub use stowplan_run::Executed;
-use stowplan_run::{ExperimentError, Observer, Outside, Programs, Request, Session, Step};
+use stowplan_run::{
+    ExperimentError, Fixed, Observer, Outside, Programs, Request, Session, Step,
+};
 
 use crate::failure::{CommandError, ExitCode};
 use crate::output::note;
@@ -97,6 +100,7 @@ impl Sessions {
                 make: &engines::make,
             },
             observer,
+            sizing: &mut size,
         });
         // The agent has ended: by now its number may be another process's.
         agent.store(0, Ordering::SeqCst);
@@ -109,6 +113,19 @@ impl Sessions {
             }
         })
     }
+}
+
+/// Fixes the number of blocks from the result of a pilot, by what its own report would say of it.
+fn size(dir: &Path, most: u32) -> Result<Fixed, String> {
+    let told = |error: &dyn std::error::Error| stowplan_host::chain(error);
+    let results = Results::open(dir).map_err(|e| told(&e))?;
+    let report = Report::read(&results).map_err(|e| told(&e))?;
+    let size = report.size(most as usize).map_err(|e| told(&e))?;
+    let size = size.ok_or("nothing was compared in two blocks")?;
+    Ok(Fixed {
+        blocks: u32::try_from(size.blocks).unwrap_or(most),
+        reason: size.reason,
+    })
 }
 
 /// Where images are kept between experiments.
@@ -213,5 +230,9 @@ impl Observer for Printed {
 
     fn warning(&mut self, text: &str) {
         note!("warning: {text}");
+    }
+
+    fn sized(&mut self, blocks: u32, reason: &str) {
+        note!("{}the pilot fixes {blocks} blocks: {reason}", self.of);
     }
 }

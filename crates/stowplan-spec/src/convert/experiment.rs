@@ -9,7 +9,6 @@ use crate::elements::experiment::{
 };
 use crate::experiment::{Experiment, Start};
 
-const DEFAULT_BLOCKS: u32 = 6;
 const DEFAULT_SEED: u64 = 1;
 const DEFAULT_WARM_UP_NS: u64 = 2_000_000_000;
 const DEFAULT_WINDOW_NS: u64 = 10_000_000_000;
@@ -42,8 +41,7 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         spec.blocks.as_ref(),
         1,
         10_000,
-    )
-    .unwrap_or(DEFAULT_BLOCKS);
+    );
     let utilisation = share(context, "the utilisation", spec.utilisation.as_ref(), 1.0);
     let limits = limits(context, spec);
     let budget_ns = spec.budget.as_ref().map(|b| b.value.whole());
@@ -63,6 +61,7 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         places,
         partitions: spec.partitions.iter().map(|p| p.value.clone()).collect(),
         blocks,
+        pilot: spec.pilot,
         budget_ns,
         seed: spec.seed.unwrap_or(DEFAULT_SEED),
         warm_up_ns,

@@ -19,9 +19,13 @@ pub(crate) struct ExperimentSpec {
     pub places: Vec<At<String>>,
     /// Names of presets or paths of tables relative to this file.
     pub partitions: Vec<At<String>>,
-    /// Number of blocks; 6 where left out, the least that can give a verdict.
+    /// Number of blocks; 6 where left out, the least that can give a verdict. With `pilot` the most there may be, 60
+    /// where left out.
     #[serde(default)]
     pub blocks: Option<At<u32>>,
+    /// Whether the spread of the first 10 blocks, which count, fixes the number of all, once.
+    #[serde(default)]
+    pub pilot: bool,
     /// Time after which no further block begins.
     #[serde(default)]
     pub budget: Option<At<Fixed<Duration>>>,

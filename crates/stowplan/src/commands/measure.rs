@@ -20,6 +20,9 @@ use crate::output::{tell, tell_on};
 /// Blocks below which no verdict is given (MEASURING §5).
 const BLOCKS: u32 = 6;
 
+/// Most blocks of an experiment that its pilot sizes, where the user does not say.
+const MOST_BLOCKS: u32 = 60;
+
 /// What a ready-made experiment asks for where the user does not say.
 struct Defaults {
     question: Question,
@@ -81,6 +84,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
         partition: vec!["modules".to_owned()],
         ablation: false,
         blocks: Some(BLOCKS),
+        pilot: false,
         window: Some("2s".to_owned()),
         utilisation: None,
         seed: None,
@@ -112,7 +116,16 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     if let Some(folder) = &args.measure.resume {
         return resume(folder, &args.measure);
     }
-    let path = args.experiment.as_deref().unwrap_or(Path::new(""));
+    let mut request = of_file(args.experiment.as_deref().unwrap_or(Path::new("")))?;
+    request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
+    request.keep_traces |= args.measure.keep_traces;
+    request.callback_cpu |= args.measure.callback_cpu;
+    request.host_network |= args.measure.host_network;
+    begin(&request, &args.measure)
+}
+
+/// What an experiment file asks for.
+pub fn of_file(path: &Path) -> Result<Request, CommandError> {
     let experiment = stowplan_spec::load_experiment(path).or_exit(ExitCode::BadInput)?;
     let base = path.parent().unwrap_or(Path::new("."));
     let (file, text) = stack_text(&experiment.stack, base)?;
@@ -125,17 +138,18 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
             stowplan_plan::partition(spec.stack(), &choice).or_exit(ExitCode::BadInput)
         })
         .collect::<Result<_, CommandError>>()?;
-    let request = Request::new(Ask {
+    Ok(Request::new(Ask {
         name: experiment.name.to_string(),
         question: Question::Everything,
         stack: (&file, &text),
         places: experiment.places.clone(),
         partitions,
-        blocks: experiment.blocks,
+        blocks: number_of_blocks(experiment.blocks, experiment.pilot),
+        pilot: experiment.pilot,
         seed: experiment.seed,
         warm_up_ns: experiment.warm_up_ns,
         window_ns: experiment.window_ns,
-        budget_ns: budget(&args.measure)?.or(experiment.budget_ns),
+        budget_ns: experiment.budget_ns,
         starts: match experiment.start {
             None => Starts::Warm,
             Some(stowplan_spec::Start::Cold) => Starts::Cold,
@@ -147,12 +161,11 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
         ablation: experiment.ablation,
         variants: Vec::new(),
         phase_spans: Vec::new(),
-        keep_traces: experiment.keep_traces || args.measure.keep_traces,
-        callback_cpu: experiment.callback_cpu || args.measure.callback_cpu,
-        host_network: experiment.host_network || args.measure.host_network,
+        keep_traces: experiment.keep_traces,
+        callback_cpu: experiment.callback_cpu,
+        host_network: experiment.host_network,
         command: std::env::args().collect(),
-    });
-    begin(&request, &args.measure)
+    }))
 }
 
 fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
@@ -206,7 +219,8 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         stack: (&file, &text),
         places,
         partitions,
-        blocks: args.blocks.unwrap_or(BLOCKS),
+        blocks: number_of_blocks(args.blocks, args.pilot),
+        pilot: args.pilot,
         seed: args.seed.unwrap_or(1),
         warm_up_ns: nanos(defaults.warm_up),
         window_ns: nanos(window),
@@ -223,6 +237,11 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         host_network: args.measure.host_network,
         command: std::env::args().collect(),
     }))
+}
+
+/// As asked for; else the fewest that carry a verdict, or the most that a pilot may fix.
+fn number_of_blocks(asked: Option<u32>, pilot: bool) -> u32 {
+    asked.unwrap_or(if pilot { MOST_BLOCKS } else { BLOCKS })
 }
 
 /// `bare` alone is the reference form; results name it in full.

@@ -15,6 +15,7 @@ mod learn;
 mod measured;
 mod nothing_left;
 mod one_at_a_time;
+mod pilot;
 mod plan;
 mod record;
 mod selftest;
