@@ -15,7 +15,7 @@ pub struct Schedule {
     pub warm_up_ns: u64,
     /// Length of the measurement in nanoseconds.
     pub window_ns: u64,
-    /// Starts in a row of which the last counts: 3 for a re-run, otherwise 1.
+    /// Starts in a row, each with warm-up and window: 3 for a re-run, otherwise 1.
     pub starts: u32,
 }
 
@@ -52,7 +52,7 @@ impl Duration {
         };
         let schedule = schedule.unwrap_or(&default);
         let measured_s = seconds(schedule.warm_up_ns) + seconds(schedule.window_ns);
-        let run_s = f64::from(schedule.starts.max(1)) * (start_up_s + QUIET_S) + measured_s;
+        let run_s = f64::from(schedule.starts.max(1)) * (start_up_s + QUIET_S + measured_s);
         Some(Self {
             start_up_s,
             run_s,

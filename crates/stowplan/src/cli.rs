@@ -81,7 +81,11 @@ pub struct DemoArgs {
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     /// Stack: a YAML file or the name of a shipped stack
-    pub stack: String,
+    #[arg(required_unless_present = "experiment")]
+    pub stack: Option<String>,
+    /// Experiment file: show how long it takes, instead of a stack
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "json", "dot", "schema", "utilisation"])]
+    pub experiment: Option<PathBuf>,
     /// Partition: a preset or a YAML file
     #[arg(long, default_value = "single")]
     pub partition: String,

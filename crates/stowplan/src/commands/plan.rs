@@ -1,16 +1,19 @@
 //! `stowplan plan`: a stack in a partition, before anything is started.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use stowplan_host::network;
 use stowplan_model::Endpoints;
 use stowplan_model::units::{show_bytes, show_ns};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions, Schedule};
-use stowplan_run::CALIBRATION_BYTES;
+use stowplan_run::{CALIBRATION_BYTES, Expected};
 
 use crate::cli::PlanArgs;
+use crate::commands::measure;
 use crate::documents::plan::{EdgeClass, PlanDocument, PlannedEndpoints, PlannedService};
 use crate::documents::{self};
+use crate::execute::failed;
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::output::tell_on;
@@ -21,8 +24,11 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
     if args.schema {
         return documents::print(&stowplan_spec::stack_schema());
     }
+    if let Some(file) = &args.experiment {
+        return experiment(file);
+    }
     let utilisation = inputs::utilisation(args.utilisation)?;
-    let spec = inputs::stack(&args.stack)?;
+    let spec = inputs::stack(args.stack.as_deref().unwrap_or_default())?;
     let stack = spec.stack();
     let partition = inputs::partition(stack, &args.partition)?;
     if args.dot {
@@ -43,6 +49,43 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
         "{}",
         text(&plan, spec.assumptions().len(), no_calibration.as_deref())
     )
+}
+
+/// How long an experiment takes.
+fn experiment(file: &Path) -> Result<(), CommandError> {
+    let request = measure::of_file(file)?;
+    let (machine, _) = machine(true)?;
+    let expected = stowplan_run::expected(&request, &machine).map_err(|e| failed(&e))?;
+    let Some(expected) = expected else {
+        return Ok(());
+    };
+    tell_on!("{}", durations(&expected))
+}
+
+/// Expected durations for people.
+fn durations(expected: &Expected) -> String {
+    let mut table = crate::table::new(["deployment", "one run, at least"]);
+    for (label, run_s) in &expected.runs {
+        table.add_row([label.clone(), show_ns(run_s * 1e9)]);
+    }
+    let blocks = |blocks: u32| show_ns(expected.blocks_s(blocks) * 1e9);
+    let mut out = format!("{table}\n\nOne block takes at least {}", blocks(1));
+    let _ = match expected.pilot {
+        Some(pilot) => writeln!(
+            out,
+            ", the pilot of {pilot} blocks {}, and the most that it may fix, {} blocks, {}.",
+            blocks(pilot),
+            expected.blocks,
+            blocks(expected.blocks)
+        ),
+        None => writeln!(
+            out,
+            ", the experiment of {} blocks {}.",
+            expected.blocks,
+            blocks(expected.blocks)
+        ),
+    };
+    out
 }
 
 /// One start with the default warm-up and window.

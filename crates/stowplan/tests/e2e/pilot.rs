@@ -79,3 +79,24 @@ fn a_pilot_fixes_the_number_of_blocks_and_an_interrupted_one_goes_on() {
     bench.run(["run", "--resume", name]).expect(0);
     assert_eq!(Results::open(&dir).unwrap().experiment, results.experiment);
 }
+
+#[test]
+fn plan_tells_how_long_an_experiment_takes() {
+    let bench = Bench::new();
+    let file = experiment(&bench);
+    let told = bench.run(["plan", "--experiment", &file]).expect(0).out;
+    for words in [
+        "bare:grouped · modules",
+        "the pilot of 10 blocks",
+        "11 blocks",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    let fixed = std::fs::read_to_string(&file)
+        .unwrap()
+        .replace("pilot: true\n", "");
+    let file = bench.write("fixed.yaml", &fixed);
+    let told = bench.run(["plan", "--experiment", file.to_str().unwrap()]);
+    let told = told.expect(0).out;
+    assert!(told.contains("the experiment of 11 blocks"), "{told}");
+}
