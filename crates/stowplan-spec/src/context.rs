@@ -1,6 +1,6 @@
 //! What conversion collects on its way: problems, assumptions, and where everything stands.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use stowplan_model::{Distribution, Name};
 use stowplan_plan::{Finding, Subject, nearest};
@@ -34,6 +34,8 @@ pub(crate) struct Context {
     file: String,
     problems: Vec<Problem>,
     pub assumptions: Vec<Assumption>,
+    /// Values in place of assumed ones, by path.
+    values: BTreeMap<String, f64>,
     marks: HashMap<Subject, Mark>,
 }
 
@@ -43,7 +45,16 @@ impl Context {
             file: file.to_owned(),
             problems: Vec::new(),
             assumptions: Vec::new(),
+            values: BTreeMap::new(),
             marks: HashMap::new(),
+        }
+    }
+
+    /// With these values in place of assumed ones.
+    pub fn with_values(file: &str, values: &BTreeMap<String, f64>) -> Self {
+        Self {
+            values: values.clone(),
+            ..Self::new(file)
         }
     }
 
@@ -110,38 +121,48 @@ impl Context {
         texts.iter().filter_map(|t| self.name(t)).collect()
     }
 
-    /// The distribution of a quantity; its assumption is noted under `path`.
+    /// The distribution of a quantity; its assumption is noted under `path`, and gives way to a value for it.
     pub fn spread<M: Measure, const SPREAD: bool>(
         &mut self,
         path: &str,
         quantity: &At<Quantity<M, SPREAD>>,
     ) -> Distribution {
-        if let Some(range) = &quantity.value.assumed {
-            self.assumptions.push(Assumption {
-                path: path.to_owned(),
-                value: quantity.value.value.mean(),
-                low: range.low,
-                high: range.high,
-                unit: M::UNIT,
-                because: range.because.clone(),
-                line: quantity.mark.line,
-            });
+        let distribution = quantity.value.value;
+        let Some(range) = &quantity.value.assumed else {
+            return distribution;
+        };
+        let mean = distribution.mean();
+        self.assumptions.push(Assumption {
+            path: path.to_owned(),
+            value: mean,
+            low: range.low,
+            high: range.high,
+            unit: M::UNIT,
+            because: range.because.clone(),
+            line: quantity.mark.line,
+        });
+        match self.values.get(path) {
+            Some(value) if mean > 0.0 => distribution.scaled(value / mean),
+            Some(value) => Distribution::Constant(*value),
+            None => distribution,
         }
-        quantity.value.value
     }
 
     /// The value of a quantity that must be one value; `default` where left out.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "values are parsed as u64 and given as numbers between two such"
+    )]
     pub fn fixed<M: Measure>(
         &mut self,
         path: &str,
         quantity: Option<&At<Quantity<M, false>>>,
         default: u64,
     ) -> u64 {
-        let Some(quantity) = quantity else {
-            return default;
-        };
-        self.spread(path, quantity);
-        quantity.value.whole()
+        quantity.map_or(default, |quantity| {
+            self.spread(path, quantity).mean() as u64
+        })
     }
 
     /// The converted value itself, or that of the kind it names; `None` after a problem.

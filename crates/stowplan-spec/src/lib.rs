@@ -15,6 +15,7 @@ mod quantity;
 mod schema;
 mod shipped;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stowplan_model::Stack;
@@ -60,8 +61,22 @@ impl Spec {
 /// When the text is not YAML, has unknown keys, or does not describe a sound stack: all problems
 /// at once, where the text could be parsed.
 pub fn parse_spec(text: &str, file_name: &str) -> Result<Spec, SpecError> {
+    parse_with_values(text, file_name, &BTreeMap::new())
+}
+
+/// Reads a stack with these values in place of assumed ones, by [`Assumption::path`] and in its unit; of a
+/// distribution the value becomes the mean, and all else is scaled with it. Paths without an assumption do nothing.
+/// The assumptions are those of the file.
+///
+/// # Errors
+/// As [`parse_spec`].
+pub fn parse_with_values(
+    text: &str,
+    file_name: &str,
+    values: &BTreeMap<String, f64>,
+) -> Result<Spec, SpecError> {
     let spec: elements::stack::StackSpec = parse::parse(text, file_name)?;
-    let mut context = context::Context::new(file_name);
+    let mut context = context::Context::with_values(file_name, values);
     let stack = convert::stack(&mut context, &spec);
     if let Some(stack) = &stack
         && context.is_clean()
