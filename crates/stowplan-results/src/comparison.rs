@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stowplan_stats::Verdict;
 
-use crate::Ablation;
+use crate::{Ablation, Ranking};
 
 /// Format of `comparisons.json`.
 pub const COMPARE_SCHEMA: &str = "stowplan.compare/1";
@@ -19,6 +19,9 @@ pub struct Comparisons {
     /// One per metric and subject, where the experiment was an ablation.
     #[serde(default)]
     pub ablations: Vec<Ablation>,
+    /// One per primary metric, subject and place with several partitions, where assumed parameters were varied.
+    #[serde(default)]
+    pub rankings: Vec<Ranking>,
 }
 
 impl Comparisons {
@@ -29,6 +32,7 @@ impl Comparisons {
             schema: COMPARE_SCHEMA.to_owned(),
             comparisons,
             ablations: Vec::new(),
+            rankings: Vec::new(),
         }
     }
 
@@ -36,6 +40,12 @@ impl Comparisons {
     #[must_use]
     pub fn with_ablations(self, ablations: Vec<Ablation>) -> Self {
         Self { ablations, ..self }
+    }
+
+    /// The document with rankings under other values of assumed parameters.
+    #[must_use]
+    pub fn with_rankings(self, rankings: Vec<Ranking>) -> Self {
+        Self { rankings, ..self }
     }
 
     /// JSON Schema of the document.

@@ -93,6 +93,9 @@ pub struct Experiment {
     /// Parameters that are assumed, not published or measured.
     #[serde(default)]
     pub assumptions: Vec<Assumption>,
+    /// How assumed parameters were varied from block to block; null where they have the values of the stack.
+    #[serde(default)]
+    pub sensitivity: Option<SensitivityRecord>,
     /// Environment variables: values of an allow-list, null for the others.
     #[serde(default)]
     pub environment: BTreeMap<String, Option<String>>,
@@ -317,6 +320,17 @@ pub struct Assumption {
     /// Why this value.
     #[serde(default)]
     pub why: Option<String>,
+}
+
+/// Assumed parameters that have other values in every block, the same in all its deployments.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SensitivityRecord {
+    /// Parameters that are varied over their ranges.
+    pub varied: Vec<String>,
+    /// Assumed parameters that are not, because the image has them: sizes of start-up files.
+    pub not_varied: Vec<String>,
+    /// Value of every varied parameter, in the unit of its assumption, by block from 1.
+    pub blocks: BTreeMap<u32, BTreeMap<String, f64>>,
 }
 
 /// Stowplan's own use of the machine between arm and disarm.

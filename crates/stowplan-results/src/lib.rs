@@ -16,6 +16,7 @@ mod error;
 mod experiment;
 mod file;
 mod folder;
+mod ranking;
 mod reader;
 mod rows;
 mod selftest;
@@ -28,9 +29,10 @@ pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, DeploymentRecord, EXPERIMENT_SCHEMA, EdgeCount, Experiment,
     InjectionRecord, LimitsRecord, Machine, MetricPlan, PartitionRecord, PilotRecord, ScheduledRun,
-    StackRecord, StowplanOwn,
+    SensitivityRecord, StackRecord, StowplanOwn,
 };
 pub use folder::{date, folder_name};
+pub use ranking::{RankedPair, Ranking};
 pub use reader::Results;
 pub use rows::{
     CallbackRow, ColdState, LatencyRow, LossCause, LossRow, RunRow, RunStatus, StartKind,

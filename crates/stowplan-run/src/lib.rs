@@ -18,6 +18,7 @@ pub mod request;
 mod ring;
 mod run_row;
 pub mod schedule;
+mod sensitivity;
 mod size;
 pub mod variants;
 mod wire;

@@ -152,6 +152,7 @@ impl Live<'_> {
             block: number,
             ns_per_iteration: ns,
         });
+        self.keep_values(&mut experiment, block);
         self.writer
             .write_experiment(&experiment)
             .map_err(|e| fatal("calibration", &e))
@@ -249,11 +250,8 @@ impl Live<'_> {
             record: true,
             record_callback_cpu: self.request.callback_cpu,
         };
-        let services = lower(
-            &self.prepared.stack,
-            &planned.deployment.partition,
-            &options,
-        );
+        let stack = self.stack(job.block)?;
+        let services = lower(&stack, &planned.deployment.partition, &options);
         let image_dir = self.image.dir.display().to_string();
         let engine = self.engines.get(&place.engine)?;
         measure(

@@ -14,6 +14,7 @@ use crate::error::ExperimentError;
 use crate::isolation::isolation_by_name;
 use crate::request::Request;
 use crate::ring::ring_bytes;
+use crate::sensitivity;
 use crate::variants::injection_record;
 use crate::wire::deployment_plan;
 
@@ -29,6 +30,8 @@ pub struct Prepared {
     pub refused: Vec<DeploymentRecord>,
     /// The deployments of an ablation in their order.
     pub ablation: Vec<AblationDeployment>,
+    /// The machine that it was planned for.
+    pub machine: MachineFacts,
     /// Factor on callback work; 1 when nothing is scaled.
     pub work_scale: f64,
     /// What was not scaled with it.
@@ -72,6 +75,7 @@ pub fn prepare(
     capabilities: &mut dyn FnMut(&str) -> Result<Capabilities, String>,
 ) -> Result<Prepared, ExperimentError> {
     let spec = request.spec()?;
+    sensitivity::check(request, &spec)?;
     let options = PlanOptions {
         utilisation: request.utilisation,
         own_network: false,
@@ -86,6 +90,7 @@ pub fn prepare(
         refused: Vec::new(),
         work_scale: 1.0,
         not_scaled: Vec::new(),
+        machine: machine.clone(),
         image_digests: BTreeMap::new(),
         ring_bytes: 0,
         warnings: Vec::new(),

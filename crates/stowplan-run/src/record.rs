@@ -16,7 +16,7 @@ use crate::live::run_numbers;
 use crate::prepare::Prepared;
 use crate::request::{Question, Request};
 use crate::schedule::jobs;
-use crate::size;
+use crate::{sensitivity, size};
 
 /// Parameter under which the calibration that scaled the work is kept.
 pub(crate) const NS_PER_ITERATION: &str = "planning_ns_per_iteration";
@@ -90,6 +90,7 @@ pub(crate) fn experiment(
             .collect(),
         calibration: Vec::new(),
         assumptions: assumptions(prepared),
+        sensitivity: sensitivity::plan(request, &prepared.spec),
         environment: environment(),
         parameters: parameters(request, prepared, ns_per_iteration),
         stowplan_own: None,

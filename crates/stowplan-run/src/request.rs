@@ -72,6 +72,9 @@ pub struct Request {
     /// Whether the first blocks fix the number of all.
     #[serde(default)]
     pub pilot: bool,
+    /// Whether assumed parameters have other values in every block.
+    #[serde(default)]
+    pub sensitivity: bool,
     /// Seed of order, phases and draws.
     pub seed: u64,
     /// Time between readiness and arming, ns.
@@ -155,6 +158,8 @@ pub struct Ask<'a> {
     pub blocks: u32,
     /// Whether the first blocks fix the number of all.
     pub pilot: bool,
+    /// Whether assumed parameters have other values in every block.
+    pub sensitivity: bool,
     /// Seed.
     pub seed: u64,
     /// Time between readiness and arming, ns.
@@ -201,6 +206,7 @@ impl Request {
             partitions: ask.partitions.iter().map(PartitionRequest::of).collect(),
             blocks: ask.blocks,
             pilot: ask.pilot,
+            sensitivity: ask.sensitivity,
             seed: ask.seed,
             warm_up_ns: ask.warm_up_ns,
             window_ns: ask.window_ns,
@@ -390,6 +396,7 @@ pub(crate) mod tests {
             partitions: vec![partition("single"), partition("modules")],
             blocks: 6,
             pilot: false,
+            sensitivity: false,
             seed: 1,
             warm_up_ns: 1,
             window_ns: 2,
@@ -446,6 +453,7 @@ pub(crate) mod tests {
         let object = value.as_object_mut().unwrap();
         object.remove("ablation").unwrap();
         object.remove("pilot").unwrap();
+        object.remove("sensitivity").unwrap();
         object.remove("variants").unwrap();
         object.remove("phase_spans").unwrap();
         let read: Request = serde_json::from_value(value).unwrap();

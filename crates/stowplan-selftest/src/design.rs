@@ -225,6 +225,7 @@ impl Design {
             partitions: vec![partition],
             blocks: self.ask.blocks,
             pilot: false,
+            sensitivity: false,
             seed: self.seed(part),
             warm_up_ns: self.ask.warm_up_ns,
             window_ns: self.ask.window_ns,

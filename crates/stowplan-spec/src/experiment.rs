@@ -26,6 +26,8 @@ pub struct Experiment {
     pub blocks: Option<u32>,
     /// Whether the first blocks fix the number of all.
     pub pilot: bool,
+    /// Whether assumed parameters have other values in every block.
+    pub sensitivity: bool,
     /// Time in nanoseconds after which no further block begins.
     pub budget_ns: Option<u64>,
     /// Seed of every random choice.

@@ -167,6 +167,10 @@ pub struct ReadyMadeArgs {
     /// Let the spread of the first 10 blocks, which count, fix the number of all, once
     #[arg(long)]
     pub pilot: bool,
+    /// Vary the assumed parameters of the stack over their ranges from block to block, and tell how often the ranking
+    /// of the partitions survives
+    #[arg(long)]
+    pub sensitivity: bool,
     /// Length of the measured window, as 10s
     #[arg(long, value_name = "DURATION")]
     pub window: Option<String>,

@@ -62,6 +62,7 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         partitions: spec.partitions.iter().map(|p| p.value.clone()).collect(),
         blocks,
         pilot: spec.pilot,
+        sensitivity: spec.sensitivity,
         budget_ns,
         seed: spec.seed.unwrap_or(DEFAULT_SEED),
         warm_up_ns,

@@ -26,6 +26,10 @@ pub(crate) struct ExperimentSpec {
     /// Whether the spread of the first 10 blocks, which count, fixes the number of all, once.
     #[serde(default)]
     pub pilot: bool,
+    /// Whether the stack's assumed parameters are varied over their ranges from block to block, and the ranking of the
+    /// partitions is held against that.
+    #[serde(default)]
+    pub sensitivity: bool,
     /// Time after which no further block begins.
     #[serde(default)]
     pub budget: Option<At<Fixed<Duration>>>,

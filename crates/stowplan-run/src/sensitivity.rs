@@ -1,0 +1,171 @@
+//! Sensitivity: in every block other values of what the stack assumes, the same in all its deployments.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use stowplan_measure::RunError;
+use stowplan_measure::phases::{PhaseDraw, phase_share};
+use stowplan_model::Stack;
+use stowplan_plan::PlanOptions;
+use stowplan_results::{Experiment, SensitivityRecord};
+use stowplan_spec::{Assumption, Spec};
+
+use crate::error::ExperimentError;
+use crate::live::Live;
+use crate::prepare::Prepared;
+use crate::request::Request;
+use crate::size::phases;
+
+/// Seeds of the values and of the phases lie this far apart.
+const FROM_PHASES: u64 = 1 << 41;
+
+/// Values of the assumed parameters in one block, by path.
+pub(crate) type Values = BTreeMap<String, f64>;
+
+/// What is varied and what is not; `None` where nothing is asked for.
+pub(crate) fn plan(request: &Request, spec: &Spec) -> Option<SensitivityRecord> {
+    let paths = |varied: bool| {
+        let all = spec.assumptions().iter();
+        let some = all.filter(|a| is_varied(a) == varied);
+        some.map(|a| a.path.clone()).collect()
+    };
+    request.sensitivity.then(|| SensitivityRecord {
+        varied: paths(true),
+        not_varied: paths(false),
+        blocks: BTreeMap::new(),
+    })
+}
+
+/// Refuses to vary what a stack without assumptions has not.
+pub(crate) fn check(request: &Request, spec: &Spec) -> Result<(), ExperimentError> {
+    match plan(request, spec) {
+        Some(plan) if plan.varied.is_empty() => {
+            let stack = &spec.stack().name;
+            let what = format!("stack '{stack}' assumes no parameter that could be varied");
+            Err(ExperimentError::Name { what })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Sizes of start-up files are those of the one image of the experiment.
+fn is_varied(assumption: &Assumption) -> bool {
+    !(assumption.path.starts_with("libs.") || assumption.path == "launch.read")
+}
+
+/// The values of a block: a Latin hypercube over the blocks of `draw`. Every range is cut into as many equal parts
+/// as there are blocks, on a logarithmic scale unless it begins at zero; every block has one part of each range, by
+/// a permutation of its own for each parameter, and a place inside drawn at random.
+pub(crate) fn values(spec: &Spec, draw: PhaseDraw) -> Values {
+    let seed = draw.seed.wrapping_add(FROM_PHASES);
+    let varied = spec.assumptions().iter().filter(|a| is_varied(a));
+    let value = |(number, a): (u32, &Assumption)| {
+        let share = phase_share(seed, number, draw.block, draw.blocks);
+        let value = if a.low > 0.0 {
+            a.low * (a.high / a.low).powf(share)
+        } else {
+            a.low + (a.high - a.low) * share
+        };
+        (a.path.clone(), value)
+    };
+    (0..).zip(varied).map(value).collect()
+}
+
+/// The stack with these values, its work scaled anew where a utilisation is asked for.
+///
+/// # Errors
+/// When it is not a sound stack any more, or cannot be planned.
+fn stack(
+    request: &Request,
+    prepared: &Prepared,
+    values: &Values,
+) -> Result<Stack, ExperimentError> {
+    let spec = stowplan_spec::parse_with_values(&request.stack_text, &request.stack_file, values)
+        .map_err(ExperimentError::Spec)?;
+    let (Some(_), Some(first)) = (request.utilisation, prepared.deployments.first()) else {
+        return Ok(spec.into_stack());
+    };
+    let options = PlanOptions {
+        utilisation: request.utilisation,
+        own_network: false,
+        schedule: None,
+    };
+    let partition = &first.deployment.partition;
+    let plan = stowplan_plan::plan(spec.stack(), partition, &prepared.machine, &options)?;
+    let factor = plan.scaling.map_or(1.0, |scaling| scaling.factor);
+    Ok(stowplan_plan::scale_work(spec.stack(), factor))
+}
+
+impl Live<'_> {
+    /// Enters the values of a block into what is kept with the result.
+    pub(crate) fn keep_values(&self, experiment: &mut Experiment, block: u32) {
+        let draw = phases(self.request, experiment.pilot.as_ref(), block);
+        if let Some(record) = &mut experiment.sensitivity {
+            let values = values(&self.prepared.spec, draw);
+            record.blocks.insert(block + 1, values);
+        }
+    }
+
+    /// The stack of a block.
+    pub(crate) fn stack(&self, block: u32) -> Result<Cow<'_, Stack>, RunError> {
+        let experiment = self.experiment.borrow();
+        let record = experiment.sensitivity.as_ref();
+        match record.and_then(|record| record.blocks.get(&(block + 1))) {
+            None => Ok(Cow::Borrowed(&self.prepared.stack)),
+            Some(values) => stack(self.request, self.prepared, values)
+                .map(Cow::Owned)
+                .map_err(|error| RunError::new(stowplan_host::chain(&error))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::tests::request;
+
+    const BLOCKS: u32 = 8;
+
+    fn drawn(seed: u64) -> Vec<Values> {
+        let spec = request().spec().unwrap();
+        let of_block = |block| PhaseDraw {
+            seed,
+            block,
+            blocks: BLOCKS,
+        };
+        (0..BLOCKS).map(|b| values(&spec, of_block(b))).collect()
+    }
+
+    #[test]
+    fn every_block_has_a_part_of_each_range_of_its_own() {
+        let spec = request().spec().unwrap();
+        let drawn = drawn(3);
+        for a in spec.assumptions().iter().filter(|a| is_varied(a)) {
+            let part = |values: &Values| {
+                let value = values[&a.path];
+                assert!((a.low..=a.high).contains(&value), "{} {value}", a.path);
+                let share = (value / a.low).ln() / (a.high / a.low).ln();
+                (share * f64::from(BLOCKS)).floor() as u32
+            };
+            let mut parts: Vec<u32> = drawn.iter().map(part).collect();
+            parts.sort_unstable();
+            assert_eq!(parts, (0..BLOCKS).collect::<Vec<_>>(), "{}", a.path);
+        }
+        assert_eq!(drawn, self::drawn(3));
+        assert_ne!(drawn, self::drawn(4));
+    }
+
+    #[test]
+    fn sizes_of_files_stay_as_the_image_has_them() {
+        let mut request = request();
+        assert_eq!(plan(&request, &request.spec().unwrap()), None);
+        request.sensitivity = true;
+        let plan = plan(&request, &request.spec().unwrap()).unwrap();
+        assert_eq!(
+            plan.not_varied,
+            ["launch.read", "libs.ros.size", "libs.lidar.size"]
+        );
+        assert!(plan.varied.contains(&"launch.entity".to_owned()));
+        assert!(drawn(1)[0].keys().all(|path| plan.varied.contains(path)));
+    }
+}
