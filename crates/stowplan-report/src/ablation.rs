@@ -127,7 +127,7 @@ fn levels(metric: &Metric, deployments: &[&DeploymentRecord]) -> Option<Vec<Vec<
 }
 
 /// The mean of which the estimates are ratios or differences.
-fn typical(scale: Scale, values: &[f64]) -> f64 {
+pub(crate) fn typical(scale: Scale, values: &[f64]) -> f64 {
     let n = values.len() as f64;
     match scale {
         Scale::LogRatio => (values.iter().map(|v| v.ln()).sum::<f64>() / n).exp(),

@@ -72,6 +72,11 @@ pub(crate) fn value(unit: &str, value: Option<f64>) -> String {
     }
 }
 
+/// A share of a whole as a percentage.
+pub(crate) fn share(value: f64) -> String {
+    format!("{:.0} %", value * 100.0)
+}
+
 /// Bytes with a binary unit.
 pub(crate) fn bytes(value: f64) -> String {
     let mut value = value;

@@ -20,6 +20,8 @@ mod losses;
 mod metrics;
 mod page;
 mod report;
+mod sensitivity;
+mod sensitivity_tables;
 mod size;
 mod startup;
 mod tables;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use stowplan_results::{Ablation, Comparison, EdgeCount};
+use stowplan_results::{Ablation, Comparison, EdgeCount, Ranking};
 use stowplan_stats::{Sketch, SketchPoint, Summary};
 
 use crate::error::ReportError;
@@ -33,6 +33,7 @@ pub(crate) struct Page<'a> {
     losses: Vec<Loss<'a>>,
     comparisons: &'a [Comparison],
     ablations: &'a [Ablation],
+    rankings: &'a [Ranking],
     instrument: String,
     warnings: Vec<String>,
 }
@@ -166,6 +167,7 @@ pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
         losses: losses(report),
         comparisons: &report.comparisons,
         ablations: &report.ablations,
+        rankings: &report.rankings,
         instrument: report.instrument(),
         warnings: report.warnings(),
     };

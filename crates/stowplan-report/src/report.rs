@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use stowplan_results::{
-    Ablation, ColdState, Comparison, DeploymentRecord, Experiment, InjectionRecord, Results,
-    RunRow, RunStatus, Selftest, StartKind,
+    Ablation, ColdState, Comparison, DeploymentRecord, Experiment, InjectionRecord, Ranking,
+    Results, RunRow, RunStatus, Selftest, StartKind,
 };
 
 use crate::callbacks::CallbackTimes;
@@ -15,8 +15,8 @@ use crate::losses::DeploymentLosses;
 use crate::startup::DeploymentStartup;
 use crate::usage::DeploymentUsage;
 use crate::{
-    ablation, callbacks, compare, html, instrument, isolation, latency, losses, page, startup,
-    tables, text, usage,
+    ablation, callbacks, compare, html, instrument, isolation, latency, losses, page, sensitivity,
+    startup, tables, text, usage,
 };
 
 /// A run with more steal than this is marked (share of the window).
@@ -46,6 +46,8 @@ pub struct Report {
     pub comparisons: Vec<Comparison>,
     /// What the steps of an ablation add, by metric.
     pub ablations: Vec<Ablation>,
+    /// Rankings of the partitions under other values of assumed parameters.
+    pub rankings: Vec<Ranking>,
     /// The calibration of the instrument that is kept beside the result.
     pub selftest: Option<Selftest>,
 }
@@ -64,10 +66,12 @@ impl Report {
             callbacks: callbacks::read(results, &counted)?,
             comparisons: Vec::new(),
             ablations: Vec::new(),
+            rankings: Vec::new(),
             selftest: results.selftest()?,
         };
         report.comparisons = report.comparisons_with(None)?;
         report.ablations = ablation::all(&report)?;
+        report.rankings = sensitivity::rankings(&report);
         Ok(report)
     }
 
@@ -142,6 +146,13 @@ impl Report {
         let mut warnings = self.experiment.warnings.clone();
         if self.experiment.scale_factor.is_some_and(|f| f != 1.0) {
             warnings.push(scaled(&self.experiment));
+        }
+        if let Some(varied) = &self.experiment.sensitivity {
+            warnings.push(format!(
+                "{} assumed parameters have other values in every block: figures are over their ranges, not those of the stack as \
+                 its file has it",
+                varied.varied.len()
+            ));
         }
         for d in &self.experiment.deployments {
             if let Some(reason) = &d.refused {

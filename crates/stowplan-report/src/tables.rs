@@ -8,6 +8,7 @@ use crate::callbacks::CallTimes;
 use crate::format::{TimeUnit, bytes, count, dash, difference, value};
 use crate::latency::{ChainLatency, Part};
 use crate::report::Report;
+use crate::sensitivity_tables;
 use crate::startup::{DeploymentStartup, Instant, Spread};
 use crate::usage::{ENGINE, MACHINE, SERVICES, STOWPLAN};
 
@@ -69,6 +70,7 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
     tables.push(differences(report));
     tables.push(effects(report));
     tables.extend(ablation_tables::tables(report));
+    tables.push(sensitivity_tables::table(report));
     tables.retain(|table| !table.rows.is_empty());
     tables
 }

@@ -127,6 +127,25 @@ export interface Ablation {
   whole: Comparison;
 }
 
+export interface RankedPair {
+  first: string;
+  second: string;
+  survived: number;
+  decided: boolean;
+}
+
+export interface Ranking {
+  metric: string;
+  label: string;
+  subject: string | null;
+  place: string;
+  order: string[];
+  blocks: number;
+  survived: number;
+  decided: boolean;
+  pairs: RankedPair[];
+}
+
 export interface Experiment {
   name: string;
   created_unix_s: number;
@@ -159,6 +178,7 @@ export interface Page {
   losses: Loss[];
   comparisons: Comparison[];
   ablations: Ablation[];
+  rankings: Ranking[];
   instrument: string;
   warnings: string[];
 }

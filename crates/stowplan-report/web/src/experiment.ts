@@ -14,7 +14,7 @@ import { startupModules, startupRuns, StartChoice } from "./figures/startup";
 import { cpu, memory, SubjectChoice } from "./figures/usage";
 import { missing, plural } from "./format";
 import { headline, summary } from "./summary";
-import { deployments, differenceList, inputs, losses, statistics } from "./tables";
+import { deployments, differenceList, inputs, losses, rankings, statistics } from "./tables";
 
 function startupSection(page: Page, shown: Shown): Section | null {
   if (page.startup.length === 0) return null;
@@ -64,6 +64,11 @@ function ablationSection(page: Page, shown: Shown): Section | null {
   const made = figure(spec, shown);
   redraw = made.redraw;
   return { id: "ablation", title: "Ablation", short: "Ablation", content: [made.element] };
+}
+
+function sensitivitySection(page: Page): Section | null {
+  if (page.rankings.length === 0) return null;
+  return { id: "sensitivity", title: "Sensitivity", short: "Sensitivity", content: [rankings(page)] };
 }
 
 function allComparisons(page: Page, shown: Shown): HTMLElement {
@@ -134,6 +139,7 @@ export function build(page: Page, app: HTMLElement): void {
     usageSection(page, shown),
     differenceSection(page, shown),
     ablationSection(page, shown),
+    sensitivitySection(page),
     statisticsSection(page, shown),
     factsSection(page, shown),
     warnings("Warnings", page.warnings),

@@ -148,6 +148,32 @@ export function losses(page: Page, shown: Shown): HTMLElement {
   );
 }
 
+/** Rankings of the partitions where assumed parameters had other values in every block. */
+export function rankings(page: Page): HTMLElement {
+  const partition = (id: string) => page.deployments.find((d) => d.id === id)?.partition ?? id;
+  const rows = page.rankings.flatMap((r) => [
+    { r, order: r.order.map(partition).join(" < "), survived: r.survived, decided: r.decided },
+    ...(r.pairs.length > 1 ? r.pairs : []).map((p) => ({
+      r,
+      order: `${partition(p.first)} before ${partition(p.second)}`,
+      survived: p.survived,
+      decided: p.decided,
+    })),
+  ]);
+  return table<(typeof rows)[number]>(
+    [
+      { head: "Metric", cell: ({ r }) => sentence(r.subject ? `${r.label}, ${r.subject}` : r.label) },
+      { head: "At", cell: ({ r }) => r.place },
+      { head: "Ranking, least first", cell: (row) => row.order },
+      { head: "Survived", number: true, cell: ({ r, survived }) => `${((survived / r.blocks) * 100).toFixed(0)} %` },
+      { head: "Blocks", number: true, cell: ({ r }) => count(r.blocks) },
+      { head: "So", cell: ({ decided }) => (decided ? "decided" : "undecided") },
+    ],
+    rows,
+    "Assumed parameters had other values in every block; below 90 % a ranking is undecided",
+  );
+}
+
 /** Settings in which deployments differ from the reference, as read back from their processes. */
 export function differenceList(page: Page, shown: Shown): HTMLElement | null {
   const rows = page.deployments.flatMap((d) => d.differences.map((change) => ({ d, change })));

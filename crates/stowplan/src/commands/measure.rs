@@ -323,8 +323,9 @@ fn show(
     let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
     calibration::beside(&results);
     let report = Report::read(&results).or_exit(ExitCode::RunFailed)?;
-    let document =
-        Comparisons::new(report.comparisons.clone()).with_ablations(report.ablations.clone());
+    let document = Comparisons::new(report.comparisons.clone())
+        .with_ablations(report.ablations.clone())
+        .with_rankings(report.rankings.clone());
     save(&document, &executed.dir)?;
     let page = executed.dir.join("report.html");
     report.write_html(&page).or_exit(ExitCode::RunFailed)?;

@@ -19,6 +19,7 @@ mod pilot;
 mod plan;
 mod record;
 mod selftest;
+mod sensitivity;
 mod support;
 mod trace_outputs;
 mod traced;
