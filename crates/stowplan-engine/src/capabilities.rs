@@ -132,7 +132,7 @@ impl IsolationFeature {
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
-            Self::Mount => "mount namespace with a root of its own",
+            Self::Mount => "mount namespace, own root",
             Self::Pid => "PID namespace",
             Self::Ipc => "IPC namespace",
             Self::Uts => "UTS namespace",

@@ -32,14 +32,14 @@ const LADDER: [Rung; 10] = [
     ),
     (
         "oci.modules.no-isolation",
-        Some(("runtime", "container runtime, nothing isolated")),
+        Some(("runtime", "container runtime alone")),
         1.0,
     ),
     ("oci.modules.up-to-uts", Some(("uts", "UTS namespace")), 1.0),
     ("oci.modules.up-to-ipc", Some(("ipc", "IPC namespace")), 1.0),
     (
         "oci.modules.up-to-mount",
-        Some(("mount", "mount namespace with a root of its own")),
+        Some(("mount", "mount namespace, own root")),
         1.05,
     ),
     ("oci.modules.up-to-pid", Some(("pid", "PID namespace")), 1.0),

@@ -61,7 +61,7 @@ pub(crate) fn steps(of: &Deployment) -> Result<Vec<Step>, ExperimentError> {
     let mut isolation = nothing_but_the_cgroup(of.isolation);
     steps.push(Step {
         deployment: partly(of, isolation, "no-isolation")?,
-        adds: Some(("runtime", "container runtime, nothing isolated")),
+        adds: Some(("runtime", "container runtime alone")),
     });
     for feature in added {
         *switch(feature, &mut isolation) = true;
