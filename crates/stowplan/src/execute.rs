@@ -11,9 +11,7 @@ use stowplan_model::units::show_ns;
 use stowplan_report::Report;
 use stowplan_results::{Results, ResultsError};
 pub use stowplan_run::Executed;
-use stowplan_run::{
-    ExperimentError, Fixed, Observer, Outside, Programs, Request, Session, Step,
-};
+use stowplan_run::{ExperimentError, Fixed, Observer, Outside, Programs, Request, Session, Step};
 
 use crate::failure::{CommandError, ExitCode};
 use crate::output::note;
