@@ -5,10 +5,9 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stowplan_engine::{Deployment, EngineError, selected};
 use stowplan_host::cgroup::{Group, Tree};
-use stowplan_host::{Host, chain, scheduling, tail};
+use stowplan_host::{Host, chain, scheduling, tail, wait_readable};
 use stowplan_wire::deployment::{
     DeploymentPlan, EngineEvent, EngineEventKind, Locator, Program, Select, StopMode,
 };
@@ -335,21 +334,5 @@ impl Drop for BareDeployment {
     fn drop(&mut self) {
         // Nobody is left to tell; what cannot be removed stands in the ledger.
         let _ = self.destroy();
-    }
-}
-
-/// Waits until one of the descriptors is readable or the deadline has passed.
-fn wait_readable(fds: &[BorrowedFd<'_>], deadline: Instant) {
-    let mut polled: Vec<PollFd<'_>> = fds
-        .iter()
-        .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
-        .collect();
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).ok();
-        match poll(&mut polled, timeout.as_ref()) {
-            Err(rustix::io::Errno::INTR) => {}
-            Ok(_) | Err(_) => return,
-        }
     }
 }

@@ -1,10 +1,10 @@
 //! One service: its process, group, log and events.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::process::Signal;
-use stowplan_engine::EngineError;
+use stowplan_engine::{EngineError, open_log};
 use stowplan_host::cgroup::{Group, OomWatch, kill_all};
 use stowplan_host::ledger::Object;
 use stowplan_host::{Host, scheduling};
@@ -203,12 +203,4 @@ impl Service {
             log: self.start.log.clone(),
         })
     }
-}
-
-fn open_log(path: &str) -> Result<File, EngineError> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(|e| EngineError::new(format!("cannot write the log {path}")).because(e))
 }

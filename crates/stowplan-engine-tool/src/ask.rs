@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use stowplan_engine::{EngineError, NODE_ENVIRONMENT};
+use stowplan_host::wait_readable;
 
 /// Runs `program` until it ends, at most `patience`; gives what it wrote to standard output.
 ///
@@ -69,17 +69,7 @@ fn ends_in_time(pid: u32, patience: Duration) -> bool {
 
 /// Waits until the descriptor is readable, at most `patience`. Whether it is.
 pub(crate) fn wait_until(fd: std::os::fd::BorrowedFd<'_>, patience: Duration) -> bool {
-    let deadline = Instant::now() + patience;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).ok();
-        let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-        match poll(&mut polled, timeout.as_ref()) {
-            Err(rustix::io::Errno::INTR) => {}
-            Ok(ready) => return ready > 0,
-            Err(_) => return false,
-        }
-    }
+    wait_readable(&[fd], Instant::now() + patience)
 }
 
 fn text(file: &mut File) -> String {

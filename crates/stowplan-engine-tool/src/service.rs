@@ -1,12 +1,11 @@
 //! One service: the program that holds its container, its groups and its events.
 
-use std::fs::{File, OpenOptions};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use stowplan_engine::EngineError;
+use stowplan_engine::{EngineError, open_log};
 use stowplan_host::cgroup::OomWatch;
 use stowplan_host::ledger::{Object, remove_object};
 use stowplan_host::{Host, HostError, tail};
@@ -271,14 +270,6 @@ impl Service {
         let held = self.held.as_ref().filter(|held| !held.holder.is_reaped());
         held.map(|held| held.holder.handle.pid)
     }
-}
-
-fn open_log(path: &str) -> Result<File, EngineError> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(|e| EngineError::new(format!("cannot write the log {path}")).because(e))
 }
 
 /// What stands last in a log, for an error.

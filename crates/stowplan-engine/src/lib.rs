@@ -5,10 +5,12 @@
 mod capabilities;
 mod engine;
 mod error;
+mod log;
 
 pub use capabilities::{Capabilities, IsolationFeature, LimitSupport, Refusal, Variant};
 pub use engine::{Deployment, Engine, Probe, selected};
 pub use error::EngineError;
+pub use log::open_log;
 
 /// The environment of every node program, under every engine: the size of the environment moves a program's
 /// stack, so it is equal everywhere. Real programs get theirs from the stack file.

@@ -73,6 +73,7 @@ fn idle_is_the_difference_of_the_phases_that_the_seed_gives() {
 
 /// Nanoseconds per iteration of the work kernel where nobody disturbs it: the least of some hundred milliseconds.
 fn least_ns_per_iteration() -> f64 {
+    let _turn = turn();
     let calibrate = || {
         let output = Command::new(stowplan_testkit::node_program())
             .args(["calibrate", "--cpu", "0", "--working-set", "16384"])
@@ -89,9 +90,7 @@ fn least_ns_per_iteration() -> f64 {
 fn computation_is_the_counted_work() {
     let Some(shared) = shared() else { return };
     let results = Results::open(&shared.dir).unwrap();
-    let turn = turn();
     let ns = least_ns_per_iteration();
-    drop(turn);
     for (run, rows) in by_run(&results) {
         let least = rows.iter().map(|r| r.computation_ns.unwrap()).min();
         let ratio = least.unwrap() as f64 / (ITERATIONS * ns);
@@ -110,9 +109,7 @@ fn computation_is_the_counted_work() {
 fn cpu_time_of_a_callback_is_its_counted_work() {
     let Some(shared) = shared() else { return };
     let results = Results::open(&shared.dir).unwrap();
-    let turn = turn();
     let ns = least_ns_per_iteration();
-    drop(turn);
     let rows = results.callbacks().unwrap();
     for run in &results.runs {
         let of = |node: &str, callback: &str| {
@@ -136,9 +133,7 @@ fn cpu_time_of_a_callback_is_its_counted_work() {
 fn send_is_the_counted_serialisation() {
     let Some(shared) = shared() else { return };
     let results = Results::open(&shared.dir).unwrap();
-    let turn = turn();
     let ns = least_ns_per_iteration();
-    drop(turn);
     for (run, rows) in by_run(&results) {
         let least = rows.iter().map(|r| r.send_ns.unwrap()).min();
         let ratio = least.unwrap() as f64 / (SERIALISATION * ns);
