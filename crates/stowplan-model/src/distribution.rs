@@ -40,6 +40,16 @@ impl Distribution {
         }
     }
 
+    /// The median. For the log-normal, that of the uncut distribution or `max`, whichever is less.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        match *self {
+            Self::Constant(value) => value,
+            Self::Uniform { low, high } => f64::midpoint(low, high),
+            Self::LogNormal { median, max, .. } => median.min(max),
+        }
+    }
+
     /// The greatest value that a draw can take.
     #[must_use]
     pub fn max(&self) -> f64 {

@@ -12,6 +12,7 @@ pub mod partition;
 pub mod place;
 pub mod stack;
 pub mod units;
+pub mod work_speed;
 
 pub use deployment::{Deployment, Isolation, Limits, SchedulingClass};
 pub use distribution::Distribution;
@@ -25,3 +26,4 @@ pub use stack::{
     NodeOptions, NodeStartUp, Process, Profile, Qos, Ready, RealMount, RealService, Reliability,
     Serialisation, SilentEndpoints, Stack, Topic, Trigger, Work,
 };
+pub use work_speed::{FIRST_LEVEL_BYTES, WorkSpeed};

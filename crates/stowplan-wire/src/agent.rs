@@ -6,8 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::announce::Announcement;
-use crate::deployment::{DeploymentPlan, EngineEvent, Locator, Select, StopMode};
-use crate::host::{ColdProof, LimitsReadBack, MachineFacts, Quiet, SampleSubject, UsageSample};
+use crate::deployment::{DeploymentPlan, EngineEvent, EngineRequest, Locator, Select, StopMode};
+use crate::host::{
+    Calibration, ColdProof, LimitsReadBack, MachineFacts, Quiet, SampleSubject, UsageSample,
+};
 use crate::service::ServicePlan;
 
 /// A numbered request.
@@ -61,8 +63,8 @@ pub enum Call {
         program: String,
         /// CPU to run on.
         cpu: u32,
-        /// Working set in bytes.
-        working_set_bytes: u64,
+        /// Working sets in bytes.
+        working_sets: Vec<u64>,
     },
     /// Wait until the machine is quiet.
     Quiet {
@@ -125,6 +127,8 @@ pub enum Call {
     Locators,
     /// The engine's own processes.
     EngineProcesses,
+    /// What the engine has asked of what works for it.
+    EngineRequests,
     /// The last bytes of a service's log.
     Log {
         /// Service.
@@ -198,8 +202,8 @@ pub enum Answer {
     Clock(u64),
     /// To `Facts`.
     Facts(MachineFacts),
-    /// To `Calibrate`: nanoseconds per iteration.
-    Calibrated(f64),
+    /// To `Calibrate`: one for each working set.
+    Calibrated(Vec<Calibration>),
     /// To `Quiet`.
     Quiet(Quiet),
     /// To `Cold`.
@@ -216,6 +220,8 @@ pub enum Answer {
     Locators(Vec<Locator>),
     /// To `EngineProcesses`.
     Pids(Vec<u32>),
+    /// To `EngineRequests`.
+    Requests(Vec<EngineRequest>),
     /// To `Log`.
     Log(String),
     /// To `Watch`.

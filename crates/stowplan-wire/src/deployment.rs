@@ -202,6 +202,19 @@ pub struct Locator {
     pub log: String,
 }
 
+/// A request to what works for an engine (its daemon, its tool, its helper process), and when it was outstanding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EngineRequest {
+    /// Service that it was about.
+    pub service: String,
+    /// CLOCK_MONOTONIC of the host in ns, before it was sent.
+    pub begin_ns: u64,
+    /// The same when its answer was there; `None` for a tool that was started and is at work until the service's program
+    /// runs.
+    pub end_ns: Option<u64>,
+}
+
 /// An event of the engine itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -24,6 +24,39 @@ pub struct MachineFacts {
     pub settings: BTreeMap<String, String>,
 }
 
+/// Speed of the work kernel over one working set, as `stowplan-node calibrate` measures it on one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// Working set in bytes.
+    pub working_set_bytes: u64,
+    /// Iterations of each window.
+    pub iterations: u64,
+    /// Median of the windows.
+    pub ns_per_iteration: f64,
+    /// Least of them: the speed where nothing else runs.
+    pub least_ns_per_iteration: f64,
+    /// Greatest of them.
+    pub greatest_ns_per_iteration: f64,
+}
+
+/// What `stowplan-node calibrate` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibrations {
+    /// Always [`CALIBRATION_SCHEMA`].
+    pub schema: String,
+    /// CPU that it ran on.
+    pub cpu: u32,
+    /// Windows of each working set.
+    pub repeats: u64,
+    /// Working sets in the order in which they were asked for.
+    pub working_sets: Vec<Calibration>,
+}
+
+/// Format of [`Calibrations`].
+pub const CALIBRATION_SCHEMA: &str = "stowplan.calibration/2";
+
 /// One sample of one cgroup or of the whole machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

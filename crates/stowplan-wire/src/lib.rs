@@ -4,6 +4,7 @@
 //! - [`announce`]: what node programs tell the agent, and the agent tells them.
 //! - [`deployment`]: what an engine gets to start.
 //! - [`ring`]: the trace buffer of a process.
+//! - [`words`]: a command line for an engine that ends words at blanks.
 //! - [`agent`]: requests and answers between the command line and an agent, one JSON document a line.
 
 pub mod agent;
@@ -12,6 +13,7 @@ pub mod deployment;
 pub mod host;
 pub mod ring;
 pub mod service;
+pub mod words;
 
 /// Version of everything in this crate. Programs of another version are refused.
 pub const PROTOCOL: u32 = 2;
