@@ -21,7 +21,7 @@ pub mod sampler;
 pub mod scheduling;
 mod users;
 
-pub use calibrate::{Calibration, calibrate};
+pub use calibrate::calibrate;
 pub use device::Device;
 pub use error::{HostError, chain};
 pub use host::Host;

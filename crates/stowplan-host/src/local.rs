@@ -98,9 +98,10 @@ impl LocalHost {
         }
     }
 
-    /// Makes room for the samples of the next `time`.
+    /// Makes room for the samples of the next `time`, and looks who else uses the machine.
     pub fn reserve_samples(&self, time: Duration) {
         if let Some(sampling) = self.sampler.borrow_mut().as_mut() {
+            sampling.sampler.look_around();
             let count = time.as_nanos() / sampling.period.as_nanos().max(1);
             sampling
                 .sampler
@@ -126,10 +127,7 @@ fn own_pids() -> Vec<u32> {
     let own = std::process::id();
     let parent = std::os::unix::process::parent_id();
     let program = fs::read_link("/proc/self/exe").ok();
-    let helpers = fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+    let helpers = process::all()
         .filter(|pid| process::parent_of(*pid) == Some(own))
         .filter(|pid| {
             program.is_some() && fs::read_link(format!("/proc/{pid}/exe")).ok() == program

@@ -15,7 +15,7 @@ pub fn clock_ns() -> u64 {
 
 /// Fields of /proc/PID/stat from the third on (`state` is the first item): the second, the name, may hold
 /// spaces and parentheses.
-fn stat_fields(pid: u32) -> Option<Vec<String>> {
+pub(crate) fn stat_fields(pid: u32) -> Option<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = text.rsplit_once(')')?;
     Some(rest.split_whitespace().map(str::to_owned).collect())
@@ -31,6 +31,12 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
 #[must_use]
 pub fn parent_of(pid: u32) -> Option<u32> {
     stat_fields(pid)?.get(1)?.parse().ok()
+}
+
+/// Pids of all processes that run here now.
+pub fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
 /// Whether the process that started at this time still runs; one that waits to be reaped does not.

@@ -207,6 +207,24 @@ pub(super) fn other_folders(mountinfo: &str, cgroup: &str, file_root: &Path) -> 
         .collect()
 }
 
+/// Where a group `name` directly below the root is, in every hierarchy that is mounted from its root on.
+///
+/// # Errors
+/// When /proc cannot be read.
+pub fn top_folders(name: &str) -> Result<Vec<PathBuf>, HostError> {
+    let mountinfo = fs::read_to_string(MOUNTINFO)
+        .map_err(|e| HostError::io("read", Path::new(MOUNTINFO), e))?;
+    Ok(top_folders_in(&mountinfo, name))
+}
+
+fn top_folders_in(mountinfo: &str, name: &str) -> Vec<PathBuf> {
+    let mounts = mountinfo.lines().filter_map(mount_of);
+    mounts
+        .filter(|mount| mount.root == "/")
+        .map(|mount| mount.point.join(name))
+        .collect()
+}
+
 fn writable(folder: &Path) -> bool {
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
 }
@@ -273,6 +291,15 @@ mod tests {
             tree.own["cpuacct"],
             Path::new("/sys/fs/cgroup/cpu,cpuacct/a b")
         );
+    }
+
+    #[test]
+    fn top_folders_are_those_of_whole_hierarchies() {
+        let mounts = "30 25 0:26 / /cg/cpu rw - cgroup cgroup rw,cpu\n\
+                      31 25 0:27 /box /cg/pids rw - cgroup cgroup rw,pids\n\
+                      39 25 0:35 / /cg/unified rw - cgroup2 cgroup2 rw\n";
+        let expected = ["/cg/cpu/a", "/cg/unified/a"].map(PathBuf::from);
+        assert_eq!(top_folders_in(mounts, "a"), expected);
     }
 
     #[test]

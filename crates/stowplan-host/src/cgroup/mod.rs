@@ -12,7 +12,7 @@ mod others;
 mod readback;
 mod remove;
 
-pub use detect::{Layout, Tree};
+pub use detect::{Layout, Tree, top_folders};
 pub use group::Group;
 pub(crate) use limits::cpus_of;
 pub use limits::{Setting, settings, shares_of};

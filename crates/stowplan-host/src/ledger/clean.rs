@@ -1,6 +1,7 @@
 //! Removing what dead runs left behind.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ pub struct Cleaned {
 }
 
 /// Removes exactly what the ledgers of dead owners in the folder `state` name. `engines` removes what an engine with a
-/// daemon has, and says whether there was anything to remove, or why it could not.
+/// daemon has, and says whether there was anything to remove, or why it could not. A ledger that goes while this looks is
+/// one whose owner, or somebody else, has cleaned up.
 ///
 /// # Errors
 /// When the folder cannot be read. What cannot be removed is told in the answer.
@@ -51,14 +53,18 @@ fn clean_one(
     cleaned: &mut Cleaned,
     engines: &mut dyn FnMut(&Object) -> Result<bool, String>,
 ) -> Result<(), HostError> {
-    let text = fs::read_to_string(path).map_err(|e| HostError::io("read", path, e))?;
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(HostError::io("read", path, e)),
+    };
     // A line without its end was being written when the owner died: its object was never made.
     let mut lines = text
         .split_inclusive('\n')
         .filter(|line| line.ends_with('\n'));
     let bad = |e| HostError::new(format!("{} is not a ledger", path.display())).because(e);
     let Some(first) = lines.next() else {
-        return fs::remove_file(path).map_err(|e| HostError::io("remove", path, e));
+        return remove_ledger(path);
     };
     let owner: Owner = serde_json::from_str(first).map_err(bad)?;
     if owner.is_alive() {
@@ -72,7 +78,7 @@ fn clean_one(
     let same_boot = owner.boot == crate::process::boot_id();
     for object in objects.into_iter().rev() {
         let outcome = match &object {
-            Object::Container { .. } | Object::Image { .. } => engines(&object),
+            _ if object.engine().is_some() => engines(&object),
             // Pids and links of another boot are not ours any more.
             Object::Process { .. } | Object::InRoot { .. } | Object::Link { .. } if !same_boot => {
                 Ok(false)
@@ -86,10 +92,17 @@ fn clean_one(
         }
     }
     if cleaned.failed.len() == failures {
-        fs::remove_file(path).map_err(|e| HostError::io("remove", path, e))?;
+        remove_ledger(path)?;
     }
     cleaned.runs.push(owner.run);
     Ok(())
+}
+
+fn remove_ledger(path: &Path) -> Result<(), HostError> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(HostError::io("remove", path, e)),
+        _ => Ok(()),
+    }
 }
 
 /// Removes one object of this machine. Whether there was anything to remove.
@@ -119,7 +132,7 @@ pub fn remove_object(object: &Object) -> Result<bool, HostError> {
             path,
         } => remove_in_root(*pid, *start_ticks, checked(path)?),
         Object::Link { name } => remove_link(name),
-        Object::Container { .. } | Object::Image { .. } => Ok(false),
+        Object::Container { .. } | Object::Image { .. } | Object::Pool { .. } => Ok(false),
     }
 }
 
@@ -182,7 +195,7 @@ fn remove_folder(path: &Path) -> Result<bool, HostError> {
     unmount(path)?;
     match fs::remove_dir_all(path) {
         Ok(()) => Ok(true),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
         Err(e) => Err(HostError::io("remove", path, e)),
     }
 }
@@ -197,7 +210,7 @@ fn remove_in_root(pid: u32, start_ticks: u64, path: &Path) -> Result<bool, HostE
     for part in path.components().skip(1) {
         at.push(part);
         match fs::symlink_metadata(&at) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
             Err(e) => return Err(HostError::io("look at", &at, e)),
             Ok(meta) if meta.is_symlink() => {
                 return Err(HostError::new(format!(
@@ -310,6 +323,30 @@ mod tests {
         assert!(!folder.path().join("lttng").exists());
         drop(sleeper);
         assert!(!remove_object(&object("link")).unwrap());
+    }
+
+    #[test]
+    fn a_ledger_that_goes_meanwhile_is_no_failure() {
+        let state = tempfile::tempdir().unwrap();
+        let container = Object::Container {
+            engine: "docker".to_owned(),
+            id: "stowplan-dead-a".to_owned(),
+        };
+        let text = line(&dead_owner()) + &line(&container);
+        let ledgers = ["a.ledger", "b.ledger"].map(|name| state.path().join(name));
+        for path in &ledgers {
+            fs::write(path, &text).unwrap();
+        }
+        // Both go while the first is worked off: one before it is removed, one before it is read.
+        let cleaned = clean(state.path(), &mut |_| {
+            for path in &ledgers {
+                fs::remove_file(path).unwrap();
+            }
+            Ok(true)
+        });
+        let cleaned = cleaned.unwrap();
+        assert_eq!(cleaned.failed, [""; 0]);
+        assert_eq!(cleaned.removed, [container]);
     }
 
     #[test]

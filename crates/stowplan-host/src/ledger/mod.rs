@@ -6,9 +6,11 @@
 
 mod clean;
 mod file;
+mod owners;
 
 pub use clean::{Cleaned, clean, remove_object, unescape};
 pub use file::{Ledger, folder};
+pub use owners::living_owners;
 
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +68,13 @@ pub enum Object {
         /// Tag of the image.
         tag: String,
     },
+    /// A storage pool of an engine with a daemon; only that engine can remove it.
+    Pool {
+        /// Engine name.
+        engine: String,
+        /// Name of the pool.
+        name: String,
+    },
 }
 
 impl Object {
@@ -73,7 +82,9 @@ impl Object {
     #[must_use]
     pub fn engine(&self) -> Option<&str> {
         match self {
-            Self::Container { engine, .. } | Self::Image { engine, .. } => Some(engine),
+            Self::Container { engine, .. }
+            | Self::Image { engine, .. }
+            | Self::Pool { engine, .. } => Some(engine),
             _ => None,
         }
     }

@@ -4,16 +4,20 @@
 //! Nothing is allocated by a sample as long as [`Sampler::reserve`] was told how many there will be.
 
 mod machine;
+mod others;
 mod processes;
+mod programs;
 mod source;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use stowplan_wire::host::{SampleSubject, UsageSample};
 
 use crate::process::clock_ns;
 use machine::Machine;
 pub(crate) use machine::busy_ticks;
+use others::Look;
 use processes::Processes;
 use source::{Buffer, Source, field, sum_after};
 
@@ -38,6 +42,10 @@ pub struct Sampler {
     subjects: Vec<Reader>,
     machine: Machine,
     own: Processes,
+    /// Where services' processes are, and those of the engine and of Stowplan.
+    folders: Vec<PathBuf>,
+    known: BTreeSet<u32>,
+    others: Option<Look>,
     rows: Vec<Row>,
     buffer: Box<Buffer>,
 }
@@ -47,6 +55,8 @@ pub struct Sampler {
 enum Reader {
     Group(Box<GroupFiles>),
     Processes(Processes),
+    /// The sum of the subjects before it, so many: each is read once.
+    Sum(usize),
 }
 
 impl Reader {
@@ -58,10 +68,19 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, row: &mut Row, buffer: &mut Buffer) {
+    /// `before` are the rows until now.
+    fn read(&mut self, row: &mut Row, before: &[Row], buffer: &mut Buffer) {
         match self {
             Self::Group(group) => group.read(row, buffer),
             Self::Processes(processes) => processes.read(row, buffer),
+            Self::Sum(programs) => {
+                let rows = before.iter().rev().take(*programs);
+                let sum = |of: fn(&Row) -> Option<u64>| {
+                    rows.clone().filter_map(of).reduce(|sum, part| sum + part)
+                };
+                row.cpu_ns = sum(|row| row.cpu_ns);
+                row.memory = sum(|row| row.memory);
+            }
         }
     }
 }
@@ -142,20 +161,42 @@ impl GroupFiles {
 }
 
 impl Sampler {
-    /// Opens what can be opened; a cgroup that does not exist yet is opened when it does. `own_pids` are the
+    /// Opens what can be opened; a cgroup that does not exist yet is opened when it does. A subject of processes has a subject
+    /// for each of their programs beside it, `SUBJECT: PROGRAM`. `own_pids` are the
     /// processes of Stowplan on this machine, whose use is the row `stowplan`.
     #[must_use]
     pub fn new(subjects: &[SampleSubject], own_pids: &[u32]) -> Self {
-        let names = subjects
-            .iter()
-            .map(|subject| subject.subject.clone())
-            .chain(["machine".to_owned(), "stowplan".to_owned()])
-            .collect();
+        let (mut names, mut readers) = (Vec::new(), Vec::new());
+        for subject in subjects {
+            let programs = programs::of(subject);
+            for program in &programs {
+                names.push(program.subject.clone());
+                readers.push(Reader::new(program));
+            }
+            names.push(subject.subject.clone());
+            readers.push(match programs.len() {
+                0 => Reader::new(subject),
+                programs => Reader::Sum(programs),
+            });
+        }
+        names.extend(["machine", "stowplan"].map(str::to_owned));
         Self {
             names,
-            subjects: subjects.iter().map(Reader::new).collect(),
+            subjects: readers,
             machine: Machine::new(),
             own: Processes::new(own_pids),
+            folders: subjects
+                .iter()
+                .filter_map(|subject| subject.cgroups.values().next())
+                .map(PathBuf::from)
+                .collect(),
+            known: subjects
+                .iter()
+                .flat_map(|subject| &subject.pids)
+                .chain(own_pids)
+                .copied()
+                .collect(),
+            others: None,
             rows: Vec::new(),
             buffer: Box::new([0; source::BUFFER]),
         }
@@ -178,7 +219,7 @@ impl Sampler {
                 t_ns: clock_ns(),
                 ..Row::default()
             };
-            reader.read(&mut row, &mut self.buffer);
+            reader.read(&mut row, &self.rows, &mut self.buffer);
             self.rows.push(row);
         }
         let mut row = Row {
@@ -197,7 +238,41 @@ impl Sampler {
         self.rows.push(row);
     }
 
-    /// Everything sampled, in order of time; counters count from the subject's first sample that has them.
+    /// Looks at all other processes of the machine: what they use from now to the end becomes rows `other: PROGRAM`,
+    /// two for each of those that used most. It reads two files of every process.
+    pub fn look_around(&mut self) {
+        self.others = Some(Look::now());
+    }
+
+    fn others(&self) -> Vec<UsageSample> {
+        let Some(before) = &self.others else {
+            return Vec::new();
+        };
+        let now = Look::now();
+        let mut known: BTreeSet<u32> = self
+            .folders
+            .iter()
+            .flat_map(|f| crate::cgroup::processes(f))
+            .collect();
+        known.extend(&self.known);
+        let programs = now.since(before, &known).into_iter();
+        let rows = programs.flat_map(|(program, cpu_ns)| {
+            [(before.t_ns, 0), (now.t_ns, cpu_ns)].map(|(t_ns, cpu_ns)| UsageSample {
+                subject: format!("other: {program}"),
+                t_ns,
+                cpu_ns: Some(cpu_ns),
+                memory_bytes: None,
+                anon_bytes: None,
+                file_bytes: None,
+                read_bytes: None,
+                write_bytes: None,
+                throttled: None,
+            })
+        });
+        rows.collect()
+    }
+
+    /// Everything sampled, in order of time and others last; counters count from the subject's first sample that has them.
     #[must_use]
     pub fn finish(self) -> Vec<UsageSample> {
         type Counter = fn(&mut UsageSample) -> &mut Option<u64>;
@@ -208,6 +283,7 @@ impl Sampler {
             |row| &mut row.throttled,
         ];
         let mut first = vec![[None; COUNTERS.len()]; self.names.len()];
+        let others = self.others();
         self.rows
             .iter()
             .map(|row| {
@@ -230,6 +306,7 @@ impl Sampler {
                 }
                 sample
             })
+            .chain(others)
             .collect()
     }
 }
@@ -273,6 +350,42 @@ mod tests {
         assert!(rows[1].cpu_ns > Some(0), "{rows:?}");
         assert!(rows[1].memory_bytes > Some(1 << 20), "{rows:?}");
         assert_eq!(rows[1].anon_bytes, None);
+        let of_program = all.iter().filter(|row| row.subject.starts_with("engine: "));
+        assert_eq!(of_program.count(), 2);
+    }
+
+    #[test]
+    fn each_program_is_a_subject_of_its_own() {
+        let mut other = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let engine = SampleSubject {
+            subject: "engine".to_owned(),
+            cgroups: BTreeMap::new(),
+            pids: vec![std::process::id(), other.id()],
+        };
+        // Its name is that of the test until it has become its program.
+        let comm = || fs::read_to_string(format!("/proc/{}/comm", other.id())).unwrap();
+        while comm() != "cat\n" {
+            std::thread::yield_now();
+        }
+        let mut sampler = Sampler::new(&[engine], &[]);
+        sampler.sample();
+        let all = sampler.finish();
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        let memory = |name: &str| of(&all, name)[0].memory_bytes.unwrap();
+        let programs: Vec<&str> = all.iter().map(|row| row.subject.as_str()).collect();
+        let others: Vec<&&str> = programs
+            .iter()
+            .filter(|s| s.starts_with("engine: "))
+            .collect();
+        assert_eq!(others.len(), 2, "{programs:?}");
+        let sum: u64 = others.iter().map(|name| memory(name)).sum();
+        assert!(memory("engine: cat") > 0 && memory("engine: cat") < sum);
+        assert!(memory("engine") > memory("engine: cat"));
+        assert_eq!(memory("engine"), sum);
     }
 
     #[test]
@@ -364,6 +477,39 @@ mod tests {
         // Own time is read last: what passes between the two readings is the test's own.
         assert!(own >= 200_000_000);
         assert!(machine + step >= 200_000_000, "{machine} of {own}");
+    }
+
+    #[test]
+    fn others_are_told_apart_from_what_is_sampled() {
+        let mut other = std::process::Command::new("sh")
+            .args(["-c", "echo begun; while :; do :; done"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = [0; 6];
+        let mut out = other.stdout.take().unwrap();
+        std::io::Read::read_exact(&mut out, &mut said).unwrap();
+        let of_shell = |sampled: &[u32]| {
+            let mut sampler = Sampler::new(&[], sampled);
+            sampler.look_around();
+            let grown =
+                |look: &Look| look.since(sampler.others.as_ref().unwrap(), &BTreeSet::new());
+            while grown(&Look::now())
+                .iter()
+                .all(|(program, _)| program != "sh")
+            {}
+            let all = sampler.finish();
+            let rows = of(&all, "other: sh")
+                .into_iter()
+                .map(|row| row.cpu_ns.unwrap());
+            rows.collect::<Vec<u64>>()
+        };
+        let rows = of_shell(&[std::process::id()]);
+        let none = of_shell(&[std::process::id(), other.id()]);
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(rows[0] == 0 && rows[1] > 0, "{rows:?}");
+        assert_eq!(none, Vec::<u64>::new());
     }
 
     #[test]
