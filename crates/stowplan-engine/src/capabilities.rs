@@ -47,6 +47,27 @@ pub struct Variant {
     pub isolation: Vec<IsolationFeature>,
 }
 
+impl Variant {
+    /// What a container can be asked for, all of it; isolation features cannot be switched.
+    #[must_use]
+    pub fn container(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            separate_create: true,
+            pause: true,
+            exit_status: true,
+            oom_event: true,
+            accounting: true,
+            command: true,
+            rootfs: true,
+            mounts: true,
+            user: true,
+            limits: LimitSupport::all(),
+            isolation: Vec::new(),
+        }
+    }
+}
+
 /// Which limits a service can have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(
@@ -192,7 +213,8 @@ impl Capabilities {
 
     /// What `plan` asks for and this engine cannot do; empty when it can do everything.
     ///
-    /// Isolation features are not looked at: engines that cannot switch them have them as they are.
+    /// Isolation features that an engine cannot switch are as it has them, but for one: services that are asked into networks of
+    /// their own are not put into that of the run. Plain processes have no isolation, whatever is asked of others.
     #[must_use]
     pub fn refuse(&self, plan: &DeploymentPlan) -> Vec<Refusal> {
         let whole = |capability: String| Refusal {
@@ -208,6 +230,9 @@ impl Capabilities {
             && plan.services.len() > max as usize
         {
             refusals.push(whole(format!("max-services.{max}")));
+        }
+        if plan.isolation.net && !variant.has_network_switch() {
+            refusals.push(whole("isolation.net".to_owned()));
         }
         for service in &plan.services {
             let program = variant.cannot_run(&service.program);
@@ -253,6 +278,11 @@ impl Capabilities {
 }
 
 impl Variant {
+    /// Whether its services get networks of their own when that is asked for, or are no containers.
+    fn has_network_switch(&self) -> bool {
+        !self.mounts || self.isolation.contains(&IsolationFeature::Net)
+    }
+
     /// What a program asks for and this variant cannot do.
     fn cannot_run(&self, program: &Program) -> Vec<&'static str> {
         let Program::Command { rootfs, access, .. } = program else {
@@ -372,6 +402,27 @@ mod tests {
             }]
         );
         assert!(flat().refuse(&plan(LimitsPlan::default())).is_empty());
+    }
+
+    #[test]
+    fn a_network_for_each_service_is_refused_by_containers_that_cannot_have_it() {
+        let mut plan = plan(LimitsPlan::default());
+        plan.isolation.net = true;
+        assert!(flat().refuse(&plan).is_empty());
+        let containers = |isolation: Vec<IsolationFeature>| Capabilities {
+            variants: vec![Variant {
+                isolation,
+                ..Variant::container("flat")
+            }],
+            max_services: None,
+        };
+        assert!(
+            containers(vec![IsolationFeature::Net])
+                .refuse(&plan)
+                .is_empty()
+        );
+        let error = containers(Vec::new()).require("docker", &plan).unwrap_err();
+        assert_eq!(error.to_string(), "docker:flat cannot do: isolation.net");
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use stowplan_host::Host;
 use stowplan_wire::agent::ProbeAnswer;
-use stowplan_wire::deployment::{DeploymentPlan, EngineEvent, Locator, Select, StopMode};
+use stowplan_wire::deployment::{
+    DeploymentPlan, EngineEvent, EngineRequest, Locator, Select, StopMode,
+};
 
 use crate::{Capabilities, EngineError};
 
@@ -35,6 +37,20 @@ pub enum Probe {
         /// What to install or change.
         hint: String,
     },
+}
+
+impl Probe {
+    /// What trying it out said: its version, or why it does not work, with `hint` where the error has none.
+    #[must_use]
+    pub fn of(tried: Result<String, EngineError>, hint: impl FnOnce() -> String) -> Self {
+        match tried {
+            Ok(version) => Self::Available { version },
+            Err(error) => Self::Absent {
+                reason: stowplan_host::chain(&error),
+                hint: error.hint.unwrap_or_else(hint),
+            },
+        }
+    }
 }
 
 impl From<Probe> for ProbeAnswer {
@@ -175,6 +191,15 @@ pub trait Deployment {
     /// # Errors
     /// When the engine cannot tell.
     fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
+        Ok(Vec::new())
+    }
+
+    /// Every request so far to what works for the engine, in no particular order; empty where the engine asks nobody and
+    /// does everything by itself.
+    ///
+    /// # Errors
+    /// When the engine cannot tell.
+    fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {
         Ok(Vec::new())
     }
 
