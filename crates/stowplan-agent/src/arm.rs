@@ -41,11 +41,12 @@ pub(crate) fn arm_and_wait(
     window_ns: u64,
 ) -> Result<Answer, CallError> {
     agent.serve_others();
-    let t_arm_ns = clock_ns() + lead_ns;
-    let t_disarm_ns = t_arm_ns + window_ns;
+    // Looking at every process takes a while, of which nothing may come off the lead.
     agent
         .host
         .reserve_samples(Duration::from_nanos(lead_ns + window_ns));
+    let t_arm_ns = clock_ns() + lead_ns;
+    let t_disarm_ns = t_arm_ns + window_ns;
     let nodes = &mut agent.run()?.nodes;
     nodes.take_ended();
     let control = Control::Arm {

@@ -26,10 +26,10 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
         Call::Calibrate {
             program,
             cpu,
-            working_set_bytes,
+            working_sets,
         } => {
-            let speed = stowplan_host::calibrate(Path::new(&program), cpu, working_set_bytes)?;
-            Ok(Answer::Calibrated(speed.ns_per_iteration))
+            let measured = stowplan_host::calibrate(Path::new(&program), cpu, &working_sets)?;
+            Ok(Answer::Calibrated(measured))
         }
         Call::Quiet { timeout_ms } => wait_for_quiet(agent, Duration::from_millis(timeout_ms)),
         Call::Cold { files } => Ok(Answer::Cold(cold::cold(&files)?)),
@@ -123,6 +123,7 @@ fn with_deployment(agent: &mut Agent, verb: Call) -> Result<Answer, CallError> {
         }
         Call::Locators => Answer::Locators(deployment.locators()?),
         Call::EngineProcesses => Answer::Pids(deployment.engine_processes()?),
+        Call::EngineRequests => Answer::Requests(deployment.engine_requests()?),
         Call::Log { service, bytes } => Answer::Log(deployment.log(&service, bytes)?),
         Call::Destroy => {
             deployment.destroy()?;

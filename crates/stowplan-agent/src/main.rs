@@ -4,7 +4,8 @@
 //! (`stowplan_wire::agent`). One thread, one poll. End of input, SIGTERM or SIGINT kill everything that it
 //! started and end it. With `--own-network` it does all that in a network namespace of its own, where it may make
 //! one. `stowplan-agent oci` is the helper process of one container, `stowplan-agent hold` the first process of a
-//! container that stands for a network.
+//! container that stands for a network, `stowplan-agent exec` becomes the program of a container whose engine ends words
+//! at blanks.
 
 mod agent;
 mod arm;
@@ -14,10 +15,14 @@ mod input;
 mod nodes;
 mod watch;
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use stowplan_host::{HostError, network, open_files};
+use stowplan_wire::words;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -33,6 +38,7 @@ fn main() -> ExitCode {
             Ok(()) => stowplan_engine_oci::helper_main(),
             error => outcome(error),
         },
+        Some("exec") => outcome(exec(arguments)),
         Some("hold") => outcome(hold(arguments.next().as_deref())),
         Some("--version") => {
             println!("stowplan-agent {}", stowplan_wire::build_id());
@@ -46,6 +52,21 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Becomes the program with the arguments that the words stand for.
+fn exec(words: impl Iterator<Item = String>) -> Result<(), HostError> {
+    let mut command = Vec::new();
+    for word in words {
+        let argument = words::decode(&word)
+            .ok_or_else(|| HostError::new(format!("'{word}' stands for no argument")))?;
+        command.push(OsString::from_vec(argument));
+    }
+    let [program, arguments @ ..] = command.as_slice() else {
+        return Err(HostError::new("there is no program to become"));
+    };
+    let error = Command::new(program).args(arguments).exec();
+    Err(HostError::io("execute", Path::new(program), error))
 }
 
 /// Does nothing for ever, in the network namespace that the file stands for: containers that are to share a network

@@ -8,7 +8,7 @@ use crate::pingpong::{PingPongArgs, Role, Wake};
 
 /// How to call the program.
 pub const USAGE: &str = "stowplan-node launch PLAN --files DIR | exec PLAN PROCESS --files DIR [--load-fd N] | \
-     calibrate --working-set BYTES --cpu N | \
+     calibrate --working-set BYTES[,BYTES…] --cpu N | \
      pingpong ping|pong --domain N --config XML --bytes N [--seconds N] [--reliability best-effort|reliable] [--wake waitset|listener] | version";
 
 /// What the program is asked to do.
@@ -25,8 +25,8 @@ pub enum Command {
     Exec(ExecArgs),
     /// Measure the work kernel.
     Calibrate {
-        /// Working set in bytes.
-        working_set: u64,
+        /// Working sets in bytes.
+        working_sets: Vec<u64>,
         /// CPU to run on.
         cpu: u32,
     },
@@ -72,7 +72,11 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, NodeErr
             },
         }),
         ["calibrate"] => Command::Calibrate {
-            working_set: number("--working-set", &options.required("--working-set")?)?,
+            working_sets: options
+                .required("--working-set")?
+                .split(',')
+                .map(|bytes| number("--working-set", bytes))
+                .collect::<Result<_, _>>()?,
             cpu: number("--cpu", &options.required("--cpu")?)?,
         },
         ["pingpong", "ping"] => Command::PingPong(options.pingpong(Role::Ping)?),
@@ -172,6 +176,13 @@ mod tests {
                 load_fd: Some(5)
             })
         );
+        assert_eq!(
+            parsed("calibrate --working-set 16384,65536 --cpu 1").unwrap(),
+            Command::Calibrate {
+                working_sets: vec![16_384, 65_536],
+                cpu: 1
+            }
+        );
         assert_eq!(parsed("--version").unwrap(), Command::Version);
         assert_eq!(
             parsed("pingpong pong --domain 3 --config c --bytes 1024 --reliability reliable --wake listener")
@@ -197,6 +208,7 @@ mod tests {
             ("version --cpu 1", "--cpu does not belong to 'version'"),
             ("calibrate --working-set", "--working-set has no value"),
             ("calibrate --working-set x --cpu 0", "not a number"),
+            ("calibrate --working-set 64, --cpu 0", "not a number"),
         ] {
             let error = parsed(line).unwrap_err().to_string();
             assert!(error.contains(message), "{line}: {error}");

@@ -7,6 +7,7 @@
 
 mod announce;
 mod args;
+mod calibrate;
 mod dds;
 mod draw;
 mod error;
@@ -54,8 +55,8 @@ fn run(first_ns: u64) -> Result<(), NodeError> {
     match args::parse(std::env::args().skip(1))? {
         Command::Launch { plan, files } => launch::run(&plan, &files, first_ns),
         Command::Exec(args) => exec::run(&args, first_ns),
-        Command::Calibrate { working_set, cpu } => {
-            println!("{}", work::calibrate(working_set, cpu)?);
+        Command::Calibrate { working_sets, cpu } => {
+            println!("{}", calibrate::calibrate(&working_sets, cpu)?);
             Ok(())
         }
         Command::PingPong(args) => {

@@ -2,11 +2,7 @@
 
 use std::hint::black_box;
 
-use serde_json::json;
 use stowplan_wire::service::SerialisationPlan;
-
-use crate::error::NodeError;
-use crate::record;
 
 const LINE_BYTES: usize = 64;
 const SLOTS: usize = LINE_BYTES / 4;
@@ -86,47 +82,6 @@ impl Serialiser {
     pub fn run(&self, bytes: usize) {
         self.work.run(self.plan.iterations(bytes as u64));
     }
-}
-
-/// Measures the kernel on one CPU, by the CPU time that it takes, and describes the result as JSON.
-///
-/// # Errors
-/// When the CPU cannot be had.
-pub fn calibrate(bytes: u64, cpu: u32) -> Result<serde_json::Value, NodeError> {
-    const REPEATS: usize = 101;
-    // Shorter than a time slice: on a busy machine some windows are then not interrupted.
-    const TARGET_NS: u64 = 2_000_000;
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(cpu as usize);
-    rustix::thread::sched_setaffinity(None, &set).map_err(|error| NodeError::Pin {
-        cpu,
-        source: error.into(),
-    })?;
-    let work = WorkingSet::new(bytes);
-    let time = |iterations: u64| {
-        let begin = record::thread_cpu();
-        work.run(iterations);
-        record::thread_cpu() - begin
-    };
-    // Brings the working set into the cache and the CPU to its frequency.
-    let mut iterations = 1 << 16;
-    while time(iterations) < TARGET_NS {
-        iterations *= 2;
-    }
-    let mut times: Vec<f64> = (0..REPEATS)
-        .map(|_| time(iterations) as f64 / iterations as f64)
-        .collect();
-    times.sort_by(f64::total_cmp);
-    Ok(json!({
-        "schema": "stowplan.calibration/1",
-        "cpu": cpu,
-        "working_set_bytes": bytes,
-        "iterations": iterations,
-        "repeats": REPEATS,
-        "ns_per_iteration": times[REPEATS / 2],
-        "least_ns_per_iteration": times[0],
-        "greatest_ns_per_iteration": times[REPEATS - 1],
-    }))
 }
 
 #[cfg(test)]

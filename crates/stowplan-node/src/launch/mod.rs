@@ -214,11 +214,6 @@ impl Launcher<'_> {
                 self.hear_child(index, matching);
             }
         }
-        if ready[0] {
-            let signals = self.signals.take();
-            self.end |= asks_to_end(&signals);
-            self.reap()?;
-        }
         if ready[1] {
             match self.agent.hear()? {
                 Said::Gone => self.end = true,
@@ -231,6 +226,12 @@ impl Launcher<'_> {
                     self.agent.say(&Announcement::Armed { process: None })?;
                 }
             }
+        }
+        // After the agent, which asks the processes to end, too: on a busy machine they may have done so already.
+        if ready[0] {
+            let signals = self.signals.take();
+            self.end |= asks_to_end(&signals);
+            self.reap()?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, kill_process};
 use stowplan_measure::collect::{RingFile, collect};
 use stowplan_wire::announce::Announcement;
+use stowplan_wire::host::{CALIBRATION_SCHEMA, Calibrations};
 use stowplan_wire::service::{CallbackPlan, ServicePlan};
 
 use crate::common::*;
@@ -167,13 +168,26 @@ fn what_finds_no_room_is_counted() {
 #[test]
 fn calibration_is_json() {
     let output = Command::new(env!("CARGO_BIN_EXE_stowplan-node"))
-        .args(["calibrate", "--working-set", "4096", "--cpu", "0"])
+        .args(["calibrate", "--working-set", "4096,262144", "--cpu", "0"])
         .output()
         .unwrap();
     assert!(output.status.success());
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(json["schema"], "stowplan.calibration/1");
-    assert!(json["ns_per_iteration"].as_f64().unwrap() > 0.0);
+    let said: Calibrations = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said.schema, CALIBRATION_SCHEMA);
+    let sizes: Vec<u64> = said
+        .working_sets
+        .iter()
+        .map(|c| c.working_set_bytes)
+        .collect();
+    assert_eq!(sizes, [4096, 262_144]);
+    for of in &said.working_sets {
+        assert!(of.least_ns_per_iteration > 0.0, "{of:?}");
+        assert!(of.least_ns_per_iteration <= of.ns_per_iteration, "{of:?}");
+        assert!(
+            of.ns_per_iteration <= of.greatest_ns_per_iteration,
+            "{of:?}"
+        );
+    }
     let wrong = Command::new(env!("CARGO_BIN_EXE_stowplan-node"))
         .output()
         .unwrap();
