@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Beside them, roots of real programs are unpacked from OCI images into `STORE/roots/DIGEST/`. Engines with an
-//! image store of their own get either as an archive ([`write_archive`]).
+//! image store of their own get either as an archive ([`write_archive`], [`write_unified_archive`]).
 //!
 //! Images are addressed by the digest of everything in them, so an image that exists is complete and never
 //! changes. Files that images share are hard links to one inode: a page that one service has read is warm
@@ -28,7 +28,7 @@ mod spec;
 mod store;
 mod unpack;
 
-pub use archive::{Contents, write_archive};
+pub use archive::{Blob, Contents, Settings, blobs, write_archive, write_unified_archive};
 pub use build::{Image, build};
 pub use elf::require_static;
 pub use error::ImageError;

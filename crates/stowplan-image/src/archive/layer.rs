@@ -79,20 +79,27 @@ impl Layer {
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut tar = Builder::new(out);
+        self.append(Path::new(""), &mut tar)?;
+        tar.into_inner().map(drop)
+    }
+
+    /// Adds its files to an archive, in the folder `below`.
+    pub(super) fn append<W: Write>(&self, below: &Path, tar: &mut Builder<W>) -> io::Result<()> {
         let mut writer = Writer {
-            tar: Builder::new(out),
+            tar,
             times: self.times,
             first_names: HashMap::new(),
         };
         for (name, path) in self.files()? {
-            writer.add(&name, &path)?;
+            writer.add(&below.join(name), &path)?;
         }
         if let Which::Named(_) = self.which {
             for name in MOUNT_POINTS {
-                writer.folder(name)?;
+                writer.folder(&below.join(name))?;
             }
         }
-        writer.tar.into_inner().map(drop)
+        Ok(())
     }
 
     pub(super) fn fingerprint(&self, hash: &mut Sha256) -> io::Result<()> {
@@ -157,14 +164,14 @@ fn about(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-struct Writer<W: Write> {
-    tar: Builder<W>,
+struct Writer<'a, W: Write> {
+    tar: &'a mut Builder<W>,
     times: bool,
     /// Files with several names, by device and inode: further names become links.
     first_names: HashMap<(u64, u64), PathBuf>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> Writer<'_, W> {
     fn add(&mut self, name: &Path, path: &Path) -> io::Result<()> {
         let found = fs::symlink_metadata(path).map_err(|e| about(path, &e))?;
         self.put(name, path, &found).map_err(|e| about(path, &e))
@@ -217,7 +224,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// An empty folder.
-    fn folder(&mut self, name: &str) -> io::Result<()> {
+    fn folder(&mut self, name: &Path) -> io::Result<()> {
         let mut header = Header::new_gnu();
         header.set_entry_type(EntryType::Directory);
         header.set_mode(0o755);

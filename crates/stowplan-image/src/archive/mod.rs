@@ -1,7 +1,9 @@
 //! Folders as an image archive, as `docker save` writes it and `docker load` and `podman load` read it
 //! (moby, `image/spec/v1.2.md`, "Combined Image JSON + Filesystem Changeset Format").
 
+mod blobs;
 mod layer;
+mod unified;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +13,9 @@ use sha2::{Digest, Sha256};
 use tar::{EntryType, Header};
 
 use crate::spec::hex;
-use layer::{Layer, Measured};
+pub use blobs::{Blob, Settings, blobs};
+use layer::{Layer, Measured, Size};
+pub use unified::write_unified_archive;
 
 /// Size of the blocks of a tar archive in bytes.
 const BLOCK: u64 = 512;
@@ -69,14 +73,7 @@ pub fn write_archive(contents: &Contents, tag: &str, out: &mut dyn Write) -> io:
         let measured = layer.measure()?;
         let name = format!("{}/layer.tar", measured.sha256);
         header(&name, measured.bytes)?.write(out)?;
-        let mut written = Measured::around(&mut *out);
-        layer.write(&mut written)?;
-        if written.finish() != measured {
-            return Err(io::Error::other(format!(
-                "files of {} changed while they were read",
-                layer.path().display()
-            )));
-        }
+        write_measured(layer, &measured, out)?;
         pad(measured.bytes, out)?;
         ids.push(format!("sha256:{}", measured.sha256));
         names.push(name);
@@ -92,6 +89,19 @@ pub fn write_archive(contents: &Contents, tag: &str, out: &mut dyn Write) -> io:
     }
     // A tar archive ends with two blocks of zeros.
     out.write_all(&[0; 2 * BLOCK as usize])
+}
+
+/// Writes a layer that has to be what was measured before.
+fn write_measured(layer: &Layer, measured: &Size, out: &mut dyn Write) -> io::Result<()> {
+    let mut written = Measured::around(&mut *out);
+    layer.write(&mut written)?;
+    if written.finish() == *measured {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "files of {} changed while they were read",
+        layer.path().display()
+    )))
 }
 
 /// The image's configuration: nothing but where it runs and its layers.
@@ -154,7 +164,7 @@ mod tests {
     use crate::PROGRAM_NAME;
 
     /// The files of an archive by name.
-    fn files(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    pub(super) fn files(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
         let mut archive = tar::Archive::new(archive);
         let entries = archive.entries().unwrap();
         entries
@@ -175,7 +185,7 @@ mod tests {
         files(&out)
     }
 
-    fn image(folder: &Path, file: &str) -> Contents {
+    pub(super) fn image(folder: &Path, file: &str) -> Contents {
         let dir = folder.join("image");
         fs::create_dir_all(dir.join("files/a")).unwrap();
         fs::create_dir_all(dir.join("proc")).unwrap();
