@@ -1,0 +1,32 @@
+//! What engines with a daemon have in common: a container for each service, made through the daemon's API, of images
+//! that the daemon keeps.
+//!
+//! An engine says how its daemon is asked ([`Daemon`], [`Backend`]). Names and labels, the order of verbs, the ledger, events, limits
+//! read back and what all containers of a run have to agree on are here.
+
+mod backend;
+mod deployment;
+mod images;
+mod label;
+mod names;
+mod pieces;
+mod place;
+mod probe;
+mod program;
+mod service;
+mod serving;
+mod sockets;
+
+pub use backend::{Backend, Happened, monotonic_ns};
+pub use deployment::{ContainerDeployment, Prepared, container_entry};
+pub use images::{Daemon, Images};
+pub use label::{Facts, Seen, agreed, contradiction};
+pub use names::{IMAGES, RUN, SERVICE, is_ours, labels, of_ground, of_service};
+pub use pieces::{Writer, pieces};
+pub use place::{Place, is_elsewhere};
+pub use probe::in_probe_run;
+pub use program::{
+    CpuTime, access, arguments, contents, cpus, environment, memory_bytes, mounts, shares,
+};
+pub use serving::Serving;
+pub use sockets::{is_installed, peer, peer_user, watchers};

@@ -1,0 +1,140 @@
+//! Where a container is on this machine.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use stowplan_engine::EngineError;
+use stowplan_host::cgroup::Tree;
+use stowplan_host::{HostError, network, process};
+use stowplan_image::PROGRAM_NAME;
+use stowplan_wire::deployment::LimitsPlan;
+use stowplan_wire::host::LimitsReadBack;
+
+/// What a daemon and the kernel say of a container.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// Pid of its first process; 0 where it has none.
+    pub pid: u32,
+    /// Start time of that pid; 0 where it has none.
+    pub start_ticks: u64,
+    /// Its cgroups by controller.
+    pub cgroups: BTreeMap<String, String>,
+    /// File that the daemon writes its output to.
+    pub log: Option<String>,
+    /// The daemon has seen it run out of memory.
+    pub out_of_memory: bool,
+}
+
+impl Place {
+    /// That of the container with this id, whose first process has this pid; 0 is none.
+    ///
+    /// # Errors
+    /// When the kernel's tables cannot be read.
+    pub fn find(pid: u32, id: &str) -> Result<Self, EngineError> {
+        let mut place = Self::default();
+        if let Some(start_ticks) = process::start_ticks(pid).filter(|_| pid > 0) {
+            place.pid = pid;
+            place.start_ticks = start_ticks;
+            place.cgroups = cgroups(pid, id)?;
+        }
+        Ok(place)
+    }
+}
+
+/// The cgroups that are this container's alone: those whose path has its id.
+fn cgroups(pid: u32, id: &str) -> Result<BTreeMap<String, String>, EngineError> {
+    let read = |path: String| {
+        fs::read_to_string(&path).map_err(|e| HostError::io("read", Path::new(&path), e))
+    };
+    let mountinfo = read("/proc/self/mountinfo".to_owned())?;
+    let Ok(cgroup) = read(format!("/proc/{pid}/cgroup")) else {
+        // It has ended.
+        return Ok(BTreeMap::new());
+    };
+    let tree = Tree::parse(&mountinfo, &cgroup, Path::new("/"))?;
+    let own = tree.own.into_iter();
+    Ok(own
+        .map(|(controller, folder)| (controller, folder.display().to_string()))
+        .filter(|(_, folder)| folder.contains(id))
+        .collect())
+}
+
+/// Whether the container's first process is in another network than `of_process`.
+#[must_use]
+pub fn is_elsewhere(place: &Place, of_process: u32) -> bool {
+    let has = network::of_process(place.pid);
+    has.is_some() && has != network::of_process(of_process)
+}
+
+/// Inode of the node program that a container executes. On an overlay every mount has a device number of its own, but
+/// the inode is that of the layer, whose pages all containers share.
+pub(crate) fn program_inode(pid: u32) -> Option<u64> {
+    let found = fs::metadata(format!("/proc/{pid}/root/{PROGRAM_NAME}")).ok()?;
+    Some(found.ino())
+}
+
+/// Limits that the kernel does not have as they were asked for.
+pub(crate) fn differences(asked: &LimitsPlan, has: &LimitsReadBack) -> Vec<String> {
+    fn differs<T: PartialEq + std::fmt::Debug>(
+        name: &str,
+        asked: Option<&T>,
+        has: Option<&T>,
+    ) -> Option<String> {
+        let asked = asked?;
+        (Some(asked) != has).then(|| {
+            let has = has.map_or_else(|| "none".to_owned(), |has| format!("{has:?}"));
+            format!("asked for {name} {asked:?}, the kernel has {has}")
+        })
+    }
+    let page = rustix::param::page_size() as u64;
+    let memory = asked.memory_bytes.map(|bytes| bytes / page * page);
+    [
+        differs("cpuset", asked.cpuset.as_ref(), has.cpuset.as_ref()),
+        differs(
+            "cpu-weight",
+            asked.cpu_weight.as_ref(),
+            has.cpu_weight.as_ref(),
+        ),
+        differs(
+            "cpu-quota",
+            asked.cpu_quota.as_ref(),
+            has.cpu_quota.as_ref(),
+        ),
+        differs("memory", memory.as_ref(), has.memory_bytes.as_ref()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_that_the_kernel_has_otherwise_is_told() {
+        let asked = LimitsPlan {
+            cpu_weight: Some(300),
+            memory_bytes: Some((1 << 20) + 1),
+            ..LimitsPlan::default()
+        };
+        let mut has = LimitsReadBack {
+            cpuset: Some(vec![0, 1]),
+            cpu_weight: Some(300),
+            memory_bytes: Some(1 << 20),
+            ..LimitsReadBack::default()
+        };
+        assert!(differences(&asked, &has).is_empty());
+        has.cpu_weight = Some(299);
+        has.memory_bytes = None;
+        assert_eq!(
+            differences(&asked, &has),
+            [
+                "asked for cpu-weight 300, the kernel has 299",
+                "asked for memory 1048576, the kernel has none"
+            ]
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! What a container runs and gets, in words that every daemon has.
+
+use std::path::Path;
+
+use stowplan_engine::NODE_ENVIRONMENT;
+use stowplan_host::cgroup::{Layout, shares_of};
+use stowplan_image::{Contents, PROGRAM_NAME};
+use stowplan_wire::deployment::{
+    Access, BindMount, DeploymentPlan, LimitsPlan, Program, ServiceStart,
+};
+
+/// Period of the CPU quota in µs, the kernel's default.
+const PERIOD_US: f64 = 100_000.0;
+
+/// What the image of a service is made of.
+#[must_use]
+pub fn contents(plan: &DeploymentPlan, service: &ServiceStart) -> Contents {
+    match &service.program {
+        Program::Command {
+            rootfs: Some(root), ..
+        } => Contents::Root(root.into()),
+        Program::Node | Program::Command { rootfs: None, .. } => {
+            Contents::Image((&plan.image_dir).into())
+        }
+    }
+}
+
+/// Program and arguments.
+#[must_use]
+pub fn arguments(plan: &DeploymentPlan, service: &ServiceStart) -> Vec<String> {
+    match &service.program {
+        Program::Command { command, .. } => command.clone(),
+        Program::Node => vec![
+            format!("/{PROGRAM_NAME}"),
+            "launch".to_owned(),
+            format!("{}/{}/plan.json", plan.run_dir, service.name),
+            "--files".to_owned(),
+            "/files".to_owned(),
+        ],
+    }
+}
+
+/// Environment variables.
+#[must_use]
+pub fn environment(program: &Program) -> Vec<(String, String)> {
+    let base = NODE_ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    match program {
+        Program::Node => base.to_vec(),
+        Program::Command { env, .. } => {
+            let mut all = env.clone();
+            if !env.iter().any(|(name, _)| name == "PATH") {
+                all.extend(base);
+            }
+            all
+        }
+    }
+}
+
+/// What a program has of its host; a node program has nothing.
+#[must_use]
+pub fn access(program: &Program) -> Access {
+    match program {
+        Program::Node => Access::default(),
+        Program::Command { access, .. } => access.clone(),
+    }
+}
+
+/// The service's folder of the run under its own path, and what a real program has beside it.
+#[must_use]
+pub fn mounts(plan: &DeploymentPlan, service: &ServiceStart) -> Vec<BindMount> {
+    let folder = format!("{}/{}", plan.run_dir, service.name);
+    let own = Path::new(&folder).is_dir().then(|| BindMount {
+        from: folder.clone(),
+        to: folder,
+        read_only: false,
+    });
+    own.into_iter()
+        .chain(access(&service.program).mounts)
+        .collect()
+}
+
+/// CPU numbers as the kernel reads them (cpuset(7), "List format").
+#[must_use]
+pub fn cpus(limits: &LimitsPlan) -> Option<String> {
+    let cpus = limits.cpuset.as_ref()?;
+    let names: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    Some(names.join(","))
+}
+
+/// A memory limit as daemons take it, in bytes.
+#[must_use]
+pub fn memory_bytes(limits: &LimitsPlan) -> Option<i64> {
+    let bytes = limits.memory_bytes?;
+    Some(i64::try_from(bytes).unwrap_or(i64::MAX))
+}
+
+/// CPU time in a period, in µs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuTime {
+    /// The period.
+    pub period_us: i64,
+    /// The time in it.
+    pub quota_us: i64,
+}
+
+impl CpuTime {
+    /// The quota of a service.
+    #[must_use]
+    pub fn of(limits: &LimitsPlan) -> Option<Self> {
+        let cpus = limits.cpu_quota?;
+        Some(Self {
+            period_us: whole(PERIOD_US),
+            quota_us: whole((cpus * PERIOD_US).max(1_000.0)),
+        })
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a quota is a small positive number of µs, checked by the planner"
+)]
+fn whole(us: f64) -> i64 {
+    us.round() as i64
+}
+
+/// Shares, which APIs have, for a weight on cgroup v2's scale. On v2 runtimes turn shares into
+/// `1 + (shares - 2) × 9999 / 262142`, cut off (runc, `ConvertCPUSharesToCgroupV2Value`); this is its inverse.
+#[must_use]
+pub fn shares(limits: &LimitsPlan, layout: Layout) -> Option<i64> {
+    let weight = limits.cpu_weight?;
+    let shares = match layout {
+        Layout::V1 | Layout::Hybrid => shares_of(weight),
+        Layout::V2 => 2 + ((u64::from(weight.max(1)) - 1) * 262_142).div_ceil(9_999),
+    };
+    Some(i64::try_from(shares).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weight_comes_back_from_its_shares_on_v2() {
+        for weight in [1, 2, 39, 100, 300, 9_999, 10_000] {
+            let limits = LimitsPlan {
+                cpu_weight: Some(weight),
+                ..LimitsPlan::default()
+            };
+            let shares = shares(&limits, Layout::V2).unwrap();
+            assert_eq!(1 + (shares - 2) * 9_999 / 262_142, i64::from(weight));
+        }
+    }
+
+    #[test]
+    fn limits_are_whole_numbers_of_the_kernels_units() {
+        let limits = LimitsPlan {
+            cpuset: Some(vec![0, 2]),
+            cpu_quota: Some(0.2),
+            memory_bytes: Some(u64::MAX),
+            ..LimitsPlan::default()
+        };
+        assert_eq!(cpus(&limits).as_deref(), Some("0,2"));
+        let expected = CpuTime {
+            period_us: 100_000,
+            quota_us: 20_000,
+        };
+        assert_eq!(CpuTime::of(&limits), Some(expected));
+        assert_eq!(memory_bytes(&limits), Some(i64::MAX));
+    }
+
+    #[test]
+    fn a_real_program_keeps_its_own_search_path() {
+        let of = |name: &str| {
+            environment(&Program::Command {
+                command: vec!["/bin/true".to_owned()],
+                env: vec![(name.to_owned(), "b c".to_owned())],
+                rootfs: None,
+                access: Access::default(),
+            })
+        };
+        assert_eq!(of("PATH"), [("PATH".to_owned(), "b c".to_owned())]);
+        assert_eq!(of("A").len(), 2);
+    }
+}
