@@ -1,17 +1,15 @@
 //! The connection to a daemon.
 
 use std::future::Future;
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bollard::errors::Error;
 use bollard::models::ContainerInspectResponse;
 use bollard::query_parameters::InspectContainerOptions;
 use bollard::{API_DEFAULT_VERSION, Docker};
-use futures_util::stream::{self, StreamExt};
 use stowplan_engine::EngineError;
-use tokio::runtime::{Builder, Runtime};
+use stowplan_engine_daemon::{Serving, peer, peer_user};
 
 use crate::Daemon;
 
@@ -21,9 +19,9 @@ pub(crate) const PATIENCE_S: u64 = 120;
 /// Longest time that a daemon takes to clean up after a program.
 const CLEAN_UP: Duration = Duration::from_secs(30);
 
-/// A connection with the thread of this process as its executor: between calls nothing of it runs.
+/// A connection.
 pub(crate) struct Client {
-    runtime: Runtime,
+    serving: Serving,
     api: Docker,
     daemon: Daemon,
     socket: PathBuf,
@@ -32,11 +30,10 @@ pub(crate) struct Client {
 impl Client {
     /// Connects and agrees on a version of the API.
     pub(crate) fn connect(daemon: Daemon) -> Result<Self, EngineError> {
-        let socket = daemon.socket(|name| std::env::var_os(name))?;
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|e| EngineError::new("cannot prepare to speak to a daemon").because(e))?;
+        let others = !rustix::process::geteuid().is_root();
+        let exists = others.then_some(Path::exists as fn(&Path) -> bool);
+        let socket = daemon.socket(|name| std::env::var_os(name), exists)?;
+        let serving = Serving::new()?;
         let failed = |error: Error| {
             EngineError::new(format!(
                 "{} does not answer on {}",
@@ -49,9 +46,9 @@ impl Client {
         let path = socket.display().to_string();
         let api =
             Docker::connect_with_unix(&path, PATIENCE_S, API_DEFAULT_VERSION).map_err(failed)?;
-        let api = runtime.block_on(api.negotiate_version()).map_err(failed)?;
+        let api = serving.wait(api.negotiate_version()).map_err(failed)?;
         Ok(Self {
-            runtime,
+            serving,
             api,
             daemon,
             socket,
@@ -72,31 +69,13 @@ impl Client {
         self.api.clone().with_timeout(limit)
     }
 
-    /// Drives a future to its end.
-    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.block_on(future)
+    pub(crate) const fn serving(&self) -> &Serving {
+        &self.serving
     }
 
-    /// Drives one future for each item, at most `parallelism` at once (0 is no limit), to their ends; gives what came
-    /// of each in the order of the items.
-    pub(crate) fn each<I, T, F: Future<Output = T>>(
-        &self,
-        items: Vec<I>,
-        parallelism: u32,
-        begin: impl Fn(I) -> F,
-    ) -> Vec<T> {
-        let most = match parallelism {
-            0 => items.len().max(1),
-            limit => limit as usize,
-        };
-        let numbered = items.into_iter().enumerate().map(|(number, item)| {
-            let future = begin(item);
-            async move { (number, future.await) }
-        });
-        let mut ended: Vec<(usize, T)> =
-            self.wait(stream::iter(numbered).buffer_unordered(most).collect());
-        ended.sort_by_key(|(number, _)| *number);
-        ended.into_iter().map(|(_, result)| result).collect()
+    /// Drives a future to its end.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.serving.wait(future)
     }
 
     /// What the daemon says of a container.
@@ -120,9 +99,12 @@ impl Client {
 
     /// The process that listens on the socket, where the kernel tells.
     pub(crate) fn daemon_pid(&self) -> Option<u32> {
-        let stream = UnixStream::connect(&self.socket).ok()?;
-        let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
-        Some(peer.pid.as_raw_nonzero().get().unsigned_abs())
+        peer(&self.socket)
+    }
+
+    /// The user whose daemon it is, where that is not root.
+    pub(crate) fn rootless_user(&self) -> Option<u32> {
+        peer_user(&self.socket).filter(|user| *user != 0)
     }
 
     /// The error of a request.

@@ -1,30 +1,13 @@
 //! What the daemon is asked for, for one service.
 
-use std::path::Path;
-
 use bollard::models::{ContainerCreateBody, DeviceMapping, HostConfig, Mount, MountType};
-use stowplan_engine::NODE_ENVIRONMENT;
-use stowplan_host::cgroup::{Layout, shares_of};
-use stowplan_image::{Contents, PROGRAM_NAME};
-use stowplan_wire::deployment::{Access, DeploymentPlan, LimitsPlan, Program, ServiceStart};
+use stowplan_engine_daemon::{
+    CpuTime, access, arguments, cpus, environment, labels, memory_bytes, mounts, shares,
+};
+use stowplan_host::cgroup::Layout;
+use stowplan_wire::deployment::{BindMount, DeploymentPlan, LimitsPlan, ServiceStart};
 
 use crate::ground::Ground;
-use crate::names;
-
-/// Period of the CPU quota in µs, the kernel's default.
-const PERIOD_US: f64 = 100_000.0;
-
-/// What the image of a service is made of.
-pub(crate) fn contents(plan: &DeploymentPlan, service: &ServiceStart) -> Contents {
-    match &service.program {
-        Program::Command {
-            rootfs: Some(root), ..
-        } => Contents::Root(root.into()),
-        Program::Node | Program::Command { rootfs: None, .. } => {
-            Contents::Image((&plan.image_dir).into())
-        }
-    }
-}
 
 /// The container of a service.
 pub(crate) fn container(
@@ -34,16 +17,14 @@ pub(crate) fn container(
     image: &str,
     layout: Layout,
 ) -> ContainerCreateBody {
-    let none = Access::default();
-    let access = match &service.program {
-        Program::Node => &none,
-        Program::Command { access, .. } => access,
-    };
+    let access = access(&service.program);
+    let mounts = mounts(plan, service).iter().map(mount).collect();
+    let environment = environment(&service.program).into_iter();
     let mut host_config = HostConfig {
         network_mode: Some(ground.network_mode.clone()),
         ulimits: ground.ulimits.clone(),
         log_config: ground.log_config.clone(),
-        mounts: Some(mounts(plan, service, access)),
+        mounts: Some(mounts),
         devices: Some(access.devices.iter().map(|path| device(path)).collect()),
         ..HostConfig::default()
     };
@@ -51,60 +32,27 @@ pub(crate) fn container(
     ContainerCreateBody {
         image: Some(image.to_owned()),
         cmd: Some(arguments(plan, service)),
-        env: Some(environment(&service.program)),
-        user: access.user.clone(),
-        working_dir: access.working_dir.clone(),
-        labels: Some(names::labels(&plan.run, Some(&service.name))),
+        env: Some(
+            environment
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect(),
+        ),
+        user: access.user,
+        working_dir: access.working_dir,
+        labels: Some(labels(&plan.run, Some(&service.name))),
         host_config: Some(host_config),
         ..ContainerCreateBody::default()
     }
 }
 
-fn arguments(plan: &DeploymentPlan, service: &ServiceStart) -> Vec<String> {
-    match &service.program {
-        Program::Command { command, .. } => command.clone(),
-        Program::Node => vec![
-            format!("/{PROGRAM_NAME}"),
-            "launch".to_owned(),
-            format!("{}/{}/plan.json", plan.run_dir, service.name),
-            "--files".to_owned(),
-            "/files".to_owned(),
-        ],
-    }
-}
-
-fn environment(program: &Program) -> Vec<String> {
-    let base = NODE_ENVIRONMENT.map(|(name, value)| format!("{name}={value}"));
-    match program {
-        Program::Node => base.to_vec(),
-        Program::Command { env, .. } => {
-            let mut all: Vec<String> = env.iter().map(|(k, v)| format!("{k}={v}")).collect();
-            if !env.iter().any(|(name, _)| name == "PATH") {
-                all.extend(base);
-            }
-            all
-        }
-    }
-}
-
-/// The service's folder of the run under its own path, and what a real program has beside it.
-fn mounts(plan: &DeploymentPlan, service: &ServiceStart, access: &Access) -> Vec<Mount> {
-    let bind = |from: &str, to: &str, read_only| Mount {
-        source: Some(from.to_owned()),
-        target: Some(to.to_owned()),
+fn mount(mount: &BindMount) -> Mount {
+    Mount {
+        source: Some(mount.from.clone()),
+        target: Some(mount.to.clone()),
         typ: Some(MountType::BIND),
-        read_only: Some(read_only),
+        read_only: Some(mount.read_only),
         ..Mount::default()
-    };
-    let folder = format!("{}/{}", plan.run_dir, service.name);
-    let own = Path::new(&folder)
-        .is_dir()
-        .then(|| bind(&folder, &folder, false));
-    let others = access
-        .mounts
-        .iter()
-        .map(|mount| bind(&mount.from, &mount.to, mount.read_only));
-    own.into_iter().chain(others).collect()
+    }
 }
 
 fn device(path: &str) -> DeviceMapping {
@@ -116,42 +64,20 @@ fn device(path: &str) -> DeviceMapping {
 }
 
 fn limit(config: &mut HostConfig, limits: &LimitsPlan, layout: Layout) {
-    config.cpuset_cpus = limits.cpuset.as_ref().map(|cpus| {
-        let names: Vec<String> = cpus.iter().map(u32::to_string).collect();
-        names.join(",")
-    });
-    config.cpu_shares = limits
-        .cpu_weight
-        .map(|weight| i64::try_from(shares(weight, layout)).unwrap_or(i64::MAX));
-    if let Some(cpus) = limits.cpu_quota {
-        config.cpu_period = Some(whole(PERIOD_US));
-        config.cpu_quota = Some(whole((cpus * PERIOD_US).max(1_000.0)));
+    config.cpuset_cpus = cpus(limits);
+    config.cpu_shares = shares(limits, layout);
+    if let Some(time) = CpuTime::of(limits) {
+        config.cpu_period = Some(time.period_us);
+        config.cpu_quota = Some(time.quota_us);
     }
-    config.memory = limits
-        .memory_bytes
-        .map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a quota is a small positive number of µs, checked by the planner"
-)]
-fn whole(us: f64) -> i64 {
-    us.round() as i64
-}
-
-/// Shares, which the API has, for a weight on cgroup v2's scale. On v2 runtimes turn shares into
-/// `1 + (shares - 2) × 9999 / 262142`, cut off (runc, `ConvertCPUSharesToCgroupV2Value`); this is its inverse.
-fn shares(weight: u32, layout: Layout) -> u64 {
-    match layout {
-        Layout::V1 | Layout::Hybrid => shares_of(weight),
-        Layout::V2 => 2 + ((u64::from(weight.max(1)) - 1) * 262_142).div_ceil(9_999),
-    }
+    config.memory = memory_bytes(limits);
 }
 
 #[cfg(test)]
 mod tests {
-    use stowplan_wire::deployment::{BindMount, IsolationPlan};
+    use stowplan_engine_daemon::contents;
+    use stowplan_image::Contents;
+    use stowplan_wire::deployment::{Access, IsolationPlan, Program};
 
     use super::*;
 
@@ -223,14 +149,6 @@ mod tests {
             (Some(100_000), Some(20_000))
         );
         assert_eq!(config.memory, Some(1 << 26));
-    }
-
-    #[test]
-    fn a_weight_comes_back_from_its_shares_on_v2() {
-        for weight in [1, 2, 39, 100, 300, 9_999, 10_000] {
-            let shares = shares(weight, Layout::V2);
-            assert_eq!(1 + (shares - 2) * 9_999 / 262_142, u64::from(weight));
-        }
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use rustix::process::geteuid;
 use stowplan_engine::EngineError;
+use stowplan_engine_daemon::is_installed;
 
 /// A daemon that speaks Docker's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +35,12 @@ impl Daemon {
         Self::ALL.into_iter().find(|daemon| daemon.name() == name)
     }
 
-    /// Its socket: what its own client would use on this machine. `variable` reads the environment.
+    /// Its socket: what its own client would use on this machine. `variable` reads the environment; `exists` the machine, for
+    /// another user than root.
     pub(crate) fn socket(
         self,
         variable: impl Fn(&str) -> Option<OsString>,
+        exists: Option<fn(&Path) -> bool>,
     ) -> Result<PathBuf, EngineError> {
         let (name, places) = match self {
             Self::Docker => ("DOCKER_HOST", ["/var/run/docker.sock", "docker.sock"]),
@@ -57,7 +61,7 @@ impl Daemon {
         let of_user = variable("XDG_RUNTIME_DIR").map(|folder| Path::new(&folder).join(of_user));
         // Root has the daemon of the machine. Others have one of their own where it runs.
         Ok(match of_user {
-            Some(path) if !rustix::process::geteuid().is_root() && path.exists() => path,
+            Some(path) if exists.is_some_and(|exists| exists(&path)) => path,
             _ => PathBuf::from(of_root),
         })
     }
@@ -70,10 +74,15 @@ impl Daemon {
                 "apt-get install docker.io",
                 "systemctl start docker', or 'dockerd' where systemd does not run",
             ),
-            Self::Podman => (
+            Self::Podman if geteuid().is_root() => (
                 "podman",
                 "apt-get install podman runc",
                 "systemctl start podman.socket', or 'podman system service --time=0' where systemd does not run",
+            ),
+            Self::Podman => (
+                "podman",
+                "apt-get install podman runc uidmap",
+                "systemctl --user start podman.socket', or 'podman system service --time=0' where systemd does not run",
             ),
         };
         if is_installed(program) {
@@ -84,14 +93,6 @@ impl Daemon {
     }
 }
 
-fn is_installed(program: &str) -> bool {
-    std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path)
-            .chain([PathBuf::from("/usr/sbin")])
-            .any(|folder| folder.join(program).is_file())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,15 +100,27 @@ mod tests {
     #[test]
     fn the_socket_is_the_one_that_the_daemons_own_client_uses() {
         let none = |_: &str| None;
-        let of = |daemon: Daemon| daemon.socket(none).unwrap();
+        let of = |daemon: Daemon| daemon.socket(none, None).unwrap();
         assert_eq!(of(Daemon::Docker), Path::new("/var/run/docker.sock"));
         assert_eq!(of(Daemon::Podman), Path::new("/run/podman/podman.sock"));
         let set = |name: &str| (name == "DOCKER_HOST").then(|| OsString::from("unix:///x/d.sock"));
-        assert_eq!(Daemon::Docker.socket(set).unwrap(), Path::new("/x/d.sock"));
+        let found = Daemon::Docker.socket(set, None);
+        assert_eq!(found.unwrap(), Path::new("/x/d.sock"));
         let far = |name: &str| (name == "CONTAINER_HOST").then(|| OsString::from("ssh://far"));
-        let error = Daemon::Podman.socket(far).unwrap_err();
+        let error = Daemon::Podman.socket(far, None).unwrap_err();
         assert!(error.to_string().contains("'ssh://far'"), "{error}");
         assert!(error.hint.unwrap().contains("CONTAINER_HOST"));
+    }
+
+    #[test]
+    fn another_user_than_root_has_a_daemon_of_their_own_where_it_runs() {
+        let own = |name: &str| (name == "XDG_RUNTIME_DIR").then(|| OsString::from("/run/user/7"));
+        let of = |exists| Daemon::Podman.socket(own, exists).unwrap();
+        let of_root = Path::new("/run/podman/podman.sock");
+        assert_eq!(of(None), of_root);
+        assert_eq!(of(Some(|_| false)), of_root);
+        let theirs = Path::new("/run/user/7/podman/podman.sock");
+        assert_eq!(of(Some(|_| true)), theirs);
     }
 
     #[test]

@@ -7,21 +7,23 @@ use std::rc::Rc;
 use stowplan_engine::{
     Capabilities, Deployment, Engine, EngineError, LimitSupport, Probe, Variant,
 };
+use stowplan_engine_daemon::Images;
 use stowplan_host::Host;
+use stowplan_image::Contents;
 use stowplan_wire::deployment::DeploymentPlan;
 
 use crate::Daemon;
+use crate::backend;
 use crate::client::Client;
-use crate::deployment::ContainerDeployment;
 use crate::ground::Holder;
-use crate::images::Images;
+use crate::images::Store;
 use crate::probe;
 
 /// Docker or Podman on this machine. Dropping it removes the images that it has loaded.
 pub struct DockerEngine {
     daemon: Daemon,
     holder: Holder,
-    images: Rc<RefCell<Images>>,
+    images: RefCell<Images<Store>>,
 }
 
 impl DockerEngine {
@@ -35,8 +37,18 @@ impl DockerEngine {
                 program: agent.to_owned(),
                 of_process: network_of,
             },
-            images: Rc::new(RefCell::new(Images::new(daemon))),
+            images: RefCell::new(Images::new(Store(daemon))),
         }
+    }
+
+    /// Brings an image of these contents into the daemon's store, where it stays until this goes, and gives its tag: for
+    /// who starts containers of it in another way.
+    ///
+    /// # Errors
+    /// When the daemon does not answer or does not take them.
+    pub fn load(&self, contents: &Contents) -> Result<String, EngineError> {
+        let client = Client::connect(self.daemon)?;
+        self.images.borrow_mut().load(&client, contents)
     }
 
     /// Removes the images that it has loaded and not removed, if there are any.
@@ -55,33 +67,19 @@ impl Engine for DockerEngine {
 
     fn probe(&self, _host: &dyn Host) -> Probe {
         let mut images = self.images.borrow_mut();
-        match probe::try_out(self.daemon, &mut images, &self.holder) {
-            Ok(version) => Probe::Available { version },
-            Err(error) => Probe::Absent {
-                reason: stowplan_host::chain(&error),
-                hint: error.hint.unwrap_or_else(|| self.daemon.hint()),
-            },
-        }
+        let tried = probe::try_out(self.daemon, &mut images, &self.holder);
+        Probe::of(tried, || self.daemon.hint())
     }
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             variants: vec![Variant {
-                name: String::new(),
-                separate_create: true,
-                pause: true,
-                exit_status: true,
-                oom_event: true,
-                accounting: true,
                 command: false,
-                rootfs: true,
-                mounts: true,
-                user: true,
                 limits: LimitSupport {
                     scheduling: false,
                     ..LimitSupport::all()
                 },
-                isolation: Vec::new(),
+                ..Variant::container("")
             }],
             max_services: None,
         }
@@ -95,8 +93,6 @@ impl Engine for DockerEngine {
         self.capabilities().require(self.daemon.name(), plan)?;
         let client = Client::connect(self.daemon)?;
         let mut images = self.images.borrow_mut();
-        let deployment =
-            ContainerDeployment::prepare(client, &mut images, &self.holder, plan, host)?;
-        Ok(Box::new(deployment))
+        backend::prepare(client, &mut images, &self.holder, plan, host)
     }
 }

@@ -9,27 +9,15 @@ use bollard::models::EventMessage;
 use bollard::query_parameters::EventsOptionsBuilder;
 use futures_util::stream::{Stream, StreamExt};
 use stowplan_engine::EngineError;
-use stowplan_host::process::clock_ns;
+use stowplan_engine_daemon::{Happened, RUN, SERVICE, monotonic_ns};
 use stowplan_wire::deployment::EngineEventKind;
 
 use crate::client::Client;
-use crate::names;
 
 /// A run may be silent for as long as it likes.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Time that a look takes: what has come is seen only when the connection is served.
 const LOOK: Duration = Duration::from_millis(1);
-
-/// Something that happened to a service's container.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Happened {
-    pub(crate) service: String,
-    /// Id of the container.
-    pub(crate) container: String,
-    pub(crate) kind: EngineEventKind,
-    /// CLOCK_MONOTONIC ns.
-    pub(crate) t_ns: u64,
-}
 
 /// The daemon's events of one run.
 pub(crate) struct Feed {
@@ -43,7 +31,7 @@ impl Feed {
         let since = format!("{}.{:09}", now.as_secs(), now.subsec_nanos());
         let filters = HashMap::from([
             ("type", vec!["container".to_owned()]),
-            ("label", vec![format!("{}={run}", names::RUN)]),
+            ("label", vec![format!("{}={run}", RUN)]),
         ]);
         let options = EventsOptionsBuilder::default()
             .since(&since)
@@ -78,7 +66,7 @@ impl Feed {
                     return Err(client.error("tell what happens to containers", error));
                 }
                 Some(Ok(message)) => {
-                    if let Some(happened) = happened(message, behind_ns()) {
+                    if let Some(happened) = happened(message) {
                         return Ok(Some(happened));
                     }
                 }
@@ -93,14 +81,8 @@ fn since_epoch() -> Duration {
         .unwrap_or_default()
 }
 
-/// What CLOCK_MONOTONIC is behind the clock that daemons stamp with, in ns, read now: the other clock may be set.
-fn behind_ns() -> i128 {
-    let epoch = i128::try_from(since_epoch().as_nanos()).unwrap_or(i128::MAX);
-    epoch - i128::from(clock_ns())
-}
-
 /// The event that a message tells, if it is one of ours.
-fn happened(message: EventMessage, behind_ns: i128) -> Option<Happened> {
+fn happened(message: EventMessage) -> Option<Happened> {
     let actor = message.actor?;
     let attributes = actor.attributes.unwrap_or_default();
     let kind = match message.action.as_deref()? {
@@ -116,12 +98,11 @@ fn happened(message: EventMessage, behind_ns: i128) -> Option<Happened> {
         "destroy" | "remove" => EngineEventKind::Destroyed,
         _ => return None,
     };
-    let t_ns = i128::from(message.time_nano?) - behind_ns;
     Some(Happened {
-        service: attributes.get(names::SERVICE)?.clone(),
+        service: attributes.get(SERVICE)?.clone(),
         container: actor.id?,
         kind,
-        t_ns: u64::try_from(t_ns).unwrap_or(0),
+        t_ns: monotonic_ns(message.time_nano?),
     })
 }
 
@@ -152,20 +133,21 @@ mod tests {
     fn an_end_carries_its_status_and_an_instant_of_the_monotonic_clock() {
         let died = message("die", &[("stowplan.service", "a"), ("exitCode", "137")]);
         assert_eq!(
-            happened(died, 1_000_000),
+            happened(died),
             Some(Happened {
                 service: "a".to_owned(),
                 container: "7".to_owned(),
                 kind: EngineEventKind::Exited(137),
-                t_ns: 500,
+                // Before this machine was started.
+                t_ns: 0,
             })
         );
     }
 
     #[test]
     fn what_is_no_services_is_not_told() {
-        assert_eq!(happened(message("start", &[]), 0), None);
+        assert_eq!(happened(message("start", &[])), None);
         let exec = message("exec_create: sh", &[("stowplan.service", "a")]);
-        assert_eq!(happened(exec, 0), None);
+        assert_eq!(happened(exec), None);
     }
 }

@@ -5,21 +5,12 @@ use std::time::Duration;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder};
 use stowplan_engine::EngineError;
-use stowplan_host::ledger::Object;
+use stowplan_engine_daemon::is_ours;
 
 use crate::client::{Client, is_absent, status};
-use crate::{Daemon, names};
 
 /// Longest wait until a container that somebody else removes is gone.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Entry of a container in the ledger.
-pub(crate) fn entry(daemon: Daemon, name: &str) -> Object {
-    Object::Container {
-        engine: daemon.name().to_owned(),
-        id: name.to_owned(),
-    }
-}
 
 /// Makes a container; gives its id.
 pub(crate) fn make(
@@ -65,7 +56,7 @@ pub(crate) async fn remove_one(client: &Client, name: &str) -> Result<bool, Engi
         Err(error) => return Err(failed(error)),
     };
     let labels = found.config.and_then(|config| config.labels);
-    let Some(id) = found.id.filter(|_| names::is_ours(name, labels.as_ref())) else {
+    let Some(id) = found.id.filter(|_| is_ours(name, labels.as_ref())) else {
         return Ok(false);
     };
     let options = RemoveContainerOptionsBuilder::default()

@@ -14,13 +14,16 @@ use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType, ResourcesUlimits,
 };
 use bollard::query_parameters::StartContainerOptions;
+use rustix::process::geteuid;
 use stowplan_engine::EngineError;
+use stowplan_engine_daemon::{Images, container_entry, labels, of_ground};
+use stowplan_host::cgroup::{Layout, Tree};
 use stowplan_host::{Host, network};
 use stowplan_image::Contents;
 
 use crate::client::Client;
-use crate::images::Images;
-use crate::{fleet, logs, names};
+use crate::images::Store;
+use crate::{Daemon, fleet, logs};
 
 /// The network mode of containers in the network of their daemon.
 pub(crate) const HOST: &str = "host";
@@ -85,19 +88,24 @@ impl Holder {
 /// stays where services have to join its network.
 pub(crate) fn lay(
     client: &Client,
-    images: &mut Images,
+    images: &mut Images<Store>,
     holder: &Holder,
     run: &str,
     host: &dyn Host,
 ) -> Result<Ground, EngineError> {
+    let rootless = client.rootless_user();
+    may_see_runs(client.daemon(), rootless, geteuid().as_raw())?;
     let image = images.load(client, &holder.contents())?;
-    let name = names::of_ground(run);
+    let name = of_ground(run);
     let apart = holder.is_apart(client);
     let mut ground = Ground {
         network_mode: HOST.to_owned(),
+        deviations: without_groups(rootless, Tree::detect()?.layout)
+            .into_iter()
+            .collect(),
         ..Ground::default()
     };
-    let entry = fleet::entry(client.daemon(), &name);
+    let entry = container_entry(client.daemon().name(), &name);
     host.enter(&entry)?;
     loop {
         match attempt(client, holder, &ground, &image, &name, run, apart) {
@@ -125,6 +133,27 @@ pub(crate) fn lay(
     Ok(ground)
 }
 
+/// A daemon of another user's sees nothing of the folder of a run.
+fn may_see_runs(daemon: Daemon, rootless: Option<u32>, own: u32) -> Result<(), EngineError> {
+    match rootless {
+        Some(user) if user != own => Err(EngineError::new(format!(
+            "{} is that of user {user}, who may not see what user {own} runs",
+            daemon.name()
+        ))
+        .hint("run stowplan as that user, or choose root's daemon")),
+        _ => Ok(()),
+    }
+}
+
+/// Control groups of version 1 are root's, so that a rootless daemon gives its containers none.
+fn without_groups(rootless: Option<u32>, layout: Layout) -> Option<String> {
+    (rootless.is_some() && layout != Layout::V2).then(|| {
+        "control groups: none, because the daemon is rootless and those of version 1 are root's: limits do not act, and \
+         CPU time and memory of services are not known"
+            .to_owned()
+    })
+}
+
 /// Makes the container and waits until it is in the network of the run. Gives the pid of its first process.
 fn attempt(
     client: &Client,
@@ -149,7 +178,7 @@ fn attempt(
     let body = ContainerCreateBody {
         image: Some(image.to_owned()),
         cmd: Some(command),
-        labels: Some(names::labels(run, None)),
+        labels: Some(labels(run, None)),
         host_config: Some(HostConfig {
             network_mode: Some(HOST.to_owned()),
             cap_add: apart.then(|| vec!["SYS_ADMIN".to_owned()]),
@@ -248,8 +277,8 @@ fn set_log(client: &Client, name: &str, ground: &mut Ground) {
         return;
     }
     let driver = match client.daemon() {
-        crate::Daemon::Docker => "json-file",
-        crate::Daemon::Podman => "k8s-file",
+        Daemon::Docker => "json-file",
+        Daemon::Podman => "k8s-file",
     };
     ground.log_config = Some(HostConfigLogConfig {
         typ: Some(driver.to_owned()),
@@ -263,6 +292,19 @@ fn set_log(client: &Client, name: &str, ground: &mut Ground) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rootless_daemon_is_its_users_alone_and_has_no_groups_of_version_1() {
+        assert!(may_see_runs(Daemon::Podman, None, 7).is_ok());
+        assert!(may_see_runs(Daemon::Podman, Some(7), 7).is_ok());
+        let error = may_see_runs(Daemon::Podman, Some(7), 0).unwrap_err();
+        assert!(error.to_string().contains("user 7"), "{error}");
+        assert!(error.hint.unwrap().contains("as that user"));
+        assert_eq!(without_groups(None, Layout::V1), None);
+        assert_eq!(without_groups(Some(7), Layout::V2), None);
+        let told = without_groups(Some(7), Layout::Hybrid).unwrap();
+        assert!(told.contains("limits do not act"), "{told}");
+    }
 
     #[test]
     fn a_hard_limit_is_the_second_number_of_its_line() {

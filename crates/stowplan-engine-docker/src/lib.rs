@@ -4,23 +4,20 @@
 //! deviation. Images are made here and loaded into the daemon's store: nothing is pulled. Every container carries
 //! labels of ours, and nothing without them is ever touched.
 
+mod backend;
 mod client;
 mod config;
 mod daemon;
-mod deployment;
 mod engine;
 mod events;
 mod fleet;
 mod ground;
 mod images;
 mod label;
-mod locate;
 mod logs;
-mod names;
 mod own;
 mod probe;
 mod remove;
-mod service;
 
 pub use daemon::Daemon;
 pub use engine::DockerEngine;

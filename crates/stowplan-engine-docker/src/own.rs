@@ -1,9 +1,9 @@
 //! What the engine itself uses while services run: its daemons, and what watches over each container.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::net::UnixStream;
+use std::path::Path;
 
+use stowplan_engine_daemon::{peer, watchers};
 use stowplan_host::process;
 
 use crate::Daemon;
@@ -17,12 +17,7 @@ const CONTAINERD: &str = "/run/containerd/containerd.sock";
 pub(crate) fn processes(client: &Client, first: &[u32], holder: Option<u32>) -> Vec<u32> {
     // A daemon that is started for each request, by systemd, is not there while services run.
     let daemon = client.daemon_pid().filter(|pid| *pid > 1);
-    let watching: BTreeSet<u32> = first
-        .iter()
-        .chain(&holder)
-        .filter_map(|pid| process::parent_of(*pid))
-        .filter(|pid| *pid > 1)
-        .collect();
+    let watching = watchers(first.iter().chain(&holder));
     let containerd = match client.daemon() {
         Daemon::Docker => daemon.and_then(containerd),
         Daemon::Podman => None,
@@ -37,9 +32,5 @@ fn containerd(dockerd: u32) -> Option<u32> {
         fs::read_to_string(format!("/proc/{pid}/comm"))
             .is_ok_and(|name| name.trim() == "containerd")
     });
-    own.or_else(|| {
-        let stream = UnixStream::connect(CONTAINERD).ok()?;
-        let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
-        Some(peer.pid.as_raw_nonzero().get().unsigned_abs())
-    })
+    own.or_else(|| peer(Path::new(CONTAINERD)))
 }

@@ -1,49 +1,35 @@
 //! Whether a daemon can start a container here, and what it is.
 
-use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use bollard::models::SystemVersion;
 use stowplan_engine::EngineError;
-use stowplan_host::{Host, LocalHost, ledger};
+use stowplan_engine_daemon::{Images, container_entry, in_probe_run, of_ground};
 
 use crate::Daemon;
 use crate::client::Client;
+use crate::fleet;
 use crate::ground::{self, Holder};
-use crate::images::Images;
-use crate::{fleet, names};
+use crate::images::Store;
 
 /// Starts a container that does nothing and removes it. Gives the daemon with its parts: version, API, storage driver,
 /// runtime, cgroup driver and version.
 pub(crate) fn try_out(
     daemon: Daemon,
-    images: &mut Images,
+    images: &mut Images<Store>,
     holder: &Holder,
 ) -> Result<String, EngineError> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
     let client = Client::connect(daemon)?;
     let version = version(&client)?;
-    // A ledger of its own: no run is open.
-    let host = Rc::new(LocalHost::new(&ledger::folder()?)?);
-    let run = format!(
-        "probe-{}-{}-{}",
-        daemon.name(),
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    );
-    host.open_run(&run)?;
-    let tried = ground::lay(&client, images, holder, &run, host.as_ref());
-    let name = names::of_ground(&run);
-    let removed = fleet::remove(&client, &name);
-    if removed.is_ok() {
-        host.gone(&fleet::entry(daemon, &name));
-    }
-    host.close_run()?;
-    let ground = tried.map_err(|error| {
+    let ground = in_probe_run(daemon.name(), |run, host| {
+        let tried = ground::lay(&client, images, holder, run, host);
+        let name = of_ground(run);
+        fleet::remove(&client, &name)?;
+        host.gone(&container_entry(daemon.name(), &name));
+        tried
+    });
+    let ground = ground.map_err(|error| {
         let hint = runtime_hint(daemon, &stowplan_host::chain(&error));
         hint.into_iter().fold(error, EngineError::hint)
     })?;
-    removed?;
     let told = ground
         .deviations
         .iter()
@@ -68,8 +54,11 @@ pub(crate) fn version(client: &Client) -> Result<String, EngineError> {
     let info = client.wait(client.api().info()).map_err(failed)?;
     let unknown = || "unknown".to_owned();
     let runtime = info.default_runtime.unwrap_or_else(unknown);
+    let rootless = client
+        .rootless_user()
+        .map(|user| format!(", rootless as user {user}"));
     Ok(format!(
-        "{} (API {}, storage {}, runtime {}, cgroup driver {} v{})",
+        "{} (API {}, storage {}, runtime {}, cgroup driver {} v{}{})",
         version.version.clone().unwrap_or_else(unknown),
         client.api().client_version(),
         info.driver.unwrap_or_else(unknown),
@@ -79,6 +68,7 @@ pub(crate) fn version(client: &Client) -> Result<String, EngineError> {
             .map_or_else(unknown, |driver| driver.to_string()),
         info.cgroup_version
             .map_or_else(unknown, |version| version.to_string()),
+        rootless.unwrap_or_default(),
     ))
 }
 

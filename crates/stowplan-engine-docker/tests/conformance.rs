@@ -2,27 +2,26 @@
 //! to be there.
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
-use common::{Rootfs, available};
-use stowplan_engine_conformance::{AgentStage, Outcome, Setup, run, run_some};
+use stowplan_engine_conformance::{AgentStage, Outcome, Setup, access, run, run_some};
 use stowplan_engine_docker::{Daemon, DockerEngine};
 use stowplan_remote::{AgentHost, Network};
-use stowplan_testkit::agent_program;
+use stowplan_testkit::{ShellRoot, agent_program, available};
 
 fn conforms(daemon: Daemon) {
     let host = AgentHost::spawn(agent_program(), Network::Machine).unwrap();
     let engine = DockerEngine::new(daemon, agent_program(), host.agent_pid());
-    if !available(&engine, &host) {
+    if !available(&engine, host.as_ref()) {
         return;
     }
     let stage = AgentStage::beside(host, Box::new(engine));
-    let root = Rootfs::new();
+    let root = ShellRoot::below(env!("CARGO_TARGET_TMPDIR"));
     let mut setup = Setup::plain(&stage, None);
     setup.rootfs = Some(root.path());
     let report = run(&setup);
     assert_eq!(report.failures(), [], "{daemon:?}");
     assert_eq!(report.matrix(), include_str!("matrix.txt"), "{daemon:?}");
+    let others = access(&setup).others();
+    assert_eq!(others, Vec::<String>::new(), "{daemon:?}");
 }
 
 #[test]
@@ -40,13 +39,13 @@ fn podman() {
 fn joins_the_agents_network(daemon: Daemon) {
     let host = AgentHost::spawn(agent_program(), Network::Own).unwrap();
     let engine = DockerEngine::new(daemon, agent_program(), host.agent_pid());
-    if !available(&engine, &host) {
+    if !available(&engine, host.as_ref()) {
         return;
     }
     let of = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
     assert_ne!(of(host.agent_pid()), of(std::process::id()));
     let stage = AgentStage::beside(host, Box::new(engine));
-    let root = Rootfs::new();
+    let root = ShellRoot::below(env!("CARGO_TARGET_TMPDIR"));
     let mut setup = Setup::plain(&stage, None);
     setup.rootfs = Some(root.path());
     let report = run_some(&setup, |name| name == "life.locators-true");

@@ -1,0 +1,198 @@
+//! What Docker and Podman are asked for a deployment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{
+    KillContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder,
+    WaitContainerOptionsBuilder,
+};
+use futures_util::StreamExt;
+use stowplan_engine::{Deployment, EngineError};
+use stowplan_engine_daemon::{
+    Backend, ContainerDeployment, Happened, Images, Place, Prepared, Serving, container_entry,
+    contents, of_ground,
+};
+use stowplan_host::Host;
+use stowplan_host::cgroup::Tree;
+use stowplan_wire::deployment::{DeploymentPlan, StopMode};
+
+use crate::client::{Client, PATIENCE_S, is_absent, status};
+use crate::events::Feed;
+use crate::ground::{self, Ground, Holder};
+use crate::images::{self, Store};
+use crate::{config, fleet, label, logs, own};
+
+/// Containers of one daemon.
+struct DockerBackend {
+    client: Client,
+    feed: Feed,
+    ground: Ground,
+    run: String,
+}
+
+/// Loads images and lays the ground.
+pub(crate) fn prepare(
+    client: Client,
+    images: &mut Images<Store>,
+    holder: &Holder,
+    plan: &DeploymentPlan,
+    host: Rc<dyn Host>,
+) -> Result<Box<dyn Deployment>, EngineError> {
+    let layout = Tree::detect()?.layout;
+    let mut tags = Vec::new();
+    for service in &plan.services {
+        let tag = images
+            .load(&client, &contents(plan, service))
+            .map_err(|e| e.of_service(&service.name, Some(service.log.clone())))?;
+        tags.push(tag);
+    }
+    let distinct: BTreeSet<&String> = tags.iter().collect();
+    let folders: BTreeSet<String> = distinct
+        .into_iter()
+        .flat_map(|tag| images::folders(&client, tag))
+        .map(|folder| folder.display().to_string())
+        .collect();
+    let ground = ground::lay(&client, images, holder, &plan.run, host.as_ref())?;
+    let requests = plan
+        .services
+        .iter()
+        .zip(&tags)
+        .map(|(service, tag)| config::container(plan, service, &ground, tag, layout));
+    let prepared = Prepared {
+        requests: requests.collect(),
+        folders: folders.into_iter().collect(),
+        deviations: ground.told(),
+        network_of: holder.of_process,
+        network: ground.network_mode.clone(),
+    };
+    let backend = DockerBackend {
+        feed: Feed::open(&client, &plan.run),
+        client,
+        ground,
+        run: plan.run.clone(),
+    };
+    Ok(Box::new(ContainerDeployment::new(
+        backend, prepared, plan, host,
+    )))
+}
+
+impl Backend for DockerBackend {
+    type Request = ContainerCreateBody;
+
+    fn engine(&self) -> &'static str {
+        self.client.daemon().name()
+    }
+
+    fn serving(&self) -> &Serving {
+        self.client.serving()
+    }
+
+    async fn make(&self, name: &str, request: &ContainerCreateBody) -> Result<String, EngineError> {
+        fleet::make_one(&self.client, name, request.clone()).await
+    }
+
+    async fn begin(&self, id: &str) -> Result<(), EngineError> {
+        let api = self.client.api();
+        let started = api.start_container(id, None::<StartContainerOptions>).await;
+        started.map_err(|error| self.client.error("start a container", error))
+    }
+
+    async fn end(&self, container: &str, how: StopMode) -> Result<(), EngineError> {
+        let failed = |error| self.client.error("stop a container", error);
+        let stopped = match how {
+            StopMode::Terminate { grace_ms } => {
+                // The API has whole seconds.
+                let grace_s = grace_ms.div_ceil(1000);
+                let options = StopContainerOptionsBuilder::default()
+                    .t(i32::try_from(grace_s).unwrap_or(i32::MAX))
+                    .build();
+                let limit = Duration::from_secs(PATIENCE_S.saturating_add(grace_s));
+                let api = self.client.patient(limit);
+                api.stop_container(container, Some(options)).await
+            }
+            StopMode::Kill => {
+                let options = KillContainerOptionsBuilder::default()
+                    .signal("SIGKILL")
+                    .build();
+                let api = self.client.api();
+                api.kill_container(container, Some(options)).await
+            }
+        };
+        match stopped {
+            Ok(()) => {}
+            // It is gone, or it has ended already.
+            Err(error) if is_absent(&error) || status(&error) == Some(409) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let options = WaitContainerOptionsBuilder::default()
+            .condition("not-running")
+            .build();
+        let mut ended = self.client.api().wait_container(container, Some(options));
+        match ended.next().await {
+            // The status of the program is told as an error.
+            None | Some(Ok(_) | Err(bollard::errors::Error::DockerContainerWaitError { .. })) => {
+                Ok(())
+            }
+            Some(Err(error)) if is_absent(&error) => Ok(()),
+            Some(Err(error)) => Err(failed(error)),
+        }
+    }
+
+    async fn remove(&self, name: &str) -> Result<bool, EngineError> {
+        fleet::remove_one(&self.client, name).await
+    }
+
+    fn locate(&self, id: &str) -> Result<Place, EngineError> {
+        let found = self
+            .client
+            .wait(self.client.inspect(id))
+            .map_err(|error| self.client.error("tell of a container", error))?;
+        let state = found.state.unwrap_or_default();
+        let pid = u32::try_from(state.pid.unwrap_or_default()).unwrap_or_default();
+        Ok(Place {
+            out_of_memory: state.oom_killed.unwrap_or_default(),
+            log: found.log_path.filter(|path| !path.is_empty()),
+            ..Place::find(pid, id)?
+        })
+    }
+
+    fn freeze(&self, id: &str, frozen: bool) -> Result<(), EngineError> {
+        let api = self.client.api();
+        if frozen {
+            let paused = self.client.wait(api.pause_container(id));
+            paused.map_err(|e| self.client.error("pause a container", e))
+        } else {
+            let resumed = self.client.wait(api.unpause_container(id));
+            resumed.map_err(|e| self.client.error("resume a container", e))
+        }
+    }
+
+    fn next(&mut self, wait: Duration) -> Result<Option<Happened>, EngineError> {
+        self.feed.next(&self.client, wait)
+    }
+
+    fn log(&self, id: &str, bytes: u64) -> Result<String, EngineError> {
+        logs::tail(&self.client, id, bytes)
+    }
+
+    fn label(&self, containers: &[(String, u32)]) -> Result<BTreeMap<String, String>, EngineError> {
+        label::read(&self.client, containers)
+    }
+
+    fn processes(&self, first: &[u32]) -> Vec<u32> {
+        own::processes(&self.client, first, self.ground.holder_pid)
+    }
+
+    fn clear(&mut self, host: &dyn Host) -> Result<(), EngineError> {
+        if self.ground.network_mode == ground::HOST {
+            return Ok(());
+        }
+        let name = of_ground(&self.run);
+        fleet::remove(&self.client, &name)?;
+        host.gone(&container_entry(self.engine(), &name));
+        Ok(())
+    }
+}
