@@ -1,0 +1,238 @@
+//! The connection to a runtime.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use stowplan_engine::EngineError;
+use stowplan_engine_daemon::{Serving, peer};
+use tonic::transport::Channel;
+use tonic::{Code, Request, Status};
+
+use crate::api::containerd::services::containers::v1::containers_client::ContainersClient;
+use crate::api::runtime::v1::image_service_client::ImageServiceClient;
+use crate::api::runtime::v1::runtime_service_client::RuntimeServiceClient;
+use crate::api::runtime::v1::{
+    ContainerStatus, ContainerStatusRequest, StatusRequest, VersionRequest, VersionResponse,
+};
+use crate::endpoint::{Endpoint, hint};
+use crate::settings::Settings;
+
+/// Longest wait for the answer to a request, beyond what the request itself asks to wait.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Longest time that a runtime takes from listening to answering.
+const START_UP: Duration = Duration::from_secs(30);
+
+/// Longest time that an end is asked for again.
+const INSISTING: Duration = Duration::from_secs(10);
+
+/// The namespace in which containerd keeps what is the CRI's (containerd, `pkg/cri/constants`).
+const NAMESPACE: &str = "k8s.io";
+
+/// The one runtime that takes images that are not pulled.
+const CONTAINERD: &str = "containerd";
+
+/// A connection.
+pub(crate) struct Client {
+    serving: Serving,
+    channel: Channel,
+    socket: PathBuf,
+    /// Version of the runtime.
+    pub(crate) version: String,
+    /// Version of the API.
+    pub(crate) api: String,
+    /// How the runtime is set up.
+    pub(crate) settings: Settings,
+}
+
+impl Client {
+    /// Connects, and finds out who answers.
+    pub(crate) fn connect(endpoint: &Endpoint) -> Result<Self, EngineError> {
+        let socket = endpoint.path().to_owned();
+        let serving = Serving::new()?;
+        let unanswered = || EngineError::new(format!("nobody answers on {}", socket.display()));
+        let address = format!("unix://{}", socket.display());
+        let address = tonic::transport::Endpoint::from_shared(address)
+            .map_err(|e| unanswered().because(e))?;
+        let channel = serving
+            .wait(address.connect())
+            .map_err(|e| unanswered().because(e).hint(hint()))?;
+        let version = serving
+            .wait(version(&channel))
+            .map_err(|status| no_cri(&socket.display().to_string(), status))?;
+        if version.runtime_name != CONTAINERD {
+            return Err(EngineError::new(format!(
+                "{} {} on {} takes no image that it has not pulled",
+                version.runtime_name,
+                version.runtime_version,
+                socket.display()
+            ))
+            .hint("use containerd: set CONTAINER_RUNTIME_ENDPOINT to its socket"));
+        }
+        let mut runtime = RuntimeServiceClient::new(channel.clone());
+        let status = serving.wait(runtime.status(request(StatusRequest { verbose: true })));
+        let status = status
+            .map_err(|status| {
+                EngineError::new("containerd does not tell its state").because(status)
+            })?
+            .into_inner();
+        let config = status.info.get("config").map_or("{}", String::as_str);
+        Ok(Self {
+            settings: Settings::parse(config)?,
+            serving,
+            channel,
+            socket,
+            version: version.runtime_version,
+            api: version.runtime_api_version,
+        })
+    }
+
+    pub(crate) const fn serving(&self) -> &Serving {
+        &self.serving
+    }
+
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.serving.wait(future)
+    }
+
+    pub(crate) fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
+    /// Pods and containers.
+    pub(crate) fn runtime(&self) -> RuntimeServiceClient<Channel> {
+        RuntimeServiceClient::new(self.channel())
+    }
+
+    /// Images.
+    pub(crate) fn images(&self) -> ImageServiceClient<Channel> {
+        ImageServiceClient::new(self.channel())
+    }
+
+    /// What containerd keeps of containers below the CRI.
+    pub(crate) fn containers(&self) -> ContainersClient<Channel> {
+        ContainersClient::new(self.channel())
+    }
+
+    /// What the runtime says of a container, and what it says of its inside.
+    pub(crate) async fn container(&self, id: &str) -> Result<(ContainerStatus, Value), Status> {
+        let asked = request(ContainerStatusRequest {
+            container_id: id.to_owned(),
+            verbose: true,
+        });
+        let found = self.runtime().container_status(asked).await?.into_inner();
+        let info = found.info.get("info").map_or("null", String::as_str);
+        let info = serde_json::from_str(info).unwrap_or_default();
+        Ok((found.status.unwrap_or_default(), info))
+    }
+
+    /// The process that listens on the socket, where the kernel tells.
+    pub(crate) fn daemon_pid(&self) -> Option<u32> {
+        // Of one that systemd has started for the socket nothing is known.
+        peer(&self.socket).filter(|pid| *pid > 1)
+    }
+
+    /// The error of a request.
+    pub(crate) fn error(&self, what: impl std::fmt::Display, status: Status) -> EngineError {
+        if is_unanswered(&status) {
+            EngineError::new(format!("containerd does not {what}"))
+                .because(status)
+                .hint(format!(
+                    "if it no longer runs, {}; 'stowplan clean' removes what is left",
+                    hint()
+                ))
+        } else {
+            EngineError::new(format!("containerd cannot {what}: {}", status.message()))
+        }
+    }
+}
+
+/// Who answers. One that has just been started says for a moment that it cannot answer yet.
+async fn version(channel: &Channel) -> Result<VersionResponse, Status> {
+    let begin = Instant::now();
+    loop {
+        let mut runtime = RuntimeServiceClient::new(channel.clone());
+        match runtime.version(request(VersionRequest::default())).await {
+            Err(status)
+                if status.message().contains("not initialized yet")
+                    && begin.elapsed() < START_UP =>
+            {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            answer => return answer.map(tonic::Response::into_inner),
+        }
+    }
+}
+
+/// Asks for an end that may come by itself meanwhile: containerd loses its shim then before it knows why, and says that as an
+/// unknown error (`ttrpc: closed`). Asked again a moment later, as a kubelet does, it knows.
+pub(crate) async fn insist<T, F: Future<Output = Result<T, Status>>>(
+    ask: impl Fn() -> F,
+) -> Result<T, Status> {
+    let begin = Instant::now();
+    loop {
+        match ask().await {
+            Err(status)
+                if status.code() == Code::Unknown
+                    && !is_unanswered(&status)
+                    && begin.elapsed() < INSISTING =>
+            {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// A request that is not waited for longer than any should take.
+pub(crate) fn request<T>(message: T) -> Request<T> {
+    patient(message, Duration::ZERO)
+}
+
+/// A request that itself asks to wait.
+pub(crate) fn patient<T>(message: T, wait: Duration) -> Request<T> {
+    let mut request = Request::new(message);
+    request.set_timeout(PATIENCE.saturating_add(wait));
+    request
+}
+
+/// A request to containerd itself, in the namespace of the CRI.
+pub(crate) fn below<T>(message: T) -> Request<T> {
+    let mut request = request(message);
+    let metadata = request.metadata_mut();
+    metadata.insert("containerd-namespace", NAMESPACE.parse().expect("is ASCII"));
+    request
+}
+
+/// Whether the runtime has not said so itself: a status that was made here for a broken connection has its cause with it.
+fn is_unanswered(status: &Status) -> bool {
+    let is_about_the_way = matches!(
+        status.code(),
+        Code::Unavailable | Code::Cancelled | Code::DeadlineExceeded
+    );
+    is_about_the_way || status.source().is_some()
+}
+
+/// Whether the answer is that there is none.
+pub(crate) fn is_absent(status: &Status) -> bool {
+    status.code() == Code::NotFound
+}
+
+/// Whether a request failed because what it asks for is there.
+pub(crate) fn is_there(status: &Status) -> bool {
+    status.code() == Code::AlreadyExists
+}
+
+/// The error of a socket on which somebody answers who does not speak the CRI.
+fn no_cri(socket: &str, status: Status) -> EngineError {
+    let error = EngineError::new(format!("who answers on {socket} does not speak CRI v1"));
+    match status.code() {
+        Code::Unimplemented => error.because(status).hint(
+            "take 'cri' out of disabled_plugins in /etc/containerd/config.toml and start containerd anew; \
+             'ctr plugins ls' says why a plugin does not run",
+        ),
+        _ => error.because(status).hint(hint()),
+    }
+}

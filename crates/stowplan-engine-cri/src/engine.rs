@@ -1,0 +1,90 @@
+//! The engine: what it can do, and preparing a deployment.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use stowplan_engine::{
+    Capabilities, Deployment, Engine, EngineError, LimitSupport, Probe, Variant,
+};
+use stowplan_engine_daemon::{Daemon, Images};
+use stowplan_host::Host;
+use stowplan_wire::deployment::DeploymentPlan;
+
+use crate::endpoint::hint;
+use crate::ground::Holder;
+use crate::images::Store;
+use crate::{ENGINE, Endpoint, HANDLERS, backend, probe};
+
+/// The runtime of this machine that speaks the Kubernetes CRI. Dropping it removes the images that it has loaded.
+pub struct CriEngine {
+    endpoint: Option<Endpoint>,
+    holder: Holder,
+    images: RefCell<Images<Store>>,
+}
+
+impl CriEngine {
+    /// The engine of the runtime on `endpoint`, or where `crictl` would look for one. Its services are in the network of the
+    /// process `network_of`; `agent` is the static agent program, which is the pause process where there is no other.
+    #[must_use]
+    pub fn new(endpoint: Option<Endpoint>, agent: &Path, network_of: u32) -> Self {
+        Self {
+            images: RefCell::new(Images::new(Store(endpoint.clone()))),
+            endpoint,
+            holder: Holder {
+                program: agent.to_owned(),
+                of_process: network_of,
+            },
+        }
+    }
+
+    /// Removes the images that it has loaded and not removed, if there are any.
+    ///
+    /// # Errors
+    /// When the runtime cannot remove one.
+    pub fn remove_images(&self) -> Result<(), EngineError> {
+        self.images.borrow_mut().remove_all()
+    }
+}
+
+impl Engine for CriEngine {
+    fn name(&self) -> String {
+        ENGINE.to_owned()
+    }
+
+    fn probe(&self, _host: &dyn Host) -> Probe {
+        let mut images = self.images.borrow_mut();
+        let tried = Store(self.endpoint.clone())
+            .connect()
+            .and_then(|client| probe::try_out(&client, &mut images, &self.holder));
+        Probe::of(tried, hint)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let variant = |name: &str| Variant {
+            pause: false,
+            command: false,
+            limits: LimitSupport {
+                scheduling: false,
+                ..LimitSupport::all()
+            },
+            ..Variant::container(name)
+        };
+        Capabilities {
+            // The first is the runtime's default handler.
+            variants: std::iter::once("").chain(HANDLERS).map(variant).collect(),
+            max_services: None,
+        }
+    }
+
+    fn prepare(
+        &self,
+        plan: &DeploymentPlan,
+        host: Rc<dyn Host>,
+    ) -> Result<Box<dyn Deployment>, EngineError> {
+        self.capabilities().require(ENGINE, plan)?;
+        let client = Store(self.endpoint.clone()).connect()?;
+        let mut images = self.images.borrow_mut();
+        backend::prepare(client, &mut images, &self.holder, plan, host)
+    }
+}

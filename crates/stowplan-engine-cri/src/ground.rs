@@ -1,0 +1,219 @@
+//! What the pods of a run stand on: a handler that works here, a pause process, a cgroup, images that are unpacked and the
+//! network, all found out with a pod that does nothing.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use stowplan_engine::EngineError;
+use stowplan_engine_daemon::{Images, container_entry, of_ground};
+use stowplan_host::cgroup::{remove_tree, run_folder, top_folders};
+use stowplan_host::ledger::Object;
+use stowplan_host::{Host, network};
+use stowplan_image::Contents;
+
+use crate::ENGINE;
+use crate::api::containerd::services::containers::v1::GetContainerRequest;
+use crate::api::containerd::services::snapshots::v1::MountsRequest;
+use crate::api::containerd::services::snapshots::v1::snapshots_client::SnapshotsClient;
+use crate::api::runtime::v1::{
+    ContainerConfig, CreateContainerRequest, PodSandboxConfig, StartContainerRequest,
+};
+use crate::client::{Client, below, request};
+use crate::images::{Store, provide_pause};
+use crate::network::{apart, join};
+use crate::settings::Handler;
+use crate::{config, pods};
+
+/// Slice for containers whose cgroups systemd makes, as Docker has it.
+const SLICE: &str = "system.slice";
+
+/// Who has the network of the run.
+#[derive(Debug, Clone)]
+pub(crate) struct Holder {
+    /// The static program that does nothing when it is told to hold.
+    pub(crate) program: PathBuf,
+    /// The process in whose network the services are to be.
+    pub(crate) of_process: u32,
+}
+
+/// What the pods of a run get.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    pub(crate) handler: Handler,
+    /// Name of the handler to ask for; empty is the default.
+    pub(crate) asked_handler: String,
+    pub(crate) cgroup_parent: String,
+    /// The process whose network they join, where that of the node is another one.
+    pub(crate) network: Option<u32>,
+    /// Folders with the files of the images.
+    pub(crate) folders: BTreeSet<String>,
+    /// Settings that are another way than the runtime's defaults.
+    pub(crate) deviations: BTreeSet<String>,
+    /// The cgroup of all pods in every hierarchy.
+    groups: Vec<PathBuf>,
+}
+
+impl Ground {
+    /// Removes the cgroup of all pods, and what is left in it.
+    pub(crate) fn clear(&mut self, host: &dyn Host) -> Result<(), EngineError> {
+        for folder in std::mem::take(&mut self.groups) {
+            remove_tree(&folder)?;
+            host.gone(&group(&folder));
+        }
+        Ok(())
+    }
+}
+
+/// Finds out how pods can be had here, and has the images of `tags` unpacked.
+pub(crate) fn lay(
+    client: &Client,
+    images: &mut Images<Store>,
+    holder: &Holder,
+    variant: Option<&str>,
+    run: &str,
+    host: &dyn Host,
+    tags: &BTreeSet<String>,
+) -> Result<Ground, EngineError> {
+    let handler = client.settings.handler(variant)?;
+    let pause = provide_pause(client, images, holder.program.clone())?;
+    let own = images.load(
+        client,
+        &Contents::Program {
+            from: holder.program.clone(),
+            name: "stowplan-agent".to_owned(),
+        },
+    )?;
+    let network = apart(client, holder.of_process);
+    let told = network.map(|_| {
+        "network: the network namespace in the specification of each container is that of the run, in place of its pod's"
+            .to_owned()
+    });
+    let mut ground = Ground {
+        asked_handler: variant.unwrap_or_default().to_owned(),
+        cgroup_parent: SLICE.to_owned(),
+        network,
+        folders: BTreeSet::new(),
+        deviations: pause.into_iter().chain(told).collect(),
+        groups: Vec::new(),
+        handler,
+    };
+    if !ground.handler.systemd_cgroup {
+        let name = run_folder(run);
+        ground.cgroup_parent = format!("/{name}");
+        for folder in top_folders(&name)? {
+            host.enter(&group(&folder))?;
+            ground.groups.push(folder);
+        }
+    }
+    let tried = try_out(client, &mut ground, holder, run, host, &own, tags);
+    if tried.is_err() {
+        // Its own error is the lesser one, and the ledger has what stays.
+        let _ = ground.clear(host);
+    }
+    tried.map(|()| ground)
+}
+
+fn group(folder: &std::path::Path) -> Object {
+    Object::Cgroup {
+        path: folder.display().to_string(),
+    }
+}
+
+/// Makes a pod, a container of each image in it, starts one, and removes all.
+fn try_out(
+    client: &Client,
+    ground: &mut Ground,
+    holder: &Holder,
+    run: &str,
+    host: &dyn Host,
+    own: &str,
+    tags: &BTreeSet<String>,
+) -> Result<(), EngineError> {
+    let name = of_ground(run);
+    host.enter(&container_entry(ENGINE, &name))?;
+    let sandbox = config::sandbox(&name, run, None, &ground.cgroup_parent);
+    let tried = client.wait(async {
+        let pod = pods::run(client, &sandbox, &ground.asked_handler).await?;
+        for tag in tags {
+            let command = vec!["/".to_owned()];
+            let number = ground.folders.len();
+            let container = config::plain(&format!("image-{number}"), tag, command);
+            let id = create(client, &pod, &container, &sandbox).await?;
+            ground.folders.extend(folders(client, &id).await?);
+        }
+        let container = config::plain("hold", own, Vec::new());
+        let id = create(client, &pod, &container, &sandbox).await?;
+        if let Some(process) = ground.network {
+            join(client, &id, process).await?;
+        }
+        start(client, &id).await?;
+        is_in_network(client, &id, holder.of_process).await
+    });
+    client.wait(pods::remove(client, &name))?;
+    host.gone(&container_entry(ENGINE, &name));
+    tried
+}
+
+/// Makes a container; gives its id.
+pub(crate) async fn create(
+    client: &Client,
+    pod: &str,
+    container: &ContainerConfig,
+    sandbox: &PodSandboxConfig,
+) -> Result<String, EngineError> {
+    let asked = request(CreateContainerRequest {
+        pod_sandbox_id: pod.to_owned(),
+        config: Some(container.clone()),
+        sandbox_config: Some(sandbox.clone()),
+    });
+    let made = client.runtime().create_container(asked).await;
+    made.map(|made| made.into_inner().container_id)
+        .map_err(|status| client.error("create a container", status))
+}
+
+/// Lets the program of a container run.
+pub(crate) async fn start(client: &Client, id: &str) -> Result<(), EngineError> {
+    let asked = request(StartContainerRequest {
+        container_id: id.to_owned(),
+    });
+    let started = client.runtime().start_container(asked).await;
+    started
+        .map(drop)
+        .map_err(|status| client.error("start a container", status))
+}
+
+async fn is_in_network(client: &Client, id: &str, of_process: u32) -> Result<(), EngineError> {
+    let (_, info) = client
+        .container(id)
+        .await
+        .map_err(|status| client.error("tell of a container", status))?;
+    let pid = info["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    let has = pid.and_then(network::of_process);
+    if has.is_some() && has == network::of_process(of_process) {
+        return Ok(());
+    }
+    Err(
+        EngineError::new("a container of containerd does not get into the network of the run")
+            .hint("run the experiment with --host-network"),
+    )
+}
+
+/// Folders in which the snapshotter keeps the files of a container's image, where it is an overlay (overlayfs.rst).
+async fn folders(client: &Client, id: &str) -> Result<Vec<String>, EngineError> {
+    let failed = |status| client.error("tell where the files of an image are", status);
+    let get = below(GetContainerRequest { id: id.to_owned() });
+    let found = client.containers().get(get).await.map_err(failed)?;
+    let container = found.into_inner().container.unwrap_or_default();
+    let asked = below(MountsRequest {
+        snapshotter: container.snapshotter,
+        key: container.snapshot_key,
+    });
+    let mounts = SnapshotsClient::new(client.channel()).mounts(asked).await;
+    let mounts = mounts.map_err(failed)?.into_inner().mounts;
+    let options = mounts.iter().flat_map(|mount| &mount.options);
+    Ok(options
+        .filter_map(|option| option.strip_prefix("lowerdir="))
+        .flat_map(|lower| lower.split(':'))
+        .map(str::to_owned)
+        .collect())
+}

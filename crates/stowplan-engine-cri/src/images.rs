@@ -1,0 +1,299 @@
+//! Images in containerd's store.
+//!
+//! The CRI pulls images and has no way to be given one. The store behind it has: blobs by their digests, and names for manifests
+//! (containerd, `docs/content-flow.md`). The CRI plugin learns of a new name by an event.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use chrono::{DateTime, Utc};
+use futures_util::StreamExt;
+use stowplan_engine::EngineError;
+use stowplan_engine_daemon::{Daemon, IMAGES, Images, pieces};
+use stowplan_host::ledger::{self, Object};
+use stowplan_image::{Blob, Contents, blobs};
+
+use crate::ENGINE;
+use crate::api::containerd::services::content::v1::content_client::ContentClient;
+use crate::api::containerd::services::content::v1::{WriteAction, WriteContentRequest};
+use crate::api::containerd::services::images::v1::images_client::ImagesClient;
+use crate::api::containerd::services::images::v1::{CreateImageRequest, GetImageRequest, Image};
+use crate::api::containerd::services::leases::v1::leases_client::LeasesClient;
+use crate::api::containerd::services::leases::v1::{CreateRequest, DeleteRequest};
+use crate::api::containerd::types::Descriptor;
+use crate::api::runtime::v1::{ImageSpec, ImageStatusRequest, RemoveImageRequest};
+use crate::client::{Client, below, is_absent, is_there, request};
+use crate::endpoint::Endpoint;
+
+/// Label of an image that was made here, in its configuration and in the store: its name. It also makes images of the same
+/// files different ones, which the CRI would otherwise remove together.
+const LABEL: &str = "stowplan.image";
+/// Label of a lease that ends by itself, should this process be killed.
+const EXPIRES: &str = "containerd.io/gc.expire";
+/// Longest time that loading an image may take.
+const LOADING: Duration = Duration::from_secs(3600);
+/// Longest wait until the CRI plugin knows a name of the store.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The store of the containerd on a socket; `None` is where `crictl` would look for one.
+#[derive(Debug)]
+pub(crate) struct Store(pub(crate) Option<Endpoint>);
+
+impl Daemon for Store {
+    type Client = Client;
+
+    fn engine(&self) -> &'static str {
+        ENGINE
+    }
+
+    fn connect(&self) -> Result<Client, EngineError> {
+        match &self.0 {
+            Some(endpoint) => Client::connect(endpoint),
+            None => Client::connect(&Endpoint::of_this_machine()?),
+        }
+    }
+
+    fn has_image(&self, client: &Client, tag: &str) -> Result<bool, EngineError> {
+        client.wait(is_known(client, tag))
+    }
+
+    fn load_image(
+        &self,
+        client: &Client,
+        contents: &Contents,
+        tag: &str,
+    ) -> Result<(), EngineError> {
+        let settings = stowplan_image::Settings {
+            entrypoint: entrypoint(contents),
+            labels: BTreeMap::from([(LABEL.to_owned(), tag.to_owned())]),
+        };
+        let blobs = blobs(contents, &settings)
+            .map_err(|e| EngineError::new("cannot read what goes into the image").because(e))?;
+        client.wait(load(client, blobs, tag))
+    }
+
+    fn remove_image(&self, client: &Client, tag: &str) -> Result<bool, EngineError> {
+        if !client.wait(is_ours(client, tag))? || is_shared(tag)? {
+            return Ok(false);
+        }
+        let asked = request(RemoveImageRequest {
+            image: Some(named(tag)),
+        });
+        match client.wait(client.images().remove_image(asked)) {
+            Ok(_) => Ok(true),
+            Err(status) if is_absent(&status) => Ok(false),
+            Err(status) => Err(client.error(format!("remove the image {tag}"), status)),
+        }
+    }
+}
+
+/// What a container of the image runs that says nothing else: a lone program holds, as the pause process of a pod.
+fn entrypoint(contents: &Contents) -> Vec<String> {
+    match contents {
+        Contents::Program { name, .. } => vec![format!("/{name}"), "hold".to_owned()],
+        Contents::Image(_) | Contents::Root(_) => Vec::new(),
+    }
+}
+
+/// Makes sure that pods can be made: containerd would pull the image of their pause process. Where it has none, it gets one of
+/// ours under that name. Says so then.
+pub(crate) fn provide_pause(
+    client: &Client,
+    images: &mut Images<Store>,
+    agent: PathBuf,
+) -> Result<Option<String>, EngineError> {
+    let Some(name) = &client.settings.sandbox_image else {
+        return Ok(None);
+    };
+    if client.wait(is_known(client, name))? && !client.wait(is_ours(client, name))? {
+        return Ok(None);
+    }
+    let contents = Contents::Program {
+        from: agent,
+        name: "stowplan-agent".to_owned(),
+    };
+    images.load_as(client, &contents, name)?;
+    Ok(Some(format!(
+        "pause image: containerd has no {name}, pods have one of Stowplan's under that name"
+    )))
+}
+
+/// Whether a living run needs the image too. Only the one that pods stand on has a name that runs share.
+fn is_shared(tag: &str) -> Result<bool, EngineError> {
+    if tag.starts_with(IMAGES) && tag[IMAGES.len()..].starts_with(':') {
+        return Ok(false);
+    }
+    let object = Object::Image {
+        engine: ENGINE.to_owned(),
+        tag: tag.to_owned(),
+    };
+    let owners = ledger::living_owners(&ledger::folder()?, &object)?;
+    let own = owners
+        .iter()
+        .filter(|owner| owner.pid == std::process::id());
+    Ok(owners.len() > own.count().min(1))
+}
+
+fn named(image: &str) -> ImageSpec {
+    ImageSpec {
+        image: image.to_owned(),
+    }
+}
+
+/// Whether the CRI knows the image.
+async fn is_known(client: &Client, tag: &str) -> Result<bool, EngineError> {
+    let asked = request(ImageStatusRequest {
+        image: Some(named(tag)),
+    });
+    let found = client.images().image_status(asked).await;
+    found
+        .map(|found| found.into_inner().image.is_some())
+        .map_err(|status| client.error(format!("tell of the image {tag}"), status))
+}
+
+/// Whether the store has an image of this name that was made here.
+async fn is_ours(client: &Client, tag: &str) -> Result<bool, EngineError> {
+    let asked = below(GetImageRequest {
+        name: tag.to_owned(),
+    });
+    match ImagesClient::new(client.channel()).get(asked).await {
+        Ok(found) => {
+            let image = found.into_inner().image.unwrap_or_default();
+            Ok(image.labels.get(LABEL).is_some_and(|name| name == tag))
+        }
+        Err(status) if is_absent(&status) => Ok(false),
+        Err(status) => Err(client.error(format!("tell of the image {tag}"), status)),
+    }
+}
+
+/// Writes the blobs, the manifest last, and names it. A lease keeps containerd from removing what no image names yet.
+async fn load(client: &Client, blobs: Vec<Blob>, tag: &str) -> Result<(), EngineError> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let failed = |status| client.error(format!("load the image {tag}"), status);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let lease = format!("stowplan-{}-{number}", std::process::id());
+    let mut leases = LeasesClient::new(client.channel());
+    let expires: DateTime<Utc> = (SystemTime::now() + LOADING).into();
+    let create = below(CreateRequest {
+        id: lease.clone(),
+        labels: HashMap::from([(EXPIRES.to_owned(), expires.to_rfc3339())]),
+    });
+    leases.create(create).await.map_err(failed)?;
+    let written = write_all(client, blobs, tag, &lease).await;
+    let deleted = leases.delete(below(DeleteRequest { id: lease })).await;
+    written?;
+    deleted.map_err(failed)?;
+    let begin = Instant::now();
+    while !is_known(client, tag).await? {
+        if begin.elapsed() > PATIENCE {
+            return Err(EngineError::new(format!(
+                "containerd has the image {tag}, but its CRI plugin does not learn of it"
+            )));
+        }
+        // The plugin tells nobody when it has seen the event: ask again.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    Ok(())
+}
+
+async fn write_all(
+    client: &Client,
+    blobs: Vec<Blob>,
+    tag: &str,
+    lease: &str,
+) -> Result<(), EngineError> {
+    let digests: Vec<String> = blobs.iter().map(|blob| blob.digest.clone()).collect();
+    let mut target = Descriptor::default();
+    for (number, blob) in blobs.into_iter().enumerate() {
+        target = Descriptor {
+            media_type: blob.media_type.to_owned(),
+            digest: blob.digest.clone(),
+            size: length(&blob),
+        };
+        // What a blob names stays as long as itself (containerd, `docs/garbage-collection.md`).
+        let is_manifest = number + 1 == digests.len();
+        let refers = digests[..number].iter().enumerate();
+        let labels = refers
+            .filter(|_| is_manifest)
+            .map(|(at, digest)| (format!("containerd.io/gc.ref.content.{at}"), digest.clone()));
+        write(client, blob, labels.collect(), lease).await?;
+    }
+    let create = below(CreateImageRequest {
+        image: Some(Image {
+            name: tag.to_owned(),
+            labels: HashMap::from([(LABEL.to_owned(), tag.to_owned())]),
+            target: Some(target),
+        }),
+    });
+    match ImagesClient::new(client.channel()).create(create).await {
+        // Another run was faster with the image that pods stand on.
+        Err(status) if !is_there(&status) => {
+            Err(client.error(format!("load the image {tag}"), status))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn length(blob: &Blob) -> i64 {
+    i64::try_from(blob.bytes).unwrap_or(i64::MAX)
+}
+
+async fn write(
+    client: &Client,
+    blob: Blob,
+    labels: HashMap<String, String>,
+    lease: &str,
+) -> Result<(), EngineError> {
+    let about = WriteContentRequest {
+        r#ref: format!("{lease}-{}", blob.digest),
+        total: length(&blob),
+        expected: blob.digest.clone(),
+        ..WriteContentRequest::default()
+    };
+    let commit = WriteContentRequest {
+        action: WriteAction::Commit as i32,
+        offset: about.total,
+        labels,
+        ..about.clone()
+    };
+    let (pieces, writer) = pieces(move |out| blob.write(out));
+    let mut offset = 0;
+    // Where a piece could not be read, the whole is too short to be committed.
+    let data = pieces
+        .take_while(|piece| std::future::ready(piece.is_ok()))
+        .filter_map(|piece| std::future::ready(piece.ok()))
+        .map(move |data| {
+            let request = WriteContentRequest {
+                action: WriteAction::Write as i32,
+                offset,
+                data: data.to_vec(),
+                ..about.clone()
+            };
+            offset += i64::try_from(data.len()).unwrap_or(i64::MAX);
+            request
+        });
+    let mut asked = below(data.chain(futures_util::stream::once(async { commit })));
+    let lease = lease
+        .parse()
+        .map_err(|_| EngineError::new("a lease has a plain name"))?;
+    asked.metadata_mut().insert("containerd-lease", lease);
+    let outcome = async {
+        let mut answers = ContentClient::new(client.channel())
+            .write(asked)
+            .await?
+            .into_inner();
+        while answers.message().await?.is_some() {}
+        Ok(())
+    };
+    let outcome: Result<(), tonic::Status> = outcome.await;
+    match outcome {
+        // A layer that other images have too.
+        Err(status) if is_there(&status) => Ok(()),
+        outcome => {
+            writer.end()?;
+            outcome.map_err(|status| client.error("take a part of an image", status))
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Output of containers, in the format of the CRI (kubernetes, `design-proposals-archive`, `node/kubelet-cri-logging.md`):
+//! `TIME STREAM TAGS TEXT` in each line, where the tag `P` says that the program's line goes on in the next one.
+
+use std::path::Path;
+
+use stowplan_engine::EngineError;
+use stowplan_host::tail;
+
+/// Most bytes that the format adds to a byte of output: time, stream and tags before a line that is empty.
+const OVERHEAD: u64 = 64;
+
+/// The last `bytes` bytes that a container has said; nothing where it has no log.
+pub(crate) fn last(path: &Path, bytes: u64) -> Result<String, EngineError> {
+    let wanted = bytes.saturating_mul(OVERHEAD);
+    let text = tail(path, wanted).map_err(|e| {
+        EngineError::new(format!("cannot read the log {}", path.display())).because(e)
+    })?;
+    // The first line may have lost its beginning.
+    let cut = text.len() as u64 >= wanted;
+    let lines = text.split_inclusive('\n').skip(usize::from(cut));
+    let said: String = lines.filter_map(said).collect();
+    let from = said.len() - said.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+    Ok(String::from_utf8_lossy(&said.as_bytes()[from..]).into_owned())
+}
+
+/// What the program wrote of a line.
+fn said(line: &str) -> Option<&str> {
+    let mut fields = line.splitn(4, ' ');
+    let tags = fields.nth(2)?;
+    let text = fields.next()?;
+    let goes_on = tags.split(':').any(|tag| tag == "P");
+    Some(if goes_on {
+        text.trim_end_matches('\n')
+    } else {
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_what_the_program_wrote() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let text = "2026-11-22T06:34:43.337477806Z stdout F first line\n\
+                    2026-11-22T06:34:43.337477807Z stderr P long \n\
+                    2026-11-22T06:34:43.337477808Z stderr F er\n\
+                    2026-11-22T06:34:43.337477809Z stdout F \n";
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(last(&path, 100).unwrap(), "first line\nlong er\n\n");
+        assert_eq!(last(&path, 4).unwrap(), "er\n\n");
+        assert_eq!(last(&folder.path().join("none"), 4).unwrap(), "");
+    }
+
+    #[test]
+    fn a_beginning_that_was_cut_off_is_not_taken_for_output() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let line = "2026-11-22T06:34:43.337477806Z stdout F y\n";
+        std::fs::write(&path, line.repeat(100)).unwrap();
+        assert_eq!(last(&path, 2).unwrap(), "y\n");
+    }
+}

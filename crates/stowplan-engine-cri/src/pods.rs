@@ -1,0 +1,156 @@
+//! Pods by name: making and removing them.
+
+use std::collections::HashMap;
+
+use stowplan_engine::EngineError;
+use stowplan_engine_daemon::{is_ours, labels};
+use tonic::Status;
+
+use crate::api::runtime::v1::{
+    ListPodSandboxRequest, PodSandboxConfig, PodSandboxFilter, PodSandboxMetadata,
+    RemovePodSandboxRequest, RunPodSandboxRequest, StopPodSandboxRequest,
+};
+use crate::client::{Client, insist, is_absent, request};
+
+/// Namespace of all pods that are made here.
+const NAMESPACE: &str = "stowplan";
+/// Label of a pod's name, as the kubelet sets it.
+const NAME: &str = "io.kubernetes.pod.name";
+
+/// Name and labels of a pod. With the same uid there is one of a name at a time.
+pub(crate) fn named(name: &str, run: &str, service: Option<&str>) -> PodSandboxConfig {
+    PodSandboxConfig {
+        metadata: Some(PodSandboxMetadata {
+            name: name.to_owned(),
+            uid: name.to_owned(),
+            namespace: NAMESPACE.to_owned(),
+        }),
+        labels: labelled(name, run, service),
+        ..PodSandboxConfig::default()
+    }
+}
+
+/// Labels of a pod and of its container.
+pub(crate) fn labelled(name: &str, run: &str, service: Option<&str>) -> HashMap<String, String> {
+    let mut labels = labels(run, service);
+    labels.insert(NAME.to_owned(), name.to_owned());
+    labels
+}
+
+/// Makes a pod, whose pause process runs then; gives its id.
+pub(crate) async fn run(
+    client: &Client,
+    config: &PodSandboxConfig,
+    handler: &str,
+) -> Result<String, EngineError> {
+    let asked = request(RunPodSandboxRequest {
+        config: Some(config.clone()),
+        runtime_handler: handler.to_owned(),
+    });
+    let made = client.runtime().run_pod_sandbox(asked).await;
+    made.map(|made| made.into_inner().pod_sandbox_id)
+        .map_err(|status| {
+            let name = config.metadata.as_ref().map_or("", |found| &found.name);
+            let taken = status.message().contains("is reserved for");
+            let error = client.error(format!("make the pod {name}"), status);
+            if taken {
+                error.hint("rename or remove the pod that has this name; Stowplan leaves it alone")
+            } else {
+                error
+            }
+        })
+}
+
+/// Kills and removes the pods of this name that were made here. Whether there was one.
+pub(crate) async fn remove(client: &Client, name: &str) -> Result<bool, EngineError> {
+    let failed = |status| client.error(format!("remove the pod {name}"), status);
+    let asked = request(ListPodSandboxRequest {
+        filter: Some(PodSandboxFilter {
+            label_selector: HashMap::from([(NAME.to_owned(), name.to_owned())]),
+        }),
+    });
+    let found = client.runtime().list_pod_sandbox(asked).await;
+    let found = found.map_err(failed)?.into_inner().items;
+    let ours = found.into_iter().filter(|pod| {
+        let metadata = pod.metadata.clone().unwrap_or_default();
+        metadata.namespace == NAMESPACE
+            && metadata.name == name
+            && metadata.uid == name
+            && is_ours(name, Some(&pod.labels))
+    });
+    let mut removed = false;
+    for pod in ours {
+        match end(client, &pod.id).await {
+            Ok(()) => removed = true,
+            // Somebody else was faster.
+            Err(status) if is_absent(&status) => {}
+            Err(status) => return Err(failed(status)),
+        }
+    }
+    Ok(removed)
+}
+
+/// Kills and removes the pod with this id.
+async fn end(client: &Client, id: &str) -> Result<(), Status> {
+    let stop = || StopPodSandboxRequest {
+        pod_sandbox_id: id.to_owned(),
+    };
+    let remove = || RemovePodSandboxRequest {
+        pod_sandbox_id: id.to_owned(),
+    };
+    let ended = insist(|| async {
+        let mut runtime = client.runtime();
+        runtime.stop_pod_sandbox(request(stop())).await?;
+        runtime.remove_pod_sandbox(request(remove())).await
+    });
+    ended.await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use stowplan_engine_daemon::{Daemon, Images, RUN, of_service};
+    use stowplan_host::LocalHost;
+    use stowplan_host::cgroup::{remove_tree, top_folders};
+    use stowplan_testkit::{agent_program, available};
+
+    use super::*;
+    use crate::api::runtime::v1::PodSandboxStatusRequest;
+    use crate::images::{Store, provide_pause};
+    use crate::{CriEngine, config};
+
+    #[test]
+    fn a_pod_of_the_user_with_a_name_that_a_run_needs_is_left_alone() {
+        let state = tempfile::tempdir().unwrap();
+        let host = LocalHost::new(state.path()).unwrap();
+        let engine = CriEngine::new(None, agent_program(), std::process::id());
+        if !available(&engine, &host) {
+            return;
+        }
+        let client = Store(None).connect().unwrap();
+        let mut images = Images::new(Store(None));
+        provide_pause(&client, &mut images, agent_program().to_owned()).unwrap();
+        let run_name = format!("taken-{}", std::process::id());
+        let name = of_service(&run_name, "s0");
+        let group = format!("stowplan-{run_name}");
+        let ours = config::sandbox(&name, &run_name, Some("s0"), &format!("/{group}"));
+        // With labels that look like ours, but do not say the same.
+        let mut users = ours.clone();
+        users.labels.insert(RUN.to_owned(), "another".to_owned());
+        let pod = client.wait(run(&client, &users, "")).unwrap();
+        let error = client.wait(run(&client, &ours, "")).unwrap_err();
+        assert!(error.to_string().contains(&name), "{error}");
+        assert!(error.hint.unwrap().contains("leaves it alone"));
+        assert!(!client.wait(remove(&client, &name)).unwrap());
+        let asked = PodSandboxStatusRequest {
+            pod_sandbox_id: pod.clone(),
+            verbose: false,
+        };
+        let mut runtime = client.runtime();
+        let still = client.wait(runtime.pod_sandbox_status(request(asked)));
+        assert!(still.is_ok(), "the user's pod is gone: {still:?}");
+        client.wait(end(&client, &pod)).unwrap();
+        for folder in top_folders(&group).unwrap() {
+            remove_tree(&folder).unwrap();
+        }
+    }
+}
