@@ -1,13 +1,12 @@
 //! The configuration of a container, lxc.container.conf(5).
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use stowplan_engine::EngineError;
 use stowplan_engine_tool::environment;
-use stowplan_host::cgroup::settings;
-use stowplan_host::{Device, Ids};
-use stowplan_wire::deployment::{Access, DeploymentPlan, LimitsPlan, Program, ServiceStart};
+use stowplan_engine_tool::lxc::Config;
+use stowplan_host::Device;
+use stowplan_wire::deployment::{Access, DeploymentPlan, Program, ServiceStart};
 
 use crate::COMMON;
 
@@ -84,81 +83,23 @@ pub(crate) fn text(plan: &DeploymentPlan, service: &ServiceStart) -> Result<Stri
         config.set("lxc.environment", &format!("{name}={value}"))?;
     }
     if let Program::Command { access, .. } = &service.program {
-        config.access(root, access)?;
+        give(&mut config, access)?;
+        config.program(root, access)?;
     }
-    Ok(config.0)
+    Ok(config.text())
 }
 
-#[derive(Default)]
-struct Config(String);
-
-impl Config {
-    fn set(&mut self, key: &str, value: &str) -> Result<(), EngineError> {
-        // A value ends with its line, and blanks at its ends are taken off.
-        if value.contains('\n') || value != value.trim() {
-            return Err(EngineError::new(format!(
-                "LXC cannot be told '{value}' for {key}: a value has one line without blanks at its ends"
-            )));
-        }
-        // Writing to a text cannot fail.
-        let _ = writeln!(self.0, "{key} = {value}");
-        Ok(())
+fn give(config: &mut Config, access: &Access) -> Result<(), EngineError> {
+    config.mounts(&access.mounts)?;
+    for path in &access.devices {
+        let device = Device::find(path)?;
+        let kind = if device.block { 'b' } else { 'c' };
+        let rule = format!("{kind} {}:{} rwm", device.major, device.minor);
+        config.set("lxc.cgroup.devices.allow", &rule)?;
+        config.set("lxc.cgroup2.devices.allow", &rule)?;
+        config.mount(path, path, false)?;
     }
-
-    fn limits(&mut self, limits: &LimitsPlan) -> Result<(), EngineError> {
-        // LXC takes those for the version of the machine and leaves the others.
-        for (version, v2) in [("lxc.cgroup", false), ("lxc.cgroup2", true)] {
-            for setting in settings(limits, v2) {
-                self.set(&format!("{version}.{}", setting.file), &setting.value)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn mount(&mut self, from: &str, to: &str, read_only: bool) -> Result<(), EngineError> {
-        let kind = if Path::new(from).is_dir() {
-            "dir"
-        } else {
-            "file"
-        };
-        let access = if read_only { ",ro" } else { "" };
-        let (from, to) = (escaped(from), escaped(to.trim_start_matches('/')));
-        let entry = format!("{from} {to} none bind{access},create={kind} 0 0");
-        self.set("lxc.mount.entry", &entry)
-    }
-
-    fn access(&mut self, root: &Path, access: &Access) -> Result<(), EngineError> {
-        for mount in &access.mounts {
-            if let Err(error) = Path::new(&mount.from).metadata() {
-                return Err(EngineError::new(format!("cannot mount {}", mount.from)).because(error));
-            }
-            self.mount(&mount.from, &mount.to, mount.read_only)?;
-        }
-        for path in &access.devices {
-            let device = Device::find(path)?;
-            let kind = if device.block { 'b' } else { 'c' };
-            let rule = format!("{kind} {}:{} rwm", device.major, device.minor);
-            self.set("lxc.cgroup.devices.allow", &rule)?;
-            self.set("lxc.cgroup2.devices.allow", &rule)?;
-            self.mount(path, path, false)?;
-        }
-        if let Some(user) = &access.user {
-            let ids = Ids::find(root, user)?;
-            self.set("lxc.init.uid", &ids.user.to_string())?;
-            self.set("lxc.init.gid", &ids.group.to_string())?;
-        }
-        match &access.working_dir {
-            Some(folder) => self.set("lxc.init.cwd", folder),
-            None => Ok(()),
-        }
-    }
-}
-
-/// As in fstab(5), whose fields end with blanks.
-fn escaped(path: &str) -> String {
-    path.replace('\\', "\\134")
-        .replace(' ', "\\040")
-        .replace('\t', "\\011")
+    Ok(())
 }
 
 #[cfg(test)]
@@ -194,30 +135,6 @@ mod tests {
                 .any(|l| l.starts_with("lxc.environment = PATH="))
         );
         assert!(!lines.iter().any(|l| l.contains("cpu")), "{lines:?}");
-    }
-
-    #[test]
-    fn limits_are_told_for_both_versions() {
-        let mut plan = plan();
-        plan.services[0].limits = LimitsPlan {
-            cpuset: Some(vec![0, 2]),
-            cpu_weight: Some(200),
-            cpu_quota: Some(0.5),
-            memory_bytes: Some(8192),
-            scheduling: None,
-        };
-        let lines = lines(&plan);
-        for line in [
-            "lxc.cgroup.cpuset.cpus = 0,2",
-            "lxc.cgroup.cpu.shares = 2048",
-            "lxc.cgroup.cpu.cfs_quota_us = 50000",
-            "lxc.cgroup.memory.limit_in_bytes = 8192",
-            "lxc.cgroup2.cpu.weight = 200",
-            "lxc.cgroup2.cpu.max = 50000 100000",
-            "lxc.cgroup2.memory.max = 8192",
-        ] {
-            assert!(lines.contains(&line.to_owned()), "{line}: {lines:?}");
-        }
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! filter. What differs from that stands in the deviations of each deployment.
 
 mod config;
-mod log;
 mod tool;
 
 use std::path::Path;
@@ -66,22 +65,13 @@ impl Engine for Lxc {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             variants: vec![Variant {
-                name: String::new(),
                 separate_create: false,
-                pause: true,
-                exit_status: true,
-                oom_event: true,
-                accounting: true,
-                command: true,
-                rootfs: true,
-                mounts: true,
-                user: true,
                 limits: LimitSupport {
                     // A new group of LXC's has no real-time budget, and LXC sets no scheduling class.
                     scheduling: false,
                     ..LimitSupport::all()
                 },
-                isolation: Vec::new(),
+                ..Variant::container("")
             }],
             max_services: None,
         }

@@ -6,12 +6,12 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use stowplan_engine::EngineError;
-use stowplan_engine_tool::{Invocation, Tool, command_in_root};
+use stowplan_engine_tool::{Invocation, Tool, command_in_root, lxc};
 use stowplan_host::{Host, HostError};
 use stowplan_wire::deployment::{DeploymentPlan, ServiceStart};
 
+use crate::PROGRAM;
 use crate::config::{self, Files};
-use crate::{PROGRAM, log};
 
 /// Where LXC keeps the locks of containers, below their `lxcpath`; it never removes them.
 const LOCKS: &str = "/run/lxc/lock";
@@ -77,11 +77,11 @@ impl Tool for LxcTool {
     }
 
     fn leader(&self, said: &str) -> Option<u32> {
-        log::leader(said)
+        lxc::leader(said)
     }
 
     fn status(&self, status: i32, words: &str) -> i32 {
-        log::status(status, words)
+        lxc::status(status, words)
     }
 
     fn remove(&mut self) -> Result<(), EngineError> {

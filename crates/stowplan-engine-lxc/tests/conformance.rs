@@ -1,7 +1,7 @@
 //! The conformance suite on containers of LXC, through the agent.
 
 use stowplan_engine::Probe;
-use stowplan_engine_conformance::{AgentStage, Setup, Stage as _, run};
+use stowplan_engine_conformance::{AgentStage, Setup, Stage as _, access, run};
 use stowplan_remote::AgentHost;
 use stowplan_testkit::{agent_program, private_state};
 
@@ -14,7 +14,9 @@ fn conforms() {
         eprintln!("skipped: {reason}");
         return;
     }
-    let report = run(&Setup::plain(&stage, None));
+    let setup = Setup::plain(&stage, None);
+    let report = run(&setup);
     assert_eq!(report.failures(), []);
     assert_eq!(report.matrix(), include_str!("matrix.txt"));
+    assert_eq!(access(&setup).others(), Vec::<String>::new());
 }

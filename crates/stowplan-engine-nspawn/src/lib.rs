@@ -14,9 +14,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::process::geteuid;
-use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, LimitSupport, Probe, Variant,
-};
+use stowplan_engine::{Capabilities, Deployment, Engine, EngineError, Probe, Variant};
 use stowplan_engine_tool::{ToolDeployment, ask};
 use stowplan_host::cgroup::Tree;
 use stowplan_host::{Host, chain};
@@ -60,18 +58,8 @@ impl Engine for Nspawn {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             variants: vec![Variant {
-                name: String::new(),
                 separate_create: false,
-                pause: true,
-                exit_status: true,
-                oom_event: true,
-                accounting: true,
-                command: true,
-                rootfs: true,
-                mounts: true,
-                user: true,
-                limits: LimitSupport::all(),
-                isolation: Vec::new(),
+                ..Variant::container("")
             }],
             max_services: None,
         }

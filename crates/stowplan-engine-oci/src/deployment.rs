@@ -12,7 +12,7 @@ use stowplan_host::cgroup::{CONTROLLERS, Group, Tree};
 use stowplan_host::ledger::Object;
 use stowplan_host::{Host, HostError, scheduling, tail};
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEvent, Locator, Select, ServiceStart, StopMode,
+    DeploymentPlan, EngineEvent, EngineRequest, Locator, Select, ServiceStart, StopMode,
 };
 
 use crate::engine::OciEngine;
@@ -269,6 +269,10 @@ impl Deployment for OciDeployment {
             .collect();
         let distinct: BTreeSet<_> = inodes.iter().collect();
         (!inodes.is_empty()).then_some(distinct.len() == 1)
+    }
+
+    fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {
+        Ok(self.fleet.requests.clone())
     }
 }
 

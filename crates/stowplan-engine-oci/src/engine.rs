@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
 };
 use stowplan_host::Host;
 use stowplan_wire::deployment::{Access, DeploymentPlan, LimitsPlan, Program, ServiceStart};
@@ -69,37 +69,22 @@ impl Engine for OciEngine {
     }
 
     fn probe(&self, _host: &dyn Host) -> Probe {
-        match self.try_out() {
-            Ok(()) => Probe::Available {
-                version: RUNTIME.to_owned(),
-            },
-            Err(mut error) => {
-                error.service = None;
-                Probe::Absent {
-                    reason: stowplan_host::chain(&error),
-                    hint: error.hint.unwrap_or_else(|| {
-                        "run as root, with CAP_SYS_ADMIN and a kernel that has overlayfs and namespaces".to_owned()
-                    }),
-                }
-            }
-        }
+        let tried = self.try_out().map(|()| RUNTIME.to_owned());
+        let tried = tried.map_err(|error| EngineError {
+            service: None,
+            ..error
+        });
+        Probe::of(tried, || {
+            "run as root, with CAP_SYS_ADMIN and a kernel that has overlayfs and namespaces"
+                .to_owned()
+        })
     }
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             variants: vec![Variant {
-                name: String::new(),
-                separate_create: true,
-                pause: true,
-                exit_status: true,
-                oom_event: true,
-                accounting: true,
-                command: true,
-                rootfs: true,
-                mounts: true,
-                user: true,
-                limits: LimitSupport::all(),
                 isolation: IsolationFeature::ALL.to_vec(),
+                ..Variant::container("")
             }],
             max_services: None,
         }

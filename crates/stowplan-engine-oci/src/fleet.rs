@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stowplan_engine::EngineError;
 use stowplan_host::process::clock_ns;
-use stowplan_wire::deployment::{EngineEvent, EngineEventKind};
+use stowplan_wire::deployment::{EngineEvent, EngineEventKind, EngineRequest};
 
 use crate::link::Link;
 use crate::protocol::Message;
@@ -21,6 +21,8 @@ type Answer = Result<(), EngineError>;
 pub(crate) struct Fleet {
     /// One for each service, in the plan's order.
     pub links: Vec<Link>,
+    /// What the helpers have been asked and have answered.
+    pub requests: Vec<EngineRequest>,
     events: VecDeque<EngineEvent>,
     clock: String,
 }
@@ -42,6 +44,7 @@ impl Fleet {
     pub(crate) const fn new(links: Vec<Link>, clock: String) -> Self {
         Self {
             links,
+            requests: Vec::new(),
             events: VecDeque::new(),
             clock,
         }
@@ -175,6 +178,15 @@ impl Fleet {
                     self.events.push_back(event(link, kind, t_ns, &self.clock));
                 }
             }
+        }
+        if answer.is_some()
+            && let Some(begin_ns) = link.asked_ns.take()
+        {
+            self.requests.push(EngineRequest {
+                service: link.name.clone(),
+                begin_ns,
+                end_ns: Some(clock_ns()),
+            });
         }
         if !alive {
             if std::mem::take(&mut link.running) {

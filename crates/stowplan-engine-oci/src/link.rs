@@ -11,7 +11,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde::Serialize;
 use stowplan_engine::EngineError;
 use stowplan_host::cgroup::Group;
-use stowplan_host::process::start_ticks;
+use stowplan_host::process::{clock_ns, start_ticks};
 
 use crate::protocol::{Created, Message};
 
@@ -27,6 +27,8 @@ pub(crate) struct Link {
     pub group: Option<Group>,
     /// Whether the program was let run and has not been seen ending.
     pub running: bool,
+    /// Before it was sent what it has not answered yet, CLOCK_MONOTONIC in ns.
+    pub asked_ns: Option<u64>,
     child: Child,
     input: Option<ChildStdin>,
     output: Option<ChildStdout>,
@@ -71,6 +73,7 @@ impl Link {
             created: None,
             group: None,
             running: false,
+            asked_ns: None,
             input: child.stdin.take(),
             output,
             child,
@@ -99,6 +102,7 @@ impl Link {
         let mut line = serde_json::to_vec(document)
             .map_err(|error| self.error("cannot tell its helper").because(error))?;
         line.push(b'\n');
+        self.asked_ns = Some(clock_ns());
         let sent = match &mut self.input {
             Some(input) => input.write_all(&line),
             None => Err(io::ErrorKind::BrokenPipe.into()),

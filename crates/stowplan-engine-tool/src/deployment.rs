@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use stowplan_engine::{Deployment, EngineError, selected};
 use stowplan_host::{Host, scheduling, tail, wait_readable};
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEvent, EngineEventKind, Locator, Program, Select, StopMode,
+    DeploymentPlan, EngineEvent, EngineEventKind, EngineRequest, Locator, Program, Select, StopMode,
 };
 
 use crate::groups::RunGroups;
@@ -27,6 +27,8 @@ pub struct ToolDeployment {
     groups: Option<RunGroups>,
     services: Vec<Service>,
     events: Vec<EngineEvent>,
+    /// Starts of the tool.
+    asked: Vec<EngineRequest>,
 }
 
 impl ToolDeployment {
@@ -47,6 +49,7 @@ impl ToolDeployment {
             groups: Some(groups),
             services: plan.services.iter().cloned().map(Service::new).collect(),
             events: Vec::new(),
+            asked: Vec::new(),
         };
         // From here on, dropping it removes what was made.
         deployment.tool.prepare(plan, deployment.host.as_ref())?;
@@ -81,7 +84,11 @@ impl ToolDeployment {
             };
             let service = &mut self.services[*index];
             let begun = service.begin(&*self.tool, &self.plan, &*self.host, groups);
-            begun.map_err(|error| service.error(error))?;
+            self.asked.push(EngineRequest {
+                begin_ns: begun.map_err(|error| service.error(error))?,
+                service: service.start.name.clone(),
+                end_ns: None,
+            });
             self.event(*index, EngineEventKind::Created);
         }
         let deadline = Instant::now() + PATIENCE;
@@ -264,6 +271,10 @@ impl Deployment for ToolDeployment {
 
     fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
         Ok(self.services.iter().filter_map(Service::holder).collect())
+    }
+
+    fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {
+        Ok(self.asked.clone())
     }
 }
 

@@ -9,6 +9,7 @@
 mod ask;
 mod deployment;
 mod groups;
+pub mod lxc;
 mod notice;
 mod service;
 mod spawn;

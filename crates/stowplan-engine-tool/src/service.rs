@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use stowplan_engine::{EngineError, open_log};
 use stowplan_host::cgroup::OomWatch;
 use stowplan_host::ledger::{Object, remove_object};
+use stowplan_host::process::clock_ns;
 use stowplan_host::{Host, HostError, tail};
 use stowplan_wire::deployment::{DeploymentPlan, EngineEventKind, Locator, ServiceStart};
 
@@ -78,14 +79,14 @@ impl Service {
         self.held.as_ref().is_some_and(|h| !h.holder.is_reaped())
     }
 
-    /// Starts the tool.
+    /// Starts the tool; gives the instant before that, CLOCK_MONOTONIC in ns.
     pub(crate) fn begin(
         &mut self,
         tool: &dyn Tool,
         plan: &DeploymentPlan,
         host: &dyn Host,
         run: &RunGroups,
-    ) -> Result<(), EngineError> {
+    ) -> Result<u64, EngineError> {
         // What is left of an earlier start that ended by itself.
         self.kill()?;
         let invocation = tool.invocation(plan, &self.start)?;
@@ -111,6 +112,7 @@ impl Service {
         };
         let log = open_log(&self.start.log)?;
         let class = self.start.limits.scheduling;
+        let begin_ns = clock_ns();
         let holder = Holder::spawn(&invocation, &log, groups, class, notices.socket())?;
         let (pid, start_ticks) = (holder.handle.pid, holder.handle.start_ticks);
         self.held = Some(Held {
@@ -120,7 +122,8 @@ impl Service {
             leader: None,
         });
         // It was made in a group that the ledger has; this is for `stowplan clean` to tell it.
-        Ok(host.enter(&Object::Process { pid, start_ticks })?)
+        host.enter(&Object::Process { pid, start_ticks })?;
+        Ok(begin_ns)
     }
 
     /// Looks whether the tool has told the first process, and takes the tool out of the service's groups then.

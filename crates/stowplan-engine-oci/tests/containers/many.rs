@@ -40,6 +40,21 @@ fn twenty_six_services_start_at_once() {
             .map(|locator| locator.pid)
             .collect();
         assert_eq!(pids.len(), 26);
+        let requests = deployment.engine_requests().unwrap();
+        // Its plan, to create it and to start it, for each.
+        assert_eq!(requests.len(), 3 * 26);
+        let open_at = |at: u64| {
+            let open = requests
+                .iter()
+                .filter(|one| one.begin_ns <= at && one.end_ns.is_some_and(|end| at < end));
+            open.count()
+        };
+        let most = requests.iter().map(|one| open_at(one.begin_ns)).max();
+        let limit = if parallelism == 0 { 26 } else { 5 };
+        assert!(
+            most.is_some_and(|most| (1..=limit).contains(&most)),
+            "{most:?}"
+        );
         deployment.destroy().unwrap();
         assert_eq!(run.cgroups(), Vec::<PathBuf>::new());
     }

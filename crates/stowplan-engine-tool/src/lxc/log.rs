@@ -1,7 +1,8 @@
-//! What the log of `lxc-start` says, at level INFO.
+//! What liblxc's log of a container says, at level INFO: `lxc-start` writes one, and so does LXD.
 
 /// Pid of the first process, of `Started "PROGRAM" with pid "PID"` (start.c, `post_start`).
-pub(crate) fn leader(log: &str) -> Option<u32> {
+#[must_use]
+pub fn leader(log: &str) -> Option<u32> {
     let marked = log.lines().filter(|line| line.contains(":post_start:"));
     marked
         .filter_map(|line| {
@@ -11,10 +12,12 @@ pub(crate) fn leader(log: &str) -> Option<u32> {
         .next()
 }
 
-/// Status of the first process: `lxc-start` ends with 0 whatever it was, and with another status for its own failures.
+/// Status of the first process; `own` where the log has none: `lxc-start` ends with 0 whatever it was, and with another
+/// status for its own failures.
 /// Its log has `Child <PID> ended on error (STATUS)` or `… ended on signal NAME(NUMBER)`, and nothing for 0 (error.c,
 /// `lxc_error_set_and_log`).
-pub(crate) fn status(own: i32, log: &str) -> i32 {
+#[must_use]
+pub fn status(own: i32, log: &str) -> i32 {
     let marked = log.lines().rev();
     let told = marked
         .filter(|line| line.contains(":lxc_error_set_and_log:"))

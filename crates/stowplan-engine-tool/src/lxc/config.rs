@@ -1,0 +1,143 @@
+//! Lines of a container's configuration, lxc.container.conf(5).
+
+use std::fmt::Write;
+use std::path::Path;
+
+use stowplan_engine::EngineError;
+use stowplan_host::Ids;
+use stowplan_host::cgroup::settings;
+use stowplan_wire::deployment::{Access, BindMount, LimitsPlan};
+
+/// A configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Config(String);
+
+impl Config {
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// When a line cannot hold the value.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), EngineError> {
+        // A value ends with its line, and blanks at its ends are taken off.
+        if value.contains('\n') || value != value.trim() {
+            return Err(EngineError::new(format!(
+                "LXC cannot be told '{value}' for {key}: a value has one line without blanks at its ends"
+            )));
+        }
+        // Writing to a text cannot fail.
+        let _ = writeln!(self.0, "{key} = {value}");
+        Ok(())
+    }
+
+    /// Adds the limits of a service.
+    ///
+    /// # Errors
+    /// When a line cannot hold a value.
+    pub fn limits(&mut self, limits: &LimitsPlan) -> Result<(), EngineError> {
+        // LXC takes those for the version of the machine and leaves the others.
+        for (version, v2) in [("lxc.cgroup", false), ("lxc.cgroup2", true)] {
+            for setting in settings(limits, v2) {
+                self.set(&format!("{version}.{}", setting.file), &setting.value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a file or folder of the host; `to` is made where it is not.
+    ///
+    /// # Errors
+    /// When a line cannot hold a path.
+    pub fn mount(&mut self, from: &str, to: &str, read_only: bool) -> Result<(), EngineError> {
+        let kind = if Path::new(from).is_dir() {
+            "dir"
+        } else {
+            "file"
+        };
+        let access = if read_only { ",ro" } else { "" };
+        let (from, to) = (escaped(from), escaped(to.trim_start_matches('/')));
+        let entry = format!("{from} {to} none bind{access},create={kind} 0 0");
+        self.set("lxc.mount.entry", &entry)
+    }
+
+    /// Adds these files and folders of the host.
+    ///
+    /// # Errors
+    /// When one is not there, or a line cannot hold a path.
+    pub fn mounts(&mut self, mounts: &[BindMount]) -> Result<(), EngineError> {
+        for mount in mounts {
+            if let Err(error) = Path::new(&mount.from).metadata() {
+                return Err(EngineError::new(format!("cannot mount {}", mount.from)).because(error));
+            }
+            self.mount(&mount.from, &mount.to, mount.read_only)?;
+        }
+        Ok(())
+    }
+
+    /// Adds as whom and where the first process starts; names of users are those of the root file system at `root`.
+    ///
+    /// # Errors
+    /// When there is no such user, or a line cannot hold the folder.
+    pub fn program(&mut self, root: &Path, access: &Access) -> Result<(), EngineError> {
+        if let Some(user) = &access.user {
+            let ids = Ids::find(root, user)?;
+            self.set("lxc.init.uid", &ids.user.to_string())?;
+            self.set("lxc.init.gid", &ids.group.to_string())?;
+        }
+        match &access.working_dir {
+            Some(folder) => self.set("lxc.init.cwd", folder),
+            None => Ok(()),
+        }
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn text(self) -> String {
+        self.0
+    }
+}
+
+/// As in fstab(5), whose fields end with blanks.
+fn escaped(path: &str) -> String {
+    path.replace('\\', "\\134")
+        .replace(' ', "\\040")
+        .replace('\t', "\\011")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_told_for_both_versions() {
+        let mut config = Config::default();
+        let limits = LimitsPlan {
+            cpuset: Some(vec![0, 2]),
+            cpu_weight: Some(200),
+            cpu_quota: Some(0.5),
+            memory_bytes: Some(8192),
+            scheduling: None,
+        };
+        config.limits(&limits).unwrap();
+        let text = config.text();
+        let lines: Vec<&str> = text.lines().collect();
+        for line in [
+            "lxc.cgroup.cpuset.cpus = 0,2",
+            "lxc.cgroup.cpu.shares = 2048",
+            "lxc.cgroup.cpu.cfs_quota_us = 50000",
+            "lxc.cgroup.memory.limit_in_bytes = 8192",
+            "lxc.cgroup2.cpu.weight = 200",
+            "lxc.cgroup2.cpu.max = 50000 100000",
+            "lxc.cgroup2.memory.max = 8192",
+        ] {
+            assert!(lines.contains(&line), "{line}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_line_cannot_hold_is_refused() {
+        for value in ["one\ntwo", " blank", "blank "] {
+            let error = Config::default().set("lxc.environment", value).unwrap_err();
+            assert!(error.to_string().contains("lxc.environment"), "{error}");
+        }
+    }
+}
