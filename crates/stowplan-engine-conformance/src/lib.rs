@@ -3,10 +3,15 @@
 //! It knows engines by their traits and capabilities alone. What a service did is seen through the engine
 //! (events, logs, locators) and through the host (accounting, limits, files of /proc and of control groups),
 //! so that the suite is the same for a process here, a container, a guest and a machine far away.
+//!
+//! Engines whose services have a root file system of their own pass [`access`] as well, and those with a daemon [`faults`], on a daemon that the suite may kill.
 
+mod access;
 mod agent;
 mod behaviour;
+mod bench;
 mod ends;
+mod faults;
 mod life;
 mod limits;
 mod look;
@@ -16,6 +21,8 @@ mod trial;
 
 pub use agent::AgentStage;
 pub use behaviour::{Behaviour, MARK};
+pub use bench::Bench;
+pub use faults::{Faults, faults};
 pub use report::{CaseResult, Outcome, Report};
 pub use setup::{Setup, Stage};
 
@@ -40,20 +47,22 @@ pub fn run(setup: &Setup<'_>) -> Report {
 #[must_use]
 pub fn run_some(setup: &Setup<'_>, wanted: impl Fn(&str) -> bool) -> Report {
     let cases = life::CASES.iter().chain(ends::CASES).chain(limits::CASES);
+    report(setup, cases.filter(|case| wanted(case.name)))
+}
+
+/// Runs the cases of what real programs in a root file system of their own have of their host, as whom and where they run.
+#[must_use]
+pub fn access(setup: &Setup<'_>) -> Report {
+    report(setup, access::CASES.iter())
+}
+
+fn report<'a>(setup: &Setup<'_>, cases: impl Iterator<Item = &'a Case>) -> Report {
     Report {
         engine: setup.stage.engine().name(),
         variant: setup.variant.clone(),
         host: setup.stage.host().id(),
         cases: cases
-            .filter(|case| wanted(case.name))
-            .map(|case| CaseResult {
-                name: case.name.to_owned(),
-                outcome: match (case.check)(setup) {
-                    Ok(()) => Outcome::Passed,
-                    Err(Stop::Unsupported(capability)) => Outcome::Unsupported(capability),
-                    Err(Stop::Failed(why)) => Outcome::Failed(why),
-                },
-            })
+            .map(|case| CaseResult::new(case.name, (case.check)(setup)))
             .collect(),
     }
 }

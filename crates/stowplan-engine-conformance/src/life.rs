@@ -1,6 +1,7 @@
 //! The verbs, apart.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use stowplan_wire::deployment::{EngineEventKind, Select, StopMode};
@@ -254,10 +255,13 @@ fn many_at_once(setup: &Setup<'_>) -> Checked {
             .is_none_or(|max| max as usize >= services.len()),
         "max-services",
     )?;
+    let begin = setup.stage.host().clock()?;
     let mut trial = Trial::start(setup, &services)?;
+    let end = trial.now()?;
     for name in &names {
         trial.says(name, "ready")?;
     }
+    asked_for_all(&mut trial, begin..=end)?;
     let pids: BTreeSet<u32> = trial
         .deployment()
         .locators()?
@@ -268,6 +272,28 @@ fn many_at_once(setup: &Setup<'_>) -> Checked {
         format!("{} different pids", pids.len())
     })?;
     Ok(trial.deployment().destroy()?)
+}
+
+/// Whoever has processes of its own for its services was asked about each of them, between these instants.
+fn asked_for_all(trial: &mut Trial<'_>, between: RangeInclusive<u64>) -> Checked {
+    let requests = trial.deployment().engine_requests()?;
+    if requests.is_empty() && trial.deployment().engine_processes()?.is_empty() {
+        return Ok(());
+    }
+    for locator in trial.deployment().locators()? {
+        let asked = requests
+            .iter()
+            .filter(|request| request.service == locator.service);
+        let inside = asked.filter(|request| {
+            let end_ns = request.end_ns.unwrap_or(request.begin_ns);
+            between.contains(&request.begin_ns)
+                && (request.begin_ns..=*between.end()).contains(&end_ns)
+        });
+        ensure(inside.count() > 0, || {
+            format!("no request about '{}' between {between:?}", locator.service)
+        })?;
+    }
+    Ok(())
 }
 
 fn unknown_service(setup: &Setup<'_>) -> Checked {

@@ -6,23 +6,13 @@ use std::time::Duration;
 use stowplan_wire::deployment::Locator;
 use stowplan_wire::host::{SampleSubject, UsageSample};
 
+use crate::Setup;
 use crate::trial::{Stop, Trial};
 
 impl Trial<'_> {
     /// A file of the host as text; `None` when it does not exist.
     pub(crate) fn file(&self, path: &str) -> Option<String> {
-        let copy: PathBuf = std::env::temp_dir().join(format!(
-            "{}-look-{:?}",
-            crate::Setup::next_run(),
-            std::thread::current().id()
-        ));
-        let fetched = self.setup.stage.host().fetch(path, &copy);
-        let text = fetched
-            .ok()
-            .and_then(|()| std::fs::read_to_string(&copy).ok());
-        // It may not have been made.
-        let _ = std::fs::remove_file(&copy);
-        text
+        file_of(self.setup, path)
     }
 
     /// Whether the process of the locator still runs.
@@ -75,6 +65,22 @@ impl Trial<'_> {
             })
             .collect()
     }
+}
+
+/// A file of the host as text; `None` when it does not exist.
+pub(crate) fn file_of(setup: &Setup<'_>, path: &str) -> Option<String> {
+    let copy: PathBuf = std::env::temp_dir().join(format!(
+        "{}-look-{:?}",
+        Setup::next_run(),
+        std::thread::current().id()
+    ));
+    let fetched = setup.stage.host().fetch(path, &copy);
+    let text = fetched
+        .ok()
+        .and_then(|()| std::fs::read_to_string(&copy).ok());
+    // It may not have been made.
+    let _ = std::fs::remove_file(&copy);
+    text
 }
 
 /// CPU time of a sample in ns.

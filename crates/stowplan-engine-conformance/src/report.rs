@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Checked;
+use crate::trial::Stop;
+
 /// What came of one case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -21,6 +24,19 @@ pub struct CaseResult {
     pub name: String,
     /// What came of it.
     pub outcome: Outcome,
+}
+
+impl CaseResult {
+    pub(crate) fn new(name: &str, checked: Checked) -> Self {
+        Self {
+            name: name.to_owned(),
+            outcome: match checked {
+                Ok(()) => Outcome::Passed,
+                Err(Stop::Unsupported(capability)) => Outcome::Unsupported(capability),
+                Err(Stop::Failed(why)) => Outcome::Failed(why),
+            },
+        }
+    }
 }
 
 /// All cases of one engine and variant on one host.
@@ -47,6 +63,17 @@ impl Report {
                 _ => None,
             })
             .collect()
+    }
+
+    /// Lines of the cases that did not pass, with why.
+    #[must_use]
+    pub fn others(&self) -> Vec<String> {
+        let others = self.cases.iter().filter_map(|case| match &case.outcome {
+            Outcome::Passed => None,
+            Outcome::Failed(why) => Some(format!("{} failed: {why}", case.name)),
+            Outcome::Unsupported(what) => Some(format!("{} unsupported({what})", case.name)),
+        });
+        others.collect()
     }
 
     /// One line a case, for a committed matrix: name and `passed`, `failed` or `unsupported(CAPABILITY)`.
@@ -113,6 +140,13 @@ mod tests {
             "life.start passed\nlife.pause unsupported(pause)\nends.exit failed\n"
         );
         assert_eq!(report.failures(), [("ends.exit", "no event")]);
+        assert_eq!(
+            report.others(),
+            [
+                "life.pause unsupported(pause)",
+                "ends.exit failed: no event"
+            ]
+        );
         let text = report.to_json().unwrap();
         assert!(text.starts_with("{\n  \"schema\": \"stowplan.conformance/1\""));
         assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);

@@ -1,24 +1,28 @@
 //! For tests: the built programs, folders of their own, a fake engine on a fake host, redaction.
 
+mod available;
 mod chroot;
-mod daemon;
 mod events;
 pub mod fake;
 mod initramfs;
+mod own_daemon;
 mod plans;
 mod programs;
 mod redact;
 mod shell;
 mod state;
+mod user;
 
+pub use available::available;
 pub use chroot::in_chroot;
-pub use daemon::ContainerDaemon;
 pub use events::{
     emitted, events_in_container, events_program, events_root, only_child, wait_until_events,
 };
 pub use initramfs::Initramfs;
+pub use own_daemon::OwnDaemon;
 pub use plans::{command_plan, service_plan};
 pub use programs::{agent_program, node_program, static_example};
 pub use redact::redact;
-pub use shell::shell_root;
+pub use shell::{ShellRoot, shell_root};
 pub use state::private_state;
+pub use user::{Labelled, User, user_of};

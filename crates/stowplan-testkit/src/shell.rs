@@ -7,6 +7,29 @@ use std::process::Command;
 /// Programs of the shell's scripts.
 const PROGRAMS: [&str; 8] = ["sh", "sleep", "head", "tail", "wc", "setsid", "cat", "env"];
 
+/// A folder with [`shell_root`] in it, removed at the end.
+#[derive(Debug)]
+pub struct ShellRoot(tempfile::TempDir);
+
+impl ShellRoot {
+    /// Makes one in a folder of the test.
+    ///
+    /// # Panics
+    /// When a file cannot be copied.
+    #[must_use]
+    pub fn below(folder: &str) -> Self {
+        let root = tempfile::tempdir_in(folder).expect("a folder can be made");
+        shell_root(root.path());
+        Self(root)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> String {
+        self.0.path().display().to_string()
+    }
+}
+
 /// Makes `root` a root file system with a shell and what its scripts call, taken from this machine with the libraries
 /// that they load.
 ///
@@ -18,7 +41,8 @@ pub fn shell_root(root: &Path) {
     }
     std::fs::create_dir_all(root.join("usr")).expect("a folder can be made");
     symlink("../bin", root.join("usr/bin")).expect("a link can be made");
-    std::fs::write(root.join("etc/passwd"), "root:x:0:0:root:/:/bin/sh\n").expect("a file");
+    let users = "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n";
+    std::fs::write(root.join("etc/passwd"), users).expect("a file");
     for name in PROGRAMS {
         let folders = ["/bin", "/usr/bin"].map(|folder| Path::new(folder).join(name));
         let program = folders.iter().find(|path| path.is_file());

@@ -1,0 +1,147 @@
+//! What real programs have of their host, as whom and where they run.
+
+use stowplan_wire::deployment::{Access, BindMount, Program, Select};
+
+use crate::look::file_of;
+use crate::trial::{Stop, Trial, ensure, needs, plain};
+use crate::{Behaviour, Case, Checked, Setup};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "access.mounts",
+        check: mounts,
+    },
+    Case {
+        name: "access.user",
+        check: user,
+    },
+    Case {
+        name: "access.device",
+        check: device,
+    },
+    Case {
+        name: "access.own-root",
+        check: own_root,
+    },
+];
+
+/// What a program does, and what it has.
+type Given = (&'static str, String, Access);
+
+/// Starts a program in a service of this name each, in a shell, which sleeps when it has done it.
+fn run<'a>(
+    setup: &'a Setup<'a>,
+    given: impl FnOnce(&str) -> Vec<Given>,
+) -> Result<(Trial<'a>, String), Stop> {
+    let mut plan = Trial::plan(setup, &[plain("a", Behaviour::Idle)])?;
+    let folder = plan.run_dir.clone();
+    let service = plan.services.remove(0);
+    for (name, script, has) in given(&folder) {
+        let mut service = service.clone();
+        name.clone_into(&mut service.name);
+        service.log = format!("{folder}/{name}.log");
+        if let Program::Command {
+            command, access, ..
+        } = &mut service.program
+        {
+            // What a program says at its very end is another matter: a busy monitor may miss it.
+            let script = format!("{script}; exec sleep 100000");
+            *command = vec!["/bin/sh".to_owned(), "-c".to_owned(), script];
+            *access = has;
+        }
+        plan.services.push(service);
+    }
+    let mut trial = Trial::prepare_plan(setup, &plan)?;
+    trial.deployment().create(&Select::All)?;
+    trial.deployment().start(&Select::All)?;
+    Ok((trial, folder))
+}
+
+fn can(setup: &Setup<'_>, what: fn(&stowplan_engine::Variant) -> bool, name: &str) -> Checked {
+    needs(setup.can().is_some_and(|variant| what(&variant)), name)
+}
+
+/// The run's folder is given twice: what is written through one is read, and not written, through the other.
+fn mounts(setup: &Setup<'_>) -> Checked {
+    can(setup, |can| can.mounts, "program.mounts")?;
+    let script =
+        "pwd; echo kept > '/my scratch/kept'; cat kept; echo new > /given/new || echo read-only";
+    let (mut trial, folder) = run(setup, |folder| {
+        let mount = |to: &str, read_only| BindMount {
+            from: folder.to_owned(),
+            to: to.to_owned(),
+            read_only,
+        };
+        let access = Access {
+            mounts: vec![mount("/given", true), mount("/my scratch", false)],
+            working_dir: Some("/given".to_owned()),
+            ..Access::default()
+        };
+        vec![("a", script.to_owned(), access)]
+    })?;
+    for line in ["/given", "kept", "read-only"] {
+        trial.says("a", line)?;
+    }
+    let kept = trial.file(&format!("{folder}/kept"));
+    ensure(kept.as_deref() == Some("kept\n"), || format!("{kept:?}"))?;
+    let new = trial.file(&format!("{folder}/new"));
+    ensure(new.is_none(), || "it wrote to what it may read".to_owned())
+}
+
+fn user(setup: &Setup<'_>) -> Checked {
+    can(setup, |can| can.user, "program.user")?;
+    let script =
+        "while read -r key id rest; do [ $key = Uid: ] && echo uid=$id; done < /proc/self/status";
+    let (mut trial, _) = run(setup, |_| {
+        let access = Access {
+            user: Some("nobody".to_owned()),
+            ..Access::default()
+        };
+        vec![("a", script.to_owned(), access)]
+    })?;
+    trial.says("a", "uid=65534")
+}
+
+/// Devices that no container has by itself, as the kernel calls them (`/proc/misc`) and as their files are called.
+const DEVICES: [&str; 2] = ["cpu_dma_latency", "loop-control"];
+
+/// One program opens a device that it was given; another that was not given it cannot.
+fn device(setup: &Setup<'_>) -> Checked {
+    can(setup, |can| can.mounts, "program.mounts")?;
+    let known = file_of(setup, "/proc/misc").unwrap_or_default();
+    let is_known = |name: &&str| {
+        let mut names = known
+            .lines()
+            .map(|line| line.split_whitespace().next_back());
+        names.any(|known| known == Some(*name))
+    };
+    let Some(name) = DEVICES.into_iter().find(is_known) else {
+        return Err(Stop::Unsupported("a device to give".to_owned()));
+    };
+    let path = format!("/dev/{name}");
+    let script = format!("( : < {path} ) && echo opened || echo refused");
+    let (mut trial, _) = run(setup, |_| {
+        let access = Access {
+            devices: vec![path],
+            ..Access::default()
+        };
+        vec![
+            ("a", script.clone(), access),
+            ("b", script, Access::default()),
+        ]
+    })?;
+    trial.says("a", "opened")?;
+    trial.says("b", "refused")
+}
+
+/// What a program writes goes with its service.
+fn own_root(setup: &Setup<'_>) -> Checked {
+    can(setup, |can| can.mounts, "program.mounts")?;
+    let script = "echo written > /tmp/stowplan-conformance && echo done";
+    let (mut trial, _) = run(setup, |_| vec![("a", script.to_owned(), Access::default())])?;
+    trial.says("a", "done")?;
+    trial.deployment().destroy()?;
+    let root = setup.rootfs.as_deref().unwrap_or_default();
+    let left = file_of(setup, &format!("{root}/tmp/stowplan-conformance"));
+    ensure(left.is_none(), || "what it wrote is still there".to_owned())
+}
