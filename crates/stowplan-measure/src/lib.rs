@@ -3,6 +3,7 @@
 pub mod collect;
 pub mod dds;
 mod error;
+mod idle;
 pub mod lower;
 pub mod phases;
 pub mod progress;

@@ -18,6 +18,7 @@ use stowplan_wire::service::ServicePlan;
 
 use crate::collect::{self, RingFile};
 use crate::error::RunError;
+use crate::idle;
 use crate::progress::Progress;
 use crate::real::{LOOK_PERIOD, RealProgress, RealServices, surround};
 use crate::traced::{Recording, Traced};
@@ -67,7 +68,7 @@ pub struct Measured {
     pub announcements: Vec<Announced>,
     /// The window, where there was one.
     pub window: Option<Armed>,
-    /// Usage samples.
+    /// Usage samples, those of the engine before the run had services first.
     pub samples: Vec<UsageSample>,
     /// Programs that really ran.
     pub digests: Vec<ProgramDigest>,
@@ -166,6 +167,8 @@ impl<'a> Session<'a> {
     }
 
     fn drive(&mut self) -> Result<Measured, RunError> {
+        let sample_ms = millis(self.plan.sample_period);
+        let idle = idle::sample(self.host, self.deployment.as_ref(), sample_ms)?;
         let cold = match &self.plan.cold {
             Some(files) => {
                 let all = [&files[..], &self.deployment.image_files()].concat();
@@ -180,11 +183,8 @@ impl<'a> Session<'a> {
         let started_ns = self.host.clock()?;
         let locators = self.deployment.locators()?;
         let own = self.traced.as_ref().map(Traced::pids).unwrap_or_default();
-        self.host.start_sampling(
-            &self.subjects(&locators)?,
-            &own,
-            millis(self.plan.sample_period),
-        )?;
+        let subjects = self.subjects(&locators)?;
+        self.host.start_sampling(&subjects, &own, sample_ms)?;
         self.look_at_traced(&locators);
         self.wait_ready()?;
         self.look_at_traced(&locators);
@@ -208,7 +208,7 @@ impl<'a> Session<'a> {
             real: self.real.progress().clone(),
             announcements: std::mem::take(&mut self.announcements),
             window,
-            samples,
+            samples: [idle, samples].concat(),
             digests,
             label,
             limits,
@@ -222,17 +222,12 @@ impl<'a> Session<'a> {
 
     /// The services, and the engine where it has processes of its own.
     fn subjects(&self, locators: &[Locator]) -> Result<Vec<SampleSubject>, RunError> {
-        let engine = SampleSubject {
-            subject: "engine".to_owned(),
-            cgroups: BTreeMap::new(),
-            pids: self.deployment.engine_processes()?,
-        };
+        let engine = idle::engine("engine", self.deployment.as_ref())?;
         let services = locators.iter().map(|l| SampleSubject {
             subject: l.service.clone(),
             cgroups: l.cgroups.clone(),
             pids: Vec::new(),
         });
-        let engine = Some(engine).filter(|engine| !engine.pids.is_empty());
         Ok(services.chain(engine).collect())
     }
 

@@ -6,7 +6,7 @@ mod common;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use stowplan_model::Stack;
+use stowplan_model::{Stack, WorkSpeed};
 use stowplan_plan::{Choice, MachineFacts, PlanOptions, Preset, check, partition, plan};
 
 /// 100 modules of 10 nodes; each node listens to the one before it, to one of the next module,
@@ -47,7 +47,7 @@ fn bench(criterion: &mut Criterion) {
     let stack = thousand();
     let machine = MachineFacts {
         cpus: 2,
-        ns_per_iteration: Some(1.0),
+        speed: Some(WorkSpeed::everywhere(1.0)),
         memory_bytes: None,
         multicast: true,
     };

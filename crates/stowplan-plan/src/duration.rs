@@ -41,7 +41,8 @@ impl Duration {
         machine: &MachineFacts,
         schedule: Option<&Schedule>,
     ) -> Option<Self> {
-        let seconds_per_iteration = machine.ns_per_iteration? / 1e9;
+        // Launchers and constructors work within the first-level cache.
+        let seconds_per_iteration = machine.speed.as_ref()?.ns() / 1e9;
         let start_up_s = start_up_iterations(stack, services, f64::from(machine.cpus.max(1)))
             * seconds_per_iteration;
         let default = Schedule {

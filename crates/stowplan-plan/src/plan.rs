@@ -1,6 +1,6 @@
 //! What a partition of a stack amounts to on a machine, before anything is started.
 
-use stowplan_model::{Endpoints, Partition, Stack};
+use stowplan_model::{Endpoints, Partition, Stack, WorkSpeed};
 
 use crate::duration::{Duration, Schedule};
 use crate::edges::{Crossing, EdgeClass, Flow, edges, serialisation_per_s};
@@ -14,8 +14,8 @@ use crate::split::{ProcessPart, split_with_seats};
 pub struct MachineFacts {
     /// Number of CPUs that the stack may use.
     pub cpus: u32,
-    /// Time of one iteration of the work kernel in nanoseconds, from calibration.
-    pub ns_per_iteration: Option<f64>,
+    /// Time of an iteration of the work kernel by working set, from calibration.
+    pub speed: Option<WorkSpeed>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
     /// Whether DDS can use multicast where the services run.
@@ -156,18 +156,16 @@ pub fn plan(
     let rates = rates(stack);
     let names: Vec<&str> = splits.iter().map(|s| s.service.as_str()).collect();
     let edges = edges(stack, &seats, &rates, &names, options.own_network);
-    let busy = iterations_per_s(stack, &rates, &seats.service, splits.len());
     let sending = serialisation_per_s(stack, &rates, &seats, splits.len());
-    let (all, sent): (f64, f64) = (busy.iter().sum(), sending.iter().sum());
+    let needed = machine.speed.as_ref().map(|speed| Needed {
+        work: work_cpus(stack, &rates, &seats.service, splits.len(), speed),
+        sending: sending.iter().map(|i| i * speed.ns() / 1e9).collect(),
+    });
     let cpus = f64::from(machine.cpus.max(1));
-    let share = |iterations: f64| {
-        machine
-            .ns_per_iteration
-            .map(|ns| iterations * ns / 1e9 / cpus)
-    };
+    let shares = needed.as_ref().map(|needed| needed.shares(cpus));
     // Serialising is not scaled: callback work gets what it leaves.
-    let factor = match (options.utilisation, share(all), share(sent)) {
-        (Some(asked), Some(work), Some(sent)) if work > 0.0 => Some((asked - sent).max(0.0) / work),
+    let factor = match (options.utilisation, shares) {
+        (Some(asked), Some((work, sent))) if work > 0.0 => Some((asked - sent).max(0.0) / work),
         _ => None,
     };
     let scale = factor.unwrap_or(1.0);
@@ -178,7 +176,7 @@ pub fn plan(
         .map(|(i, split)| ServicePlan {
             name: split.service.to_string(),
             processes: split.processes,
-            cpus: share(busy[i] * scale + sending[i]).map(|s| s * cpus),
+            cpus: needed.as_ref().map(|n| n.work[i] * scale + n.sending[i]),
             memory_bytes: memory[i],
         })
         .collect();
@@ -195,9 +193,9 @@ pub fn plan(
         crossings: edges.crossings,
         crossing: edges.crossing,
         topics: topic_rates(stack, &rates),
-        face_utilisation: share(all + sent),
-        serialisation_utilisation: share(sent),
-        utilisation: share(all * scale + sent),
+        face_utilisation: shares.map(|(work, sent)| work + sent),
+        serialisation_utilisation: shares.map(|(_, sent)| sent),
+        utilisation: shares.map(|(work, sent)| work * scale + sent),
         scaling: factor.map(|factor| Scaling {
             factor,
             caveat: SCALED_CAVEAT,
@@ -224,15 +222,39 @@ pub fn scale_work(stack: &Stack, factor: f64) -> Stack {
     scaled
 }
 
-/// Kernel iterations a second of each service.
-fn iterations_per_s(stack: &Stack, rates: &Rates, service: &[usize], services: usize) -> Vec<f64> {
-    let mut busy = vec![0.0; services];
+/// CPUs that services need, each.
+struct Needed {
+    /// For callback work as the stack says.
+    work: Vec<f64>,
+    /// For serialising.
+    sending: Vec<f64>,
+}
+
+impl Needed {
+    /// Shares of so many CPUs that all work and all serialising need.
+    fn shares(&self, cpus: f64) -> (f64, f64) {
+        let share = |of: &[f64]| of.iter().sum::<f64>() / cpus;
+        (share(&self.work), share(&self.sending))
+    }
+}
+
+/// CPUs that the callback work of each service needs.
+fn work_cpus(
+    stack: &Stack,
+    rates: &Rates,
+    service: &[usize],
+    services: usize,
+    speed: &WorkSpeed,
+) -> Vec<f64> {
+    let mut cpus = vec![0.0; services];
     for (position, node) in stack.nodes.iter().enumerate() {
         for (callback, rate) in node.callbacks.iter().zip(&rates.callbacks[position]) {
-            busy[service[position]] += rate.per_s * callback.work.iterations.mean();
+            let work = &callback.work;
+            let ns = work.iterations.mean() * speed.ns_of(work.working_set_bytes);
+            cpus[service[position]] += rate.per_s * ns / 1e9;
         }
     }
-    busy
+    cpus
 }
 
 fn memory(stack: &Stack, service: &[usize], services: usize) -> Vec<u64> {

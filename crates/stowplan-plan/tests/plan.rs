@@ -3,7 +3,7 @@
 mod common;
 
 use common::{name, node, on, process, stack, timer, topic};
-use stowplan_model::{Partition, Ready, RealService, Serialisation, Stack};
+use stowplan_model::{Partition, Ready, RealService, Serialisation, Stack, WorkSpeed};
 use stowplan_plan::{
     Choice, EdgeClass, Flow, MachineFacts, Plan, PlanError, PlanOptions, Preset, Schedule, Table,
     TableService, dot, partition, plan, scale_work, split,
@@ -11,7 +11,7 @@ use stowplan_plan::{
 
 const MACHINE: MachineFacts = MachineFacts {
     cpus: 2,
-    ns_per_iteration: Some(1.0),
+    speed: Some(WorkSpeed::everywhere(1.0)),
     memory_bytes: None,
     multicast: false,
 };
@@ -251,7 +251,7 @@ fn serialising(costs: bool) -> Stack {
 #[test]
 fn serialising_counts_once_for_each_message_that_leaves_its_process() {
     // 10 a second × (1,000 + 100 bytes × 10 iterations a byte) = 20,000 iterations a second.
-    let sent = 20_000.0 * MACHINE.ns_per_iteration.unwrap() / 1e9;
+    let sent = 20_000.0 * MACHINE.speed.unwrap().ns() / 1e9;
     let single = |stack: &Stack| {
         let partition = preset(stack, Preset::Single);
         planned(stack, &partition, &PlanOptions::default())
@@ -313,7 +313,7 @@ fn serialising_is_not_scaled() {
 fn without_calibration_nothing_is_made_up() {
     let stack = three();
     let machine = MachineFacts {
-        ns_per_iteration: None,
+        speed: None,
         ..MACHINE
     };
     let plan = plan(

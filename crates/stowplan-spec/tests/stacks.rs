@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use stowplan_model::{Reliability, Stack, Trigger};
+use stowplan_model::{Reliability, Stack, Trigger, WorkSpeed};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions, partition, plan};
 use stowplan_spec::{
     find_partition, find_spec, parse_partition, parse_spec, shipped, shipped_names,
@@ -19,7 +19,7 @@ fn stack(name: &str) -> Stack {
 fn planned(stack: &Stack, name: &str) -> Plan {
     let machine = MachineFacts {
         cpus: 2,
-        ns_per_iteration: Some(1.0),
+        speed: Some(WorkSpeed::everywhere(1.0)),
         memory_bytes: Some(24_000_000_000),
         multicast: false,
     };

@@ -6,7 +6,7 @@ mod losses;
 mod startup;
 mod usage;
 
-pub use callbacks::callback_rows;
+pub use callbacks::{Calibrated, callback_rows};
 pub use latency::latency_rows;
 pub use losses::loss_rows;
 pub use startup::{StartUpFacts, startup_rows};
