@@ -61,8 +61,7 @@ impl Container {
         let Some(own) = mounts(self.pid) else {
             return Vec::new();
         };
-        let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
-        pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        process::all()
             .filter(|pid| mounts(*pid).as_ref() == Some(&own))
             .collect()
     }

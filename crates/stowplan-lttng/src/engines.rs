@@ -89,10 +89,15 @@ mod tests {
         let answer = format!("HTTP/1.0 {status}\r\nContent-Type: application/json\r\n\r\n{body}");
         std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut request = [0; 1024];
-            let read = stream.read(&mut request).unwrap();
+            // It may come in pieces.
+            let (mut request, mut piece) = (Vec::new(), [0; 1024]);
+            while !request.ends_with(b"\r\n\r\n") {
+                let read = stream.read(&mut piece).unwrap();
+                assert!(read > 0, "{request:?}");
+                request.extend_from_slice(&piece[..read]);
+            }
             let expected = b"GET /containers/autoware_1/json HTTP/1.0\r\n";
-            assert!(request[..read].starts_with(expected));
+            assert!(request.starts_with(expected));
             stream.write_all(answer.as_bytes()).unwrap();
         });
         path

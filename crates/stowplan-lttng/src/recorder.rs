@@ -104,7 +104,8 @@ impl Recorder {
         let dir = std::path::absolute(options.trace_dir)
             .map_err(|e| HostError::io("find", options.trace_dir, e))?;
         let output = format!("--output={}", dir.display());
-        self.lttng(&["create", SESSION, &output])?;
+        let format = options.tools.format_option();
+        self.lttng(&[&["create", SESSION, &output][..], format].concat())?;
         let size = format!("--subbuf-size={}", options.buffers.sub_buffer_bytes);
         let number = format!("--num-subbuf={}", options.buffers.sub_buffers);
         let channel = [

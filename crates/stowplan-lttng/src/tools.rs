@@ -52,6 +52,17 @@ impl Tools {
             version,
         })
     }
+
+    /// What `lttng create` has to be told to write CTF 1.8: from 2.15 on it writes CTF 2, which our reader does not read.
+    pub(crate) fn format_option(&self) -> &'static [&'static str] {
+        let mut numbers = self.version.split('.').map_while(|part| part.parse().ok());
+        let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        if version >= (2, 15) {
+            &["--trace-format=ctf-1.8"]
+        } else {
+            &[]
+        }
+    }
 }
 
 fn in_path(name: &str) -> Result<PathBuf, HostError> {
@@ -67,4 +78,25 @@ fn in_path(name: &str) -> Result<PathBuf, HostError> {
 
 fn is_program(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_versions_are_told_the_format() {
+        let of = |version: &str| {
+            let tools = Tools {
+                lttng: PathBuf::new(),
+                sessiond: PathBuf::new(),
+                version: version.to_owned(),
+            };
+            tools.format_option()
+        };
+        assert!(of("2.13.9").is_empty());
+        assert!(of("2.9.0").is_empty());
+        assert_eq!(of("2.15.0"), ["--trace-format=ctf-1.8"]);
+        assert_eq!(of("3.0.0-pre"), ["--trace-format=ctf-1.8"]);
+    }
 }

@@ -54,6 +54,8 @@ pub struct CallbackCpu {
     /// Iterations of the work kernel.
     pub iterations: u64,
     times: Durations,
+    /// Picoseconds per iteration, of calls with work.
+    per_iteration: Durations,
 }
 
 impl CallbackCpu {
@@ -62,6 +64,13 @@ impl CallbackCpu {
     #[must_use]
     pub fn quantiles(&self, shares: &[f64]) -> Option<Vec<f64>> {
         self.times.quantiles(shares)
+    }
+
+    /// Median over the calls with work of their CPU time per iteration, nanoseconds; `None` without such calls.
+    #[must_use]
+    pub fn ns_per_iteration(&self) -> Option<f64> {
+        let median = self.per_iteration.quantiles(&[0.5])?[0];
+        Some(median / 1e3)
     }
 
     /// Their distribution; `None` without calls.
@@ -131,8 +140,11 @@ impl Marks {
                     sum.calls += 1;
                     sum.cpu_ns += cpu_ns;
                     sum.iterations += iterations;
-                    let ns = i64::try_from(cpu_ns).unwrap_or(i64::MAX);
-                    sum.times.add(ns, &mut self.cpu_budget);
+                    let sample = |value| i64::try_from(value).unwrap_or(i64::MAX);
+                    sum.times.add(sample(cpu_ns), &mut self.cpu_budget);
+                    if let Some(ps) = cpu_ns.saturating_mul(1000).checked_div(iterations) {
+                        sum.per_iteration.add(sample(ps), &mut self.cpu_budget);
+                    }
                 }
             }
             Body::SampleLost {

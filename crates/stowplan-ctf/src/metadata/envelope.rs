@@ -15,7 +15,9 @@ pub(super) fn text(file: &[u8]) -> Result<Cow<'_, str>, MetadataError> {
         _ => Cow::Borrowed(file),
     };
     if matches!(bytes.first(), Some(0x1e | b'[')) {
-        return Err(fault("metadata of CTF 2; this reader reads CTF 1.8".into()));
+        return Err(fault(
+            "metadata of CTF 2; this reader reads CTF 1.8: LTTng 2.15 and later write it with `lttng create --trace-format=ctf-1.8`".into(),
+        ));
     }
     Ok(match bytes {
         Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
@@ -82,6 +84,14 @@ mod tests {
         out.extend(text);
         out.resize(64, 0);
         out
+    }
+
+    #[test]
+    fn ctf_2_is_refused_with_what_records_the_other() {
+        let message = text(b"\x1e{\"type\":\"preamble\",\"version\":2}")
+            .unwrap_err()
+            .message;
+        assert!(message.contains("--trace-format=ctf-1.8"), "{message}");
     }
 
     #[test]

@@ -16,8 +16,11 @@ use super::merge::{Events, StreamInfo};
 use super::stream::Item;
 use crate::error::CtfError;
 
-/// Batches of a worker that may wait for the caller.
-const AHEAD: usize = 2;
+/// Batches of all workers that may wait for the caller: to wake a thread takes as long as
+/// several batches, and with few of them caller and workers would sleep in turn.
+const AHEAD: usize = 32;
+/// Of each worker at least so many.
+const LEAST_AHEAD: usize = 2;
 
 /// The items of all streams in order of time, whoever decodes them, with what was made of
 /// each event.
@@ -64,9 +67,10 @@ impl Events<'_> {
             let here = Group::new(move |batch| batch.fill(&mut self, &mut make));
             return consume(&mut Merged::new(streams, vec![here]));
         }
+        let ahead = (AHEAD / workers).max(LEAST_AHEAD);
         thread::scope(|scope| {
             let groups = self.split(workers).into_iter().map(|events| {
-                let (full, filled) = sync_channel(AHEAD);
+                let (full, filled) = sync_channel(ahead);
                 let (empty, emptied) = channel();
                 let make = make.clone();
                 scope.spawn(move || decode(events, make, &full, &emptied));
