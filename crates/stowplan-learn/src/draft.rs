@@ -52,6 +52,12 @@ impl LogNormal {
 }
 
 impl Figure {
+    /// Its median.
+    #[must_use]
+    pub fn median(&self) -> u64 {
+        self.spread.map_or(self.value, |spread| spread.median)
+    }
+
     /// A value that is known.
     #[must_use]
     pub fn known(value: u64) -> Self {

@@ -57,15 +57,17 @@ pub struct CallbackFacts {
     pub per_s: Option<f64>,
     /// Median time between two starts in nanoseconds; `None` with fewer than two.
     pub interval_ns: Option<f64>,
-    /// Half the width of the 95 % interval of `per_s`, as a share of it, taking times between calls as independent.
+    /// Half the width of the 95 % interval of `per_s`, as a share of it: taking times between calls of one run as
+    /// independent, and over runs by what differs between them.
     pub per_s_error: Option<f64>,
     /// Median wall duration in nanoseconds; `None` without a finished call.
     pub median_ns: Option<f64>,
-    /// 95 % interval of the median, by order statistics; `None` with too few calls for one.
+    /// 95 % interval of the median: by order statistics in one run, `None` with too few calls for one; over runs by
+    /// what differs between them.
     pub median_range_ns: Option<(f64, f64)>,
     /// Median CPU time of a call in nanoseconds; `None` where the trace has none.
     pub cpu_median_ns: Option<f64>,
-    /// 95 % interval of the median CPU time, by order statistics; `None` with too few calls for one.
+    /// 95 % interval of the median CPU time, likewise.
     pub cpu_median_range_ns: Option<(f64, f64)>,
     /// Median time of a call that sending messages took, in nanoseconds.
     pub sent_ns: Option<f64>,

@@ -17,6 +17,7 @@ mod fit;
 mod held;
 mod launch;
 mod names;
+mod runs;
 pub mod topology;
 mod trace;
 mod write;
@@ -27,7 +28,7 @@ pub use draft::{
 };
 pub use error::ImportError;
 pub use facts::{CallbackFacts, Facts, TopicFacts};
-pub use fit::{Fit, Fitted};
+pub use fit::{Fit, Fitted, Round};
 pub use held::{Came, Held, HeldCallback, HeldEndpoints, hold};
 pub use launch::LaunchTimes;
 pub use trace::{LearnError, Learned, Options, learn};

@@ -37,7 +37,7 @@ pub struct Options {
     pub chain: Option<(String, String)>,
     /// When the launch began, nanoseconds of the trace's clock, for a trace without a node of `ros2 launch`.
     pub launch_begin_ns: Option<i64>,
-    /// A run to correct the stack by.
+    /// Runs to correct the stack by.
     pub fit: Option<Fit>,
 }
 

@@ -147,7 +147,7 @@ pub(super) fn fitted(fitted: &Fitted) -> String {
         )
     });
     format!(
-        "Fitted to a run: the work of {} callbacks is corrected by what their medians differed by{launch}.",
+        "Fitted to runs: the work of {} callbacks is corrected by how long their calls took{launch}.",
         fitted.callbacks
     )
 }
