@@ -2,10 +2,11 @@
 
 use stowplan_results::{Ablation, Comparison, DeploymentRecord};
 
+use crate::difference_tables::{APART, difference_name, outcome};
 use crate::format::{dash, value};
 use crate::isolation;
 use crate::report::Report;
-use crate::tables::{APART, TextTable, difference_name, outcome};
+use crate::tables::TextTable;
 
 /// What is attributed, and what the processes said of themselves; no rows where there was no ablation.
 pub(crate) fn tables(report: &Report) -> [TextTable; 2] {

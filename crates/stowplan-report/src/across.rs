@@ -1,154 +1,100 @@
 //! Two results against each other: each deployment's ratio to the reference inside its own experiment
 //! (MEASURING §5, "across time"). What changed for both drops out.
 
-use stowplan_results::{Comparison, DeploymentRecord, Effect, Experiment, Results};
-use stowplan_stats::{AcrossComparison, Scale, Verdict, apply_holm_across, compare_across};
+use stowplan_results::{Comparison, Comparisons, DeploymentRecord, EarlierResult, Effect, Results};
+use stowplan_stats::{
+    AcrossComparison, DEFAULT_DELTA, Scale, Verdict, apply_holm_across, compare_across,
+};
 
+use crate::common::{Common, Side};
 use crate::compare::{Blocks, Losses, NATURAL, comparable, plan, rule};
 use crate::error::ReportError;
-use crate::metrics::{Metric, metrics};
+use crate::metrics::{LOST_INPUTS, Metric, metrics};
 use crate::report::Report;
+use crate::slower::Held;
 use crate::usage::mean;
 
-/// Compares every deployment that both results have, less the common reference.
+/// Compares every deployment that both results have, less the common reference, and tells where chains got slower.
 ///
 /// # Errors
-/// When machines or stacks differ, the results have no common reference, or a table cannot be read.
-pub fn across(old: &Results, new: &Results) -> Result<Vec<Comparison>, ReportError> {
-    same_subject(&old.experiment, &new.experiment)?;
-    let (old, new) = (Report::read(old)?, Report::read(new)?);
-    let reference = common_reference(&old, &new)?;
-    let candidates = candidates(&old, &new, &reference);
-    let losses = (Losses::of(&old), Losses::of(&new));
-    let old_metrics = metrics(&old);
+/// When machines or stacks differ, the results have no common reference or nothing beside it, or a table cannot be read.
+pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> {
+    let common = Common::of(&Side::measured(old), &Side::measured(new))?;
+    let reports = (Report::read(old)?, Report::read(new)?);
+    let losses = (Losses::of(&reports.0), Losses::of(&reports.1));
+    let old_metrics = metrics(&reports.0);
     let mut rows = Vec::new();
-    for new_metric in metrics(&new) {
+    for new_metric in metrics(&reports.1) {
         let same = |m: &&Metric| m.key == new_metric.key && m.subject == new_metric.subject;
         let Some(old_metric) = old_metrics.iter().find(same) else {
             continue;
         };
         let pair = (old_metric, &new_metric);
         rows.extend(one_metric(
-            (&old, &new),
+            (&reports.0, &reports.1),
             pair,
-            &reference,
-            &candidates,
+            &common,
             &losses,
         )?);
     }
-    Ok(rows)
-}
-
-/// Refuses results that say nothing about each other: another machine, stack, window, scale or way of phases.
-fn same_subject(old: &Experiment, new: &Experiment) -> Result<(), ReportError> {
-    if !old.machine.is_same_as(&new.machine) {
-        return Err(ReportError::OtherMachine {
-            old: old.machine.to_string(),
-            new: new.machine.to_string(),
-        });
+    let mut slower = Vec::new();
+    for candidate in &common.candidates {
+        let name = after(&candidate.id);
+        let own: Vec<&Comparison> = rows.iter().filter(|c| c.candidate == name).collect();
+        let held = Held {
+            old: Some(&reports.0),
+            new: &reports.1,
+            reference: &common.reference.id,
+            candidate,
+        };
+        slower.extend(held.slower(&own)?);
     }
-    let stack = |e: &Experiment| {
-        let version = e
-            .stack
-            .sha256
-            .get(..8)
-            .unwrap_or(&e.stack.sha256)
-            .to_owned();
-        (e.stack.name.clone(), version)
-    };
-    if stack(old) != stack(new) {
-        let told = |(name, version): (String, String)| format!("{name} ({version})");
-        return Err(ReportError::OtherStack {
-            old: told(stack(old)),
-            new: told(stack(new)),
-        });
+    Ok(Comparisons {
+        against: Some(earlier(old)),
+        ..Comparisons::new(rows).with_slower(slower)
+    })
+}
+
+fn earlier(old: &Results) -> EarlierResult {
+    let name = old.dir().file_name().unwrap_or(old.dir().as_os_str());
+    EarlierResult {
+        result: name.display().to_string(),
+        created_unix_s: old.experiment.created_unix_s,
+        build_id: old.experiment.build_id.clone(),
     }
-    for (what, of) in SETTINGS {
-        if of(old) != of(new) {
-            return Err(ReportError::OtherReference {
-                what,
-                old: of(old),
-                new: of(new),
-            });
-        }
-    }
-    Ok(())
 }
 
-/// What has to be equal for the reference to be one and the same.
-type Setting = (&'static str, fn(&Experiment) -> String);
-
-const SETTINGS: [Setting; 4] = [
-    ("window", |e| format!("{} s", e.window_s)),
-    ("utilisation", |e| {
-        e.utilisation
-            .map_or_else(|| "none".to_owned(), |u| u.to_string())
-    }),
-    ("timer phases", |e| {
-        e.phase.clone().unwrap_or_else(|| "not said".to_owned())
-    }),
-    ("starts", |e| {
-        let starts = e.parameters.get("starts");
-        starts.map_or_else(|| "not said".to_owned(), ToString::to_string)
-    }),
-];
-
-/// The old reference, if the new experiment has the very same deployment.
-fn common_reference(old: &Report, new: &Report) -> Result<DeploymentRecord, ReportError> {
-    let id = old.experiment.reference_id().unwrap_or_default();
-    let of = |report: &Report| {
-        let mut ran = report.deployments().into_iter();
-        ran.find(|d| d.id == id).cloned()
-    };
-    let (Some(before), Some(after)) = (of(old), of(new)) else {
-        return Err(ReportError::NoReference {
-            id: id.to_owned(),
-            have: new.deployments().iter().map(|d| d.id.clone()).collect(),
-        });
-    };
-    let nodes = |report: &Report| {
-        let mut partitions = report.experiment.partitions.iter();
-        let own = partitions.find(|p| p.name == before.partition);
-        own.map(|p| p.nodes.clone())
-    };
-    let differ = |what, is: bool| {
-        let [old, new] = ["as before", "changed"].map(str::to_owned);
-        if is {
-            return Err(ReportError::OtherReference { what, old, new });
-        }
-        Ok(())
-    };
-    differ("partition of the reference", nodes(old) != nodes(new))?;
-    differ("limits of the reference", before.limits != after.limits)?;
-    differ(
-        "isolation of the reference",
-        before.isolation != after.isolation,
-    )?;
-    Ok(before)
+/// What stands for a deployment in comparisons across results.
+fn before(id: &str) -> String {
+    format!("{id}{BEFORE}")
 }
 
-/// Deployments that both have, in the order of the old result; steps of an ablation answer another question.
-fn candidates(old: &Report, new: &Report, reference: &DeploymentRecord) -> Vec<DeploymentRecord> {
-    let new = new.deployments();
-    let both = old.deployments().into_iter().filter(|d| {
-        let step = old.experiment.is_step(d);
-        d.id != reference.id && !step && new.iter().any(|n| n.id == d.id)
-    });
-    both.cloned().collect()
+fn after(id: &str) -> String {
+    format!("{id}{AFTER}")
 }
+
+/// Id of a deployment, also where it stands beside its earlier self.
+pub(crate) fn deployment_of(named: &str) -> &str {
+    let id = named.strip_suffix(AFTER);
+    id.or_else(|| named.strip_suffix(BEFORE)).unwrap_or(named)
+}
+
+const BEFORE: &str = " (before)";
+const AFTER: &str = " (after)";
 
 fn one_metric(
     (old, new): (&Report, &Report),
     (old_metric, new_metric): (&Metric, &Metric),
-    reference: &DeploymentRecord,
-    candidates: &[DeploymentRecord],
+    common: &Common,
     losses: &(Losses, Losses),
 ) -> Result<Vec<Comparison>, ReportError> {
     let rule = rule(&old.experiment, old_metric);
-    let primary = plan(&old.experiment, old_metric).is_some_and(|m| m.primary);
-    let mut compared = Vec::new();
-    for candidate in candidates {
-        let blocks = |metric| Blocks::of(metric, &reference.id, &candidate.id);
+    let declared = plan(&old.experiment, old_metric);
+    let primary = declared.is_some_and(|m| m.primary);
+    let delta = declared.map_or(DEFAULT_DELTA, |m| m.delta);
+    let (mut compared, mut gone) = (Vec::new(), Vec::new());
+    for candidate in &common.candidates {
+        let blocks = |metric| Blocks::of(metric, &common.reference.id, &candidate.id);
         let (before, after) = (blocks(old_metric), blocks(new_metric));
         let usable = |blocks: &Blocks| {
             blocks.a.len() >= 2 && comparable(old_metric.scale, &blocks.a, &blocks.b)
@@ -158,6 +104,8 @@ fn one_metric(
             let c = compare_across(&rule, (&before.a, &before.b), (&after.a, &after.b))
                 .map_err(ReportError::stats(what))?;
             compared.push((candidate, before, after, c));
+        } else if primary && usable(&before) && has_gone(new_metric, &common.reference, candidate) {
+            gone.push(row_of_gone(old_metric, delta, candidate, &before));
         }
     }
     if primary {
@@ -174,7 +122,7 @@ fn one_metric(
         let reason = if old_metric.of_phase && (natural(old) || natural(new)) {
             Some(NATURAL.to_owned())
         } else if old_metric.of_loss {
-            loss(candidate).or_else(|| loss(reference))
+            loss(candidate).or_else(|| loss(&common.reference))
         } else {
             None
         };
@@ -183,13 +131,61 @@ fn one_metric(
         }
         row
     });
-    Ok(rows.collect())
+    Ok(rows.chain(gone).collect())
+}
+
+/// Whether the reference has values and the candidate has none: no input reached the end of the chain any more.
+fn has_gone(metric: &Metric, reference: &DeploymentRecord, candidate: &DeploymentRecord) -> bool {
+    let has = |d: &DeploymentRecord| metric.values.get(&d.id).is_some_and(|b| !b.is_empty());
+    has(reference) && !has(candidate)
+}
+
+/// What is not there any more has no interval, and is told all the same.
+fn row_of_gone(
+    metric: &Metric,
+    delta: f64,
+    candidate: &DeploymentRecord,
+    old: &Blocks,
+) -> Comparison {
+    let reason = "the later result has no value of it";
+    Comparison {
+        metric: metric.key.clone(),
+        label: metric.label.clone(),
+        unit: metric.unit.to_owned(),
+        subject: metric.subject.clone(),
+        effect: Effect::Total,
+        primary: true,
+        reference: before(&candidate.id),
+        candidate: after(&candidate.id),
+        reference_value: mean(old.b.iter().copied()),
+        candidate_value: None,
+        relative: metric.scale == Scale::LogRatio,
+        difference: None,
+        low: None,
+        high: None,
+        delta,
+        p_sign_flip: None,
+        p_t: None,
+        blocks: 0,
+        verdict: Verdict::Inconclusive,
+        verdict_reason: reason.to_owned(),
+        difference_reason: Some(reason.to_owned()),
+        blocks_needed: None,
+    }
+}
+
+/// Whether a comparison with an earlier result says that something got worse: by a verdict on what answers the
+/// question, or because more inputs are lost, which takes such a verdict back, or because nothing is left to compare.
+pub(crate) fn is_regression(c: &Comparison) -> bool {
+    let gone = c.primary && c.reference_value.is_some() && c.candidate_value.is_none();
+    let worse = c.verdict == Verdict::Worse;
+    gone || worse && (c.primary || c.metric == LOST_INPUTS)
 }
 
 fn row(
     metric: &Metric,
     candidate: &DeploymentRecord,
-    (before, after): (&Blocks, &Blocks),
+    (old, new): (&Blocks, &Blocks),
     c: &AcrossComparison,
     primary: bool,
 ) -> Comparison {
@@ -200,10 +196,10 @@ fn row(
         subject: metric.subject.clone(),
         effect: Effect::Total,
         primary,
-        reference: format!("{} (before)", candidate.id),
-        candidate: format!("{} (after)", candidate.id),
-        reference_value: mean(before.b.iter().copied()),
-        candidate_value: mean(after.b.iter().copied()),
+        reference: before(&candidate.id),
+        candidate: after(&candidate.id),
+        reference_value: mean(old.b.iter().copied()),
+        candidate_value: mean(new.b.iter().copied()),
         relative: metric.scale == Scale::LogRatio,
         difference: Some(c.estimate),
         low: Some(c.low),

@@ -12,8 +12,21 @@ use crate::report::Counted;
 pub struct CallbackTimes {
     /// `NODE/CALLBACK`.
     pub callback: String,
+    /// Its node, where the trace has it.
+    pub node: Option<String>,
     /// By id of the deployment.
     pub by: BTreeMap<String, CallTimes>,
+    /// By id of the deployment and block.
+    pub by_block: BTreeMap<String, BTreeMap<u32, CallTimes>>,
+}
+
+impl CallbackTimes {
+    fn add(&mut self, row: &CallbackRow) {
+        let deployment = row.deployment.to_string();
+        let blocks = self.by_block.entry(deployment.clone()).or_default();
+        blocks.entry(row.block).or_default().add(row);
+        self.by.entry(deployment).or_default().add(row);
+    }
 }
 
 /// Its calls in the windows of a deployment's finished runs.
@@ -58,22 +71,26 @@ pub(crate) fn read(
     results: &Results,
     counted: &Counted,
 ) -> Result<Vec<CallbackTimes>, ReportError> {
-    let mut all: BTreeMap<String, BTreeMap<String, CallTimes>> = BTreeMap::new();
+    let mut all: BTreeMap<String, CallbackTimes> = BTreeMap::new();
     results.scan(|row: CallbackRow| {
         if counted.latency(row.run).is_none() {
             return;
         }
-        let name = match &row.node {
+        let callback = match &row.node {
             Some(node) => format!("{node}/{}", row.callback),
             None => row.callback.to_string(),
         };
-        let by = all.entry(name).or_default();
-        by.entry(row.deployment.to_string()).or_default().add(&row);
+        let times = all
+            .entry(callback.clone())
+            .or_insert_with(|| CallbackTimes {
+                callback,
+                node: row.node.as_ref().map(ToString::to_string),
+                by: BTreeMap::new(),
+                by_block: BTreeMap::new(),
+            });
+        times.add(&row);
     })?;
-    let mut all: Vec<CallbackTimes> = all
-        .into_iter()
-        .map(|(callback, by)| CallbackTimes { callback, by })
-        .collect();
+    let mut all: Vec<CallbackTimes> = all.into_values().collect();
     let wall = |of: &CallbackTimes| of.by.values().map(|times| times.wall_ns).sum::<f64>();
     all.sort_by(|a, b| wall(b).total_cmp(&wall(a)));
     Ok(all)
@@ -97,6 +114,8 @@ mod tests {
             cpu_mean_ns: cpu,
             cpu_median_ns: cpu,
             iterations_mean: None,
+            cpu_iteration_median_ns: None,
+            calibrated_iteration_ns: None,
             reason: None,
         }
     }

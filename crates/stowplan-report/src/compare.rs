@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stowplan_results::{Comparison, DeploymentRecord, Effect, Experiment, MetricPlan};
+use stowplan_results::{Comparison, DeploymentRecord, Effect, Experiment, MetricPlan, Slower};
 use stowplan_stats::{
     Delta, Direction, PairedComparison, Rule, Scale, Verdict, apply_holm, compare,
 };
 
 use crate::error::ReportError;
-use crate::metrics::{Metric, metrics};
+use crate::metrics::{Metric, Values, metrics};
 use crate::report::Report;
+use crate::slower::Held;
 use crate::usage::mean;
 
 /// Share of inputs that two deployments may lose differently and still be compared.
@@ -50,6 +51,32 @@ pub(crate) fn all(
     }
     comparisons.sort_by_key(|c| !c.primary);
     Ok(comparisons)
+}
+
+/// Where the chains got slower that are worse in a candidate.
+pub(crate) fn slower(
+    report: &Report,
+    comparisons: &[Comparison],
+) -> Result<Vec<Slower>, ReportError> {
+    let mut pairs: BTreeMap<(&str, &str), Vec<&Comparison>> = BTreeMap::new();
+    for c in comparisons {
+        let pair = pairs.entry((&c.reference, &c.candidate));
+        pair.or_default().push(c);
+    }
+    let mut all = Vec::new();
+    for ((reference, candidate), rows) in pairs {
+        let Some(candidate) = report.experiment.deployment(candidate) else {
+            continue;
+        };
+        let held = Held {
+            old: None,
+            new: report,
+            reference,
+            candidate,
+        };
+        all.extend(held.slower(&rows)?);
+    }
+    Ok(all)
 }
 
 pub(crate) type Pair<'a> = (&'a DeploymentRecord, &'a DeploymentRecord);
@@ -201,11 +228,15 @@ pub(crate) struct Blocks {
 impl Blocks {
     /// Of two deployments by id.
     pub(crate) fn of(metric: &Metric, a: &str, b: &str) -> Self {
+        Self::of_values(&metric.values, a, b)
+    }
+
+    pub(crate) fn of_values(values: &Values, a: &str, b: &str) -> Self {
         let mut blocks = Self {
             a: Vec::new(),
             b: Vec::new(),
         };
-        if let (Some(a), Some(b)) = (metric.values.get(a), metric.values.get(b)) {
+        if let (Some(a), Some(b)) = (values.get(a), values.get(b)) {
             for (block, value) in a {
                 if let Some(other) = b.get(block) {
                     blocks.a.push(*value);
@@ -214,6 +245,11 @@ impl Blocks {
             }
         }
         blocks
+    }
+
+    /// Paired by block, in the unit of the metric.
+    pub(crate) fn differences(&self) -> Vec<f64> {
+        self.a.iter().zip(&self.b).map(|(a, b)| b - a).collect()
     }
 }
 

@@ -28,6 +28,14 @@ pub enum ReportError {
         /// Deployments that have finished runs.
         have: Vec<String>,
     },
+    /// The later of two results does not have the reference of the earlier one.
+    #[error("the later result does not have the reference of the earlier one, '{id}'")]
+    ReferenceGone {
+        /// Its id.
+        id: String,
+        /// Deployments that the later one has.
+        have: Vec<String>,
+    },
     /// Results of two machines cannot be compared.
     #[error("the results are of different machines: {old} and {new}")]
     OtherMachine {
@@ -53,6 +61,20 @@ pub enum ReportError {
         old: String,
         /// How it is in the other.
         new: String,
+    },
+    /// What an earlier result measured cannot run now.
+    #[error("{label} is in the earlier result and cannot run now: {reason}")]
+    CannotRun {
+        /// Its label.
+        label: String,
+        /// Why.
+        reason: String,
+    },
+    /// Two results have no deployment but the reference in common.
+    #[error("the results have only their reference, {reference}, in common")]
+    NothingInCommon {
+        /// Its label.
+        reference: String,
     },
     /// The data of the page cannot be put into JSON.
     #[error("the page's data cannot be written as JSON")]
@@ -82,9 +104,20 @@ impl ReportError {
                 Some("no run of this experiment finished".to_owned())
             }
             Self::NoReference { have, .. } => Some(format!("name one of: {}", have.join(", "))),
+            Self::ReferenceGone { have, .. } => {
+                Some(format!("its deployments are: {}", have.join(", ")))
+            }
+            Self::NothingInCommon { .. } => Some(
+                "each deployment is held against the reference of its own experiment: name the place or partition in question \
+                 beside one that stays as it is"
+                    .to_owned(),
+            ),
             Self::Write { .. } => Some("name another file with --output".to_owned()),
             Self::OtherStack { .. } | Self::OtherReference { .. } => {
                 Some("compare two results of one stack, measured in the same way".to_owned())
+            }
+            Self::CannotRun { .. } => {
+                Some("make it run, or leave it out of the experiment".to_owned())
             }
             Self::Stats { .. } | Self::Page { .. } | Self::OtherMachine { .. } => None,
         }

@@ -8,7 +8,10 @@ mod ablation;
 mod ablation_tables;
 mod across;
 mod callbacks;
+mod common;
 mod compare;
+mod difference_tables;
+mod engine_tables;
 mod error;
 mod format;
 mod graph;
@@ -23,27 +26,33 @@ mod report;
 mod sensitivity;
 mod sensitivity_tables;
 mod size;
+mod slower;
+mod slower_tables;
 mod startup;
 mod tables;
 mod text;
 mod trace;
 mod usage;
+mod work;
 
 use std::path::Path;
 
-use stowplan_results::{Comparison, Results};
+use stowplan_results::{Comparisons, Results};
 
 pub use across::across;
 pub use callbacks::{CallTimes, CallbackTimes};
+pub use common::can_compare;
 pub use error::ReportError;
 pub use graph::{Form, GraphNode, Limits, NodeGraph, View, Way};
 pub use latency::{ChainLatency, Part, PartFigures, RunFigures};
 pub use losses::DeploymentLosses;
 pub use report::Report;
 pub use size::Size;
+pub use slower_tables::{regressions, slower_lines};
 pub use startup::{DeploymentStartup, ModuleTimes, RunStartup, Spread};
 pub use trace::TraceReport;
 pub use usage::{DeploymentUsage, RunUsage, Series};
+pub use work::WorkRatio;
 
 /// Writes the report as one HTML file that works offline.
 pub fn write_html(results: &Results, out: &Path) -> Result<(), ReportError> {
@@ -60,11 +69,15 @@ pub fn markdown(results: &Results) -> Result<String, ReportError> {
     Ok(Report::read(results)?.markdown())
 }
 
-/// Every comparison that the result allows, with `reference` (a deployment's id) in place of
-/// the experiment's own where given.
-pub fn comparisons(
+/// One deployment of a result against another, by their ids, and where chains got slower.
+pub fn pair(
     results: &Results,
-    reference: Option<&str>,
-) -> Result<Vec<Comparison>, ReportError> {
-    Report::read(results)?.comparisons_with(reference)
+    reference: &str,
+    candidate: &str,
+) -> Result<Comparisons, ReportError> {
+    let report = Report::read(results)?;
+    let mut comparisons = report.comparisons_with(Some(reference))?;
+    comparisons.retain(|c| c.reference == reference && c.candidate == candidate);
+    let slower = compare::slower(&report, &comparisons)?;
+    Ok(Comparisons::new(comparisons).with_slower(slower))
 }

@@ -9,6 +9,9 @@ use crate::report::Report;
 use crate::startup::Instant;
 use crate::usage::{MACHINE, SERVICES, mean};
 
+/// Key of the share of a chain's inputs that a newer message replaced.
+pub(crate) const LOST_INPUTS: &str = "inputs_overwritten";
+
 /// Value per deployment and block.
 pub(crate) type Values = BTreeMap<String, BTreeMap<u32, f64>>;
 
@@ -56,7 +59,7 @@ pub(crate) fn metrics(report: &Report) -> Vec<Metric> {
 }
 
 /// One value per block: the mean over its runs.
-fn by_block(values: impl Iterator<Item = (u32, f64)>) -> BTreeMap<u32, f64> {
+pub(crate) fn by_block(values: impl Iterator<Item = (u32, f64)>) -> BTreeMap<u32, f64> {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for (block, value) in values {
         blocks.entry(block).or_default().push(value);
@@ -156,7 +159,7 @@ fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>
         unit: "share",
         scale: Scale::Difference,
         ..Metric::time(
-            "inputs_overwritten".to_owned(),
+            LOST_INPUTS.to_owned(),
             "inputs overwritten".to_owned(),
             chain,
             values(&replaced),

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use stowplan_results::{Ablation, Comparison, EdgeCount, Ranking};
+use stowplan_results::{Ablation, Comparison, Comparisons, EdgeCount, Ranking, Slower};
 use stowplan_stats::{Sketch, SketchPoint, Summary};
 
 use crate::error::ReportError;
 use crate::latency::{ChainLatency, Part, PartFigures};
 use crate::report::Report;
+use crate::slower_tables::regressions;
 use crate::startup::{DeploymentStartup, Instant, Spread};
 use crate::usage::{DeploymentUsage, Series};
 
@@ -32,6 +33,10 @@ pub(crate) struct Page<'a> {
     usage: Vec<Usage<'a>>,
     losses: Vec<Loss<'a>>,
     comparisons: &'a [Comparison],
+    slower: &'a [Slower],
+    against: Option<&'a Comparisons>,
+    /// What got worse against the earlier result, a line each.
+    regressions: Vec<String>,
     ablations: &'a [Ablation],
     rankings: &'a [Ranking],
     instrument: String,
@@ -166,6 +171,9 @@ pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
         usage: report.usage.iter().map(usage).collect(),
         losses: losses(report),
         comparisons: &report.comparisons,
+        slower: &report.slower,
+        against: report.against.as_ref(),
+        regressions: report.against.as_ref().map(regressions).unwrap_or_default(),
         ablations: &report.ablations,
         rankings: &report.rankings,
         instrument: report.instrument(),

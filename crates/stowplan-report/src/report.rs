@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use stowplan_results::{
-    Ablation, ColdState, Comparison, DeploymentRecord, Experiment, InjectionRecord, Ranking,
-    Results, RunRow, RunStatus, Selftest, StartKind,
+    Ablation, ColdState, Comparison, Comparisons, DeploymentRecord, Experiment, InjectionRecord,
+    Ranking, Results, RunRow, RunStatus, Selftest, Slower, StartKind,
 };
 
 use crate::callbacks::CallbackTimes;
@@ -14,10 +14,14 @@ use crate::latency::ChainLatency;
 use crate::losses::DeploymentLosses;
 use crate::startup::DeploymentStartup;
 use crate::usage::DeploymentUsage;
+use crate::work::WorkRatio;
 use crate::{
     ablation, callbacks, compare, html, instrument, isolation, latency, losses, page, sensitivity,
-    startup, tables, text, usage,
+    startup, tables, text, usage, work,
 };
+
+/// Programs that are named in a warning.
+const NAMED: usize = 3;
 
 /// A run with more steal than this is marked (share of the window).
 const STEAL: f64 = 0.005;
@@ -44,12 +48,18 @@ pub struct Report {
     pub callbacks: Vec<CallbackTimes>,
     /// Against the experiment's reference.
     pub comparisons: Vec<Comparison>,
+    /// Where chains got slower that are worse in one deployment than in another.
+    pub slower: Vec<Slower>,
+    /// Against the earlier result that this one was held against, if it was.
+    pub against: Option<Comparisons>,
     /// What the steps of an ablation add, by metric.
     pub ablations: Vec<Ablation>,
     /// Rankings of the partitions under other values of assumed parameters.
     pub rankings: Vec<Ranking>,
     /// The calibration of the instrument that is kept beside the result.
     pub selftest: Option<Selftest>,
+    /// Whether work took the CPU time that it should; `None` where that was not recorded.
+    pub work: Option<WorkRatio>,
 }
 
 impl Report {
@@ -65,11 +75,15 @@ impl Report {
             losses: losses::read(results, &counted)?,
             callbacks: callbacks::read(results, &counted)?,
             comparisons: Vec::new(),
+            slower: Vec::new(),
+            against: results.against()?,
             ablations: Vec::new(),
             rankings: Vec::new(),
             selftest: results.selftest()?,
+            work: work::read(results, &counted)?,
         };
         report.comparisons = report.comparisons_with(None)?;
+        report.slower = compare::slower(&report, &report.comparisons)?;
         report.ablations = ablation::all(&report)?;
         report.rankings = sensitivity::rankings(&report);
         Ok(report)
@@ -134,10 +148,14 @@ impl Report {
         all.filter(|d| self.finished(&d.id) > 0).collect()
     }
 
-    /// Whether the instrument is calibrated on this machine, and how well it did, in one line.
+    /// Whether the instrument is calibrated on this machine, how well it did, and whether work took its time, in one line.
     #[must_use]
     pub fn instrument(&self) -> String {
-        instrument::line(self.selftest.as_ref(), &self.experiment.machine)
+        let line = instrument::line(self.selftest.as_ref(), &self.experiment.machine);
+        match &self.work {
+            Some(work) => format!("{line}; {work}"),
+            None => line,
+        }
     }
 
     /// What a reader has to know before believing a figure, most important first.
@@ -194,17 +212,18 @@ impl Report {
         told.collect()
     }
 
-    /// CPU time of the machine that nothing known used.
+    /// CPU time of the machine that nothing known used, and who did.
     fn residuals(&self) -> impl Iterator<Item = String> {
         self.usage.iter().filter_map(|view| {
             let machine = view.cpus(usage::MACHINE)?;
             let share = view.rest_cpus()? / machine;
             (machine > 0.0 && share.abs() > RESIDUAL).then(|| {
                 format!(
-                    "{}: {:.1} % of the machine's CPU time is neither the services'{} nor Stowplan's",
+                    "{}: {:.1} % of the machine's CPU time is neither the services'{} nor Stowplan's{}",
                     self.label(&view.deployment),
                     share * 100.0,
-                    view.cpus(usage::ENGINE).map_or("", |_| " nor the engine's")
+                    view.cpus(usage::ENGINE).map_or("", |_| " nor the engine's"),
+                    most_of(&view.others(), machine)
                 )
             })
         })
@@ -345,6 +364,19 @@ impl Counted {
 
 fn position(names: &[String], name: &str) -> usize {
     names.iter().position(|n| n == name).unwrap_or(names.len())
+}
+
+/// The programs that used most of the rest, as shares of what the machine used.
+fn most_of(others: &[(&str, f64)], machine: f64) -> String {
+    let told = others.iter().take(NAMED).map(|(program, cpus)| {
+        let percent = cpus / machine * 100.0;
+        format!("{program} {percent:.1} %")
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!("; of other programs {} used most", told.join(", "))
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
 //! The tables in the papers' layout, as text: for terminals and Markdown.
 
-use stowplan_results::{Comparison, Effect, LossCause, StartKind};
-use stowplan_stats::{Summary, Verdict};
+use stowplan_results::{LossCause, StartKind};
+use stowplan_stats::Summary;
 
 use crate::ablation_tables;
+use crate::across::deployment_of;
 use crate::callbacks::CallTimes;
-use crate::format::{TimeUnit, bytes, count, dash, difference, value};
+use crate::difference_tables;
+use crate::engine_tables;
+use crate::format::{TimeUnit, bytes, count, dash, value};
 use crate::latency::{ChainLatency, Part};
 use crate::report::Report;
 use crate::sensitivity_tables;
+use crate::slower_tables;
 use crate::startup::{DeploymentStartup, Instant, Spread};
 use crate::usage::{ENGINE, MACHINE, SERVICES, STOWPLAN};
 
@@ -66,13 +70,25 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
     }
     tables.push(callbacks(report));
     tables.push(usage(report));
+    tables.push(engine_tables::table(report));
     tables.push(losses(report));
-    tables.push(differences(report));
-    tables.push(effects(report));
+    tables.push(difference_tables::differences(report));
+    tables.push(difference_tables::effects(report));
+    tables.push(slower_tables::slower(&report.slower, &|id| {
+        label(report, id)
+    }));
     tables.extend(ablation_tables::tables(report));
     tables.push(sensitivity_tables::table(report));
+    if let Some(against) = &report.against {
+        tables.extend(slower_tables::against(against, &|id| label(report, id)));
+    }
     tables.retain(|table| !table.rows.is_empty());
     tables
+}
+
+/// Label of a deployment, also of one that is named beside its earlier self.
+fn label(report: &Report, id: &str) -> String {
+    report.label(deployment_of(id)).to_owned()
 }
 
 fn deployments(report: &Report) -> TextTable {
@@ -377,117 +393,4 @@ fn losses(report: &Report) -> TextTable {
         table.rows.push(row);
     }
     table
-}
-
-/// Metrics of the printed table; `comparisons.json` and the page have all.
-const PRINTED: [&str; 9] = [
-    "startup_first_output",
-    "startup_last_node_loaded",
-    "e2e_paper_mean",
-    "e2e_paper_p99",
-    "idle_mean",
-    "communication_mean",
-    "computation_mean",
-    "cpu",
-    "memory_peak",
-];
-
-fn printed(c: &Comparison) -> bool {
-    c.primary || (PRINTED.contains(&&*c.metric) && c.subject.as_deref() != Some(MACHINE))
-}
-
-fn differences(report: &Report) -> TextTable {
-    let reference = report.experiment.reference_id().unwrap_or_default();
-    let mut table = TextTable::new(
-        format!("Differences from {}", report.label(reference)),
-        format!(
-            "Paired by block, with the 95 % interval; * primary metric, Holm-corrected, all else is exploratory. {MORE}"
-        ),
-        &["Metric", "Candidate"],
-        &["Difference", "95 % interval", "n", "Verdict"],
-    );
-    let against = report.comparisons.iter();
-    for c in against.filter(|c| c.reference == reference && printed(c)) {
-        let star = if c.primary { " *" } else { "" };
-        let mut row = vec![
-            format!("{}{star}", difference_name(c)),
-            report.label(&c.candidate).to_owned(),
-        ];
-        row.extend(outcome(c));
-        table.rows.push(row);
-    }
-    table
-}
-
-/// Metrics of the tables of effects.
-pub(crate) const APART: [&str; 5] = [
-    "startup_first_output",
-    "e2e_paper_mean",
-    "idle_mean",
-    "communication_mean",
-    "computation_mean",
-];
-
-fn effects(report: &Report) -> TextTable {
-    let mut table = TextTable::new(
-        "Effects, told apart",
-        format!(
-            "Splitting: another partition at the same place. Group scheduling: bare:flat to bare:grouped. Isolation: bare:grouped to an engine. All else equal, exploratory. {MORE}"
-        ),
-        &["Effect", "What changes"],
-        &["Difference", "95 % interval", "n", "Verdict"],
-    );
-    let apart = report.comparisons.iter();
-    let apart = apart.filter(|c| c.effect != Effect::Total && APART.contains(&&*c.metric));
-    for c in apart {
-        let mut row = vec![
-            format!("{}: {}", difference_name(c), c.effect.word()),
-            change(report.label(&c.reference), report.label(&c.candidate)),
-        ];
-        row.extend(outcome(c));
-        table.rows.push(row);
-    }
-    // One effect on one metric stands together, in the order of first mention.
-    let mentioned: Vec<String> = table.rows.iter().map(|row| row[0].clone()).collect();
-    table
-        .rows
-        .sort_by_key(|row| mentioned.iter().position(|effect| *effect == row[0]));
-    table
-}
-
-/// Metric and what it is of.
-pub(crate) fn difference_name(c: &Comparison) -> String {
-    let subject = c.subject.as_deref();
-    subject.map_or_else(|| c.label.clone(), |s| format!("{}, {s}", c.label))
-}
-
-/// What differs between two labels `PLACE · PARTITION`, and once what does not.
-fn change(from: &str, to: &str) -> String {
-    match (from.split_once(" · "), to.split_once(" · ")) {
-        (Some((place, from)), Some((other, to))) if place == other => {
-            format!("{from} → {to}, {place}")
-        }
-        (Some((from, partition)), Some((to, other))) if partition == other => {
-            format!("{from} → {to}, {partition}")
-        }
-        _ => format!("{from} → {to}"),
-    }
-}
-
-/// What a number behind a verdict says.
-const MORE: &str = "n: blocks. Inconclusive, +N: about N more blocks should bring a verdict; without a number, none would.";
-
-/// Difference, interval, blocks and verdict.
-pub(crate) fn outcome(c: &Comparison) -> [String; 4] {
-    let shown = |v| difference(c.relative, &c.unit, Some(v));
-    let interval = match (c.low, c.high) {
-        (Some(low), Some(high)) => format!("{} … {}", shown(low), shown(high)),
-        _ => dash(),
-    };
-    let verdict = match (c.verdict, c.blocks_needed) {
-        (Verdict::Inconclusive, Some(more)) => format!("inconclusive, +{more}"),
-        (verdict, _) => verdict.to_string(),
-    };
-    let estimate = c.difference.map_or_else(dash, shown);
-    [estimate, interval, c.blocks.to_string(), verdict]
 }

@@ -1,6 +1,7 @@
 //! CPU and memory over time, per deployment and subject.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use stowplan_results::{Results, UsageRow};
 use stowplan_stats::Sorted;
@@ -14,6 +15,10 @@ pub const SERVICES: &str = "services";
 pub const MACHINE: &str = "machine";
 /// The row of the engine's own processes, where it has some that no service's accounting has.
 pub const ENGINE: &str = "engine";
+/// What the row of the engine is called before the run had services; its programs come after a colon here as there.
+const IDLE: &str = "engine idle";
+/// What rows of programs that are none of these begin with: two rows, just before and after the window.
+const OTHER: &str = "other: ";
 /// The row of Stowplan itself.
 pub const STOWPLAN: &str = "stowplan";
 
@@ -49,6 +54,19 @@ impl DeploymentUsage {
         Some(self.cpus(MACHINE)? - known - self.cpus(ENGINE).unwrap_or(0.0))
     }
 
+    /// Programs that used most of that, most first: mean over all runs of their CPUs, where a run that did not name
+    /// one counts zero.
+    #[must_use]
+    pub fn others(&self) -> Vec<(&str, f64)> {
+        let mut programs: BTreeMap<&str, f64> = BTreeMap::new();
+        for (program, cpus) in self.runs.iter().flat_map(|run| &run.others) {
+            *programs.entry(program).or_default() += cpus / self.runs.len() as f64;
+        }
+        let mut programs: Vec<(&str, f64)> = programs.into_iter().collect();
+        programs.sort_by(|a, b| b.1.total_cmp(&a.1));
+        programs
+    }
+
     /// Mean over the runs of the highest memory of a subject in the window, bytes.
     #[must_use]
     pub fn memory(&self, subject: &str) -> Option<f64> {
@@ -56,6 +74,26 @@ impl DeploymentUsage {
             self.runs
                 .iter()
                 .filter_map(|r| r.memory.get(subject).copied()),
+        )
+    }
+
+    /// Mean over the runs of CPUs that the engine, or a program of it, used before the run had services.
+    #[must_use]
+    pub fn idle_cpus(&self, subject: &str) -> Option<f64> {
+        mean(
+            self.runs
+                .iter()
+                .filter_map(|r| r.idle_cpus.get(subject).copied()),
+        )
+    }
+
+    /// Mean over the runs of the highest memory that it had then, bytes.
+    #[must_use]
+    pub fn idle_memory(&self, subject: &str) -> Option<f64> {
+        mean(
+            self.runs
+                .iter()
+                .filter_map(|r| r.idle_memory.get(subject).copied()),
         )
     }
 }
@@ -71,6 +109,12 @@ pub struct RunUsage {
     pub cpus: BTreeMap<String, f64>,
     /// Highest memory per subject, bytes. For `services` the highest sum.
     pub memory: BTreeMap<String, f64>,
+    /// CPUs of the engine and of its programs before the run had services.
+    pub idle_cpus: BTreeMap<String, f64>,
+    /// Their highest memory then, bytes.
+    pub idle_memory: BTreeMap<String, f64>,
+    /// CPUs of the programs that used most of what is neither the services', the engine's nor Stowplan's.
+    pub others: BTreeMap<String, f64>,
 }
 
 /// A subject over time.
@@ -98,18 +142,28 @@ pub(crate) fn read(
     counted: &Counted,
 ) -> Result<Vec<DeploymentUsage>, ReportError> {
     let mut by: BTreeMap<usize, BTreeMap<u32, Tracks>> = BTreeMap::new();
+    let mut idle: BTreeMap<u32, Tracks> = BTreeMap::new();
+    let mut others: BTreeMap<u32, Tracks> = BTreeMap::new();
     results.scan(|row: UsageRow| {
         if counted.latency(row.run).is_some() {
-            let runs = by.entry(counted.rank(&row.deployment)).or_default();
+            let subject: &str = &row.subject;
+            let (runs, subject) = if let Some(program) = subject.strip_prefix(IDLE) {
+                (&mut idle, format!("{ENGINE}{program}"))
+            } else if let Some(program) = subject.strip_prefix(OTHER) {
+                (&mut others, program.to_owned())
+            } else {
+                let runs = by.entry(counted.rank(&row.deployment)).or_default();
+                (runs, subject.to_owned())
+            };
             let tracks = runs.entry(row.run).or_default();
-            let track = tracks.entry(row.subject.to_string()).or_default();
+            let track = tracks.entry(subject).or_default();
             track.push((row.t_ns, row.cpu_ns, row.memory_bytes));
         }
     })?;
+    sort(&mut idle);
+    sort(&mut others);
     let views = by.into_iter().map(|(rank, mut runs)| {
-        for track in runs.values_mut().flat_map(BTreeMap::values_mut) {
-            track.sort_unstable();
-        }
+        sort(&mut runs);
         let window = |run: u32| {
             let run = counted.latency(run);
             let block = run.map_or(0, |r| r.block);
@@ -119,7 +173,12 @@ pub(crate) fn read(
             deployment: counted.id(rank).to_owned(),
             runs: runs
                 .iter()
-                .map(|(run, tracks)| in_window(*run, window(*run), tracks))
+                .map(|(run, tracks)| RunUsage {
+                    others: others
+                        .get(run)
+                        .map_or_else(BTreeMap::new, |tracks| used(tracks, i64::MIN..=i64::MAX).0),
+                    ..in_window(*run, window(*run), tracks, idle.get(run))
+                })
                 .collect(),
             series: over_time(&runs),
         }
@@ -127,31 +186,64 @@ pub(crate) fn read(
     Ok(views.collect())
 }
 
-fn is_service(subject: &str) -> bool {
-    ![MACHINE, ENGINE, STOWPLAN].contains(&subject)
+fn sort(runs: &mut BTreeMap<u32, Tracks>) {
+    for track in runs.values_mut().flat_map(BTreeMap::values_mut) {
+        track.sort_unstable();
+    }
 }
 
-fn in_window(run: u32, (block, end): (u32, i64), tracks: &Tracks) -> RunUsage {
-    let mut usage = RunUsage {
-        run,
-        block,
-        ..RunUsage::default()
-    };
+/// The program of the engine that a row is of; `None` for other rows.
+#[must_use]
+pub fn engine_program(subject: &str) -> Option<&str> {
+    subject.strip_prefix(ENGINE)?.strip_prefix(": ")
+}
+
+fn is_service(subject: &str) -> bool {
+    ![MACHINE, ENGINE, STOWPLAN].contains(&subject) && engine_program(subject).is_none()
+}
+
+/// Usage per subject.
+type BySubject = BTreeMap<String, f64>;
+
+/// CPUs and highest memory of each subject within these instants.
+fn used(tracks: &Tracks, within: RangeInclusive<i64>) -> (BySubject, BySubject) {
+    let (mut cpus, mut memory) = (BySubject::new(), BySubject::new());
     for (subject, track) in tracks {
-        let inside = || track.iter().filter(|(t, ..)| (0..=end).contains(t));
+        let inside = || track.iter().filter(|(t, ..)| within.contains(t));
         let known = |(t, cpu, _): &(i64, Option<u64>, Option<u64>)| Some((*t, (*cpu)?));
         let first = inside().find_map(known);
         let last = inside().rev().find_map(known);
         if let (Some((t0, cpu0)), Some((t1, cpu1))) = (first, last)
             && t1 > t0
         {
-            let cpus = cpu1.saturating_sub(cpu0) as f64 / (t1 - t0) as f64;
-            usage.cpus.insert(subject.clone(), cpus);
+            let share = cpu1.saturating_sub(cpu0) as f64 / (t1 - t0) as f64;
+            cpus.insert(subject.clone(), share);
         }
         if let Some(highest) = inside().filter_map(|(_, _, memory)| *memory).max() {
-            usage.memory.insert(subject.clone(), highest as f64);
+            memory.insert(subject.clone(), highest as f64);
         }
     }
+    (cpus, memory)
+}
+
+fn in_window(
+    run: u32,
+    (block, end): (u32, i64),
+    tracks: &Tracks,
+    idle: Option<&Tracks>,
+) -> RunUsage {
+    let (cpus, memory) = used(tracks, 0..=end);
+    let idle = idle.map(|tracks| used(tracks, i64::MIN..=0));
+    let (idle_cpus, idle_memory) = idle.unwrap_or_default();
+    let mut usage = RunUsage {
+        run,
+        block,
+        cpus,
+        memory,
+        idle_cpus,
+        idle_memory,
+        others: BTreeMap::new(),
+    };
     let services = || tracks.iter().filter(|(subject, _)| is_service(subject));
     let count = services().count();
     let sum = |of: &BTreeMap<String, f64>| {
@@ -283,8 +375,9 @@ fn over_time(runs: &BTreeMap<u32, Tracks>) -> Vec<Series> {
         SERVICES => 0,
         MACHINE => 1,
         ENGINE => 2,
-        STOWPLAN => 3,
-        _ => 4,
+        program if engine_program(program).is_some() => 3,
+        STOWPLAN => 4,
+        _ => 5,
     };
     series.sort_by(|a, b| (order(&a.subject), &a.subject).cmp(&(order(&b.subject), &b.subject)));
     series
@@ -338,7 +431,7 @@ mod tests {
 
     #[test]
     fn cpu_is_time_over_time_and_services_are_summed() {
-        let usage = in_window(1, (1, 8_000_000_000), &tracks());
+        let usage = in_window(1, (1, 8_000_000_000), &tracks(), None);
         assert!((usage.cpus["a"] - 0.5).abs() < 1e-9);
         assert!((usage.cpus[SERVICES] - 0.75).abs() < 1e-9);
         assert!((usage.memory[SERVICES] - 75_000.0).abs() < 1e-9);
@@ -349,11 +442,12 @@ mod tests {
     fn the_engine_is_no_service_and_no_rest() {
         let mut tracks = tracks();
         let engine = tracks["a"].clone();
-        tracks.insert(ENGINE.to_owned(), engine);
+        tracks.insert(ENGINE.to_owned(), engine.clone());
+        tracks.insert("engine: shim".to_owned(), engine);
         let idle = tracks["b"].iter().map(|(t, ..)| (*t, Some(0), None));
         let idle = idle.collect();
         tracks.insert(STOWPLAN.to_owned(), idle);
-        let run = in_window(1, (1, 8_000_000_000), &tracks);
+        let run = in_window(1, (1, 8_000_000_000), &tracks, None);
         assert!((run.cpus[SERVICES] - 0.75).abs() < 1e-9);
         let usage = DeploymentUsage {
             deployment: String::new(),
@@ -365,12 +459,50 @@ mod tests {
     }
 
     #[test]
+    fn others_are_named_by_what_they_used_in_all_runs() {
+        let run = |others: &[(&str, f64)]| RunUsage {
+            others: others
+                .iter()
+                .map(|(p, cpus)| ((*p).to_owned(), *cpus))
+                .collect(),
+            ..RunUsage::default()
+        };
+        let usage = DeploymentUsage {
+            deployment: String::new(),
+            runs: vec![
+                run(&[("editor", 0.25), ("linker", 0.5)]),
+                run(&[("editor", 0.75)]),
+            ],
+            series: Vec::new(),
+        };
+        assert_eq!(usage.others(), [("editor", 0.5), ("linker", 0.25)]);
+    }
+
+    #[test]
+    fn what_the_engine_used_before_is_told_apart_from_the_window() {
+        let idle = |t: i64, cpu| (t * 1_000_000_000, Some(cpu), Some(500));
+        let idle = vec![idle(-9, 0), idle(-8, 20_000_000)];
+        let idle = Tracks::from([(ENGINE.to_owned(), idle)]);
+        let mut tracks = tracks();
+        tracks.insert(ENGINE.to_owned(), tracks["a"].clone());
+        let usage = DeploymentUsage {
+            deployment: String::new(),
+            runs: vec![in_window(1, (1, 8_000_000_000), &tracks, Some(&idle))],
+            series: Vec::new(),
+        };
+        assert!((usage.idle_cpus(ENGINE).unwrap() - 0.02).abs() < 1e-9);
+        assert!((usage.cpus(ENGINE).unwrap() - 0.5).abs() < 1e-9);
+        assert!((usage.idle_memory(ENGINE).unwrap() - 500.0).abs() < 1e-9);
+        assert_eq!(usage.idle_cpus("engine: shim"), None);
+    }
+
+    #[test]
     fn a_service_without_figures_leaves_the_sum_unknown() {
         let mut tracks = tracks();
         for sample in tracks.get_mut("b").unwrap() {
             (sample.1, sample.2) = (None, None);
         }
-        let usage = in_window(1, (1, 8_000_000_000), &tracks);
+        let usage = in_window(1, (1, 8_000_000_000), &tracks, None);
         assert_eq!(usage.cpus.get(SERVICES), None);
         assert_eq!(usage.memory.get(SERVICES), None);
     }

@@ -128,7 +128,7 @@ fn a_reference_that_did_not_run_is_an_error() {
 #[test]
 fn a_result_is_equivalent_to_itself() {
     let (_folder, results) = results();
-    let all = across(&results, &results).unwrap();
+    let all = across(&results, &results).unwrap().comparisons;
     assert!(!all.is_empty());
     for c in all {
         assert!(c.difference.unwrap().abs() < 1e-12, "{c:?}");

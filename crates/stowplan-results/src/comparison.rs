@@ -1,21 +1,27 @@
-//! `comparisons.json`: the verdicts. Computed from the tables, and from them alone, by `stowplan-report`.
+//! `comparisons.json` and `against.json`: the verdicts. Computed from the tables, and from them alone, by `stowplan-report`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stowplan_stats::Verdict;
 
-use crate::{Ablation, Ranking};
+use crate::{Ablation, EarlierResult, Ranking, Slower};
 
-/// Format of `comparisons.json`.
+/// Format of `comparisons.json` and `against.json`.
 pub const COMPARE_SCHEMA: &str = "stowplan.compare/1";
 
-/// All comparisons of an experiment.
+/// All comparisons of an experiment, or of two results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparisons {
     /// Always [`COMPARE_SCHEMA`].
     pub schema: String,
     /// One per metric, subject, reference and candidate.
     pub comparisons: Vec<Comparison>,
+    /// One per chain that is worse, reference and candidate.
+    #[serde(default)]
+    pub slower: Vec<Slower>,
+    /// The result that the deployments are held against; null where they are held against each other.
+    #[serde(default)]
+    pub against: Option<EarlierResult>,
     /// One per metric and subject, where the experiment was an ablation.
     #[serde(default)]
     pub ablations: Vec<Ablation>,
@@ -31,9 +37,17 @@ impl Comparisons {
         Self {
             schema: COMPARE_SCHEMA.to_owned(),
             comparisons,
+            slower: Vec::new(),
+            against: None,
             ablations: Vec::new(),
             rankings: Vec::new(),
         }
+    }
+
+    /// The document with what got slower.
+    #[must_use]
+    pub fn with_slower(self, slower: Vec<Slower>) -> Self {
+        Self { slower, ..self }
     }
 
     /// The document with what an ablation attributes.

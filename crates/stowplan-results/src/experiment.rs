@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stowplan_model::WorkSpeed;
 
 use crate::{AblationDeployment, StartKind};
 
@@ -143,6 +144,9 @@ pub struct StackRecord {
     /// Names of the chains in the order of the file.
     #[serde(default)]
     pub chains: Vec<String>,
+    /// Callbacks of each chain, first to last, as `NODE/CALLBACK`.
+    #[serde(default)]
+    pub chain_callbacks: BTreeMap<String, Vec<String>>,
     /// Deadlines of chains that have one, ns.
     #[serde(default)]
     pub deadlines_ns: BTreeMap<String, u64>,
@@ -299,12 +303,54 @@ pub struct Machine {
 }
 
 /// Calibration of the work kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockCalibration {
     /// Block.
     pub block: u32,
+    /// ns per iteration within the first-level cache: over working sets of up to 16 KiB.
+    pub ns_per_iteration: f64,
+    /// Larger working sets of the stack's callbacks, ascending; empty where only the first was measured.
+    #[serde(default)]
+    pub larger: Vec<WorkingSetCalibration>,
+}
+
+/// Calibration of the work kernel over one working set.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkingSetCalibration {
+    /// Working set, bytes.
+    pub working_set_bytes: u64,
     /// ns per iteration.
     pub ns_per_iteration: f64,
+}
+
+impl BlockCalibration {
+    /// The calibration of a block.
+    #[must_use]
+    pub fn new(block: u32, speed: &WorkSpeed) -> Self {
+        let larger = speed.larger().iter();
+        Self {
+            block,
+            ns_per_iteration: speed.ns(),
+            larger: larger
+                .map(
+                    |(working_set_bytes, ns_per_iteration)| WorkingSetCalibration {
+                        working_set_bytes: *working_set_bytes,
+                        ns_per_iteration: *ns_per_iteration,
+                    },
+                )
+                .collect(),
+        }
+    }
+
+    /// Its speed for any working set.
+    #[must_use]
+    pub fn speed(&self) -> WorkSpeed {
+        let larger = self.larger.iter();
+        WorkSpeed::new(
+            self.ns_per_iteration,
+            larger.map(|of| (of.working_set_bytes, of.ns_per_iteration)),
+        )
+    }
 }
 
 /// A parameter that is assumed.

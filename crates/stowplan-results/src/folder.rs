@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const EXPERIMENT: &str = "experiment.json";
 pub(crate) const COMPARISONS: &str = "comparisons.json";
+pub(crate) const AGAINST: &str = "against.json";
 
 /// Name of a result's folder: `NAME-20261120T101500Z`, in UTC. Characters of the name that
 /// are not letters, digits, `.`, `_` or `-` become `-`.

@@ -20,6 +20,7 @@ mod ranking;
 mod reader;
 mod rows;
 mod selftest;
+mod slower;
 mod table;
 mod writer;
 
@@ -29,7 +30,7 @@ pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, DeploymentRecord, EXPERIMENT_SCHEMA, EdgeCount, Experiment,
     InjectionRecord, LimitsRecord, Machine, MetricPlan, PartitionRecord, PilotRecord, ScheduledRun,
-    SensitivityRecord, StackRecord, StowplanOwn,
+    SensitivityRecord, StackRecord, StowplanOwn, WorkingSetCalibration,
 };
 pub use folder::{date, folder_name};
 pub use ranking::{RankedPair, Ranking};
@@ -42,6 +43,7 @@ pub use selftest::{
     Bound, Criterion, InjectedDifference, KindCounts, SELFTEST_FILE, SELFTEST_SCHEMA, Selftest,
     SelftestComparison, SelftestKind, SelftestSubject,
 };
+pub use slower::{CallbackGrowth, EarlierResult, Growth, PartGrowth, Slower};
 pub use table::{Column, Table};
 pub use writer::{ResultsWriter, RunData};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::comparison::{COMPARE_SCHEMA, Comparisons};
 use crate::error::ResultsError;
 use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
-use crate::file::{TableReader, read_json};
+use crate::file::{TableReader, read_json, sync_folder, write_json};
 use crate::folder;
 use crate::rows::{CallbackRow, LatencyRow, LossRow, RunRow, StartupRow, UsageRow};
 use crate::selftest::{SELFTEST_FILE, Selftest};
@@ -110,7 +110,26 @@ impl Results {
 
     /// The verdicts that were saved with the result; `None` where none were.
     pub fn comparisons(&self) -> Result<Option<Comparisons>, ResultsError> {
-        let path = self.dir.join(folder::COMPARISONS);
+        self.verdicts(folder::COMPARISONS)
+    }
+
+    /// The verdicts against an earlier result that were saved with this one; `None` where none were.
+    pub fn against(&self) -> Result<Option<Comparisons>, ResultsError> {
+        self.verdicts(folder::AGAINST)
+    }
+
+    /// Keeps verdicts with the result: `comparisons.json`, or `against.json` where they are against an earlier result.
+    pub fn keep(&self, verdicts: &Comparisons) -> Result<(), ResultsError> {
+        let file = match verdicts.against {
+            None => folder::COMPARISONS,
+            Some(_) => folder::AGAINST,
+        };
+        write_json(&self.dir.join(file), verdicts)?;
+        sync_folder(&self.dir)
+    }
+
+    fn verdicts(&self, file: &str) -> Result<Option<Comparisons>, ResultsError> {
+        let path = self.dir.join(file);
         if path.exists() {
             read_json(&path, COMPARE_SCHEMA).map(Some)
         } else {

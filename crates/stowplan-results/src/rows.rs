@@ -95,7 +95,8 @@ table! {
         seed: u64,
         /// Length of the measured window, ns; null where nothing was armed.
         window_ns: Option<i64>,
-        /// Calibration of the work kernel in this block, ns per iteration.
+        /// Calibration of the work kernel in this block, ns per iteration over up to 16 KiB; `experiment.json` has those
+        /// of larger working sets.
         calibration_ns: Option<f64>,
         /// Share of the window that the hypervisor took, 0 to 1.
         steal: Option<f64>,
@@ -213,7 +214,7 @@ table! {
 }
 
 table! {
-    /// One row per sample of a service, of the engine's own processes (`engine`), of the machine (`machine`) or of Stowplan itself (`stowplan`).
+    /// One row per sample of a service, of the engine's own processes (`engine`, and `engine: PROGRAM` for each of their programs) with services and, before those were created, without (`engine idle`, `engine idle: PROGRAM`), of the machine (`machine`) or of Stowplan itself (`stowplan`); and two, just before and after the window, of each program that used most of the rest (`other: PROGRAM`).
     UsageRow in "usage" {
         /// Run.
         run: u32,
@@ -221,7 +222,7 @@ table! {
         block: u32,
         /// Id of the deployment.
         deployment: Label,
-        /// Service, `engine`, `machine` or `stowplan`.
+        /// Service, `engine`, `engine: PROGRAM`, `engine idle`, `engine idle: PROGRAM`, `machine`, `stowplan` or `other: PROGRAM`.
         subject: Label,
         /// When, ns since arm; negative before.
         t_ns: i64,
@@ -299,6 +300,10 @@ table! {
         cpu_median_ns: Option<f64>,
         /// Mean iterations of the work kernel in a call.
         iterations_mean: Option<f64>,
+        /// Median over the calls of CPU time per iteration, ns; null where no call had any.
+        cpu_iteration_median_ns: Option<f64>,
+        /// The same as the calibration of the block gives it for the callback's working set, ns per iteration.
+        calibrated_iteration_ns: Option<f64>,
         /// Why CPU time and iterations are null.
         reason: Option<Label>,
     }

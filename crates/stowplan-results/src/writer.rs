@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
-use crate::comparison::Comparisons;
 use crate::error::ResultsError;
 use crate::experiment::Experiment;
 use crate::file::{sync_folder, write_json, write_table};
@@ -98,12 +97,6 @@ impl ResultsWriter {
     /// Replaces `experiment.json`.
     pub fn write_experiment(&self, experiment: &Experiment) -> Result<(), ResultsError> {
         write_json(&self.dir.join(folder::EXPERIMENT), experiment)?;
-        sync_folder(&self.dir)
-    }
-
-    /// Replaces `comparisons.json`.
-    pub fn write_comparisons(&self, comparisons: &Comparisons) -> Result<(), ResultsError> {
-        write_json(&self.dir.join(folder::COMPARISONS), comparisons)?;
         sync_folder(&self.dir)
     }
 

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::Path;
 
 use stowplan_results::{
-    CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, Experiment, Label, LatencyRow,
-    LossCause, LossRow, Machine, Results, ResultsError, ResultsWriter, RunData, RunRow, RunStatus,
-    StackRecord, StartKind, StartupRow, SubjectKind, Table, UsageRow,
+    CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, EarlierResult, Experiment,
+    Label, LatencyRow, LossCause, LossRow, Machine, Results, ResultsError, ResultsWriter, RunData,
+    RunRow, RunStatus, StackRecord, StartKind, StartupRow, SubjectKind, Table, UsageRow,
 };
 
 fn experiment() -> Experiment {
@@ -132,6 +132,8 @@ fn callback(run: u32, block: u32, deployment: Label) -> CallbackRow {
         cpu_mean_ns: None,
         cpu_median_ns: None,
         iterations_mean: None,
+        cpu_iteration_median_ns: Some(1.5),
+        calibrated_iteration_ns: None,
         reason: Some("not recorded".into()),
     }
 }
@@ -332,12 +334,22 @@ fn any_bit_flip_or_cut_of_a_part_is_an_error_and_no_panic() {
 fn verdicts_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let writer = ResultsWriter::create(folder.path(), &experiment()).unwrap();
-    let none = Results::open(writer.dir()).unwrap().comparisons().unwrap();
-    assert_eq!(none, None);
-    let some = Comparisons::new(Vec::new());
-    writer.write_comparisons(&some).unwrap();
     let results = Results::open(writer.dir()).unwrap();
-    assert_eq!(results.comparisons().unwrap(), Some(some));
+    assert_eq!(results.comparisons().unwrap(), None);
+    let own = Comparisons::new(Vec::new());
+    results.keep(&own).unwrap();
+    assert_eq!(results.comparisons().unwrap(), Some(own));
+    assert_eq!(results.against().unwrap(), None);
+    let against = Comparisons {
+        against: Some(EarlierResult {
+            result: "before".to_owned(),
+            created_unix_s: 1,
+            build_id: "b".to_owned(),
+        }),
+        ..Comparisons::new(Vec::new())
+    };
+    results.keep(&against).unwrap();
+    assert_eq!(results.against().unwrap(), Some(against));
     assert!(
         fs::read_to_string(writer.dir().join("comparisons.json"))
             .unwrap()

@@ -114,6 +114,33 @@ export interface Comparison {
   blocks_needed: number | null;
 }
 
+/** How a duration changed, ns. */
+export interface Growth {
+  before_ns: number;
+  after_ns: number;
+  difference_ns: number;
+  low_ns: number | null;
+  high_ns: number | null;
+  blocks: number;
+}
+
+/** Where a chain got slower. */
+export interface Slower {
+  chain: string;
+  metrics: string[];
+  reference: string;
+  candidate: string;
+  parts: { part: string; growth: Growth }[];
+  callbacks: { callback: string; service: string | null; wall: Growth; cpu: Growth | null }[];
+}
+
+/** Verdicts against an earlier result. */
+export interface Against {
+  against: { result: string; created_unix_s: number };
+  comparisons: Comparison[];
+  slower: Slower[];
+}
+
 export interface AblationStep {
   adds: string;
   label: string;
@@ -177,6 +204,9 @@ export interface Page {
   usage: Usage[];
   losses: Loss[];
   comparisons: Comparison[];
+  slower: Slower[];
+  against: Against | null;
+  regressions: string[];
   ablations: Ablation[];
   rankings: Ranking[];
   instrument: string;

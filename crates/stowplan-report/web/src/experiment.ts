@@ -10,6 +10,7 @@ import { ablation } from "./figures/ablation";
 import { against, comparisonTable, effects } from "./figures/forest";
 import { ecdf, histogram, LatencyChoice } from "./figures/latency";
 import { parts } from "./figures/parts";
+import { earlier, slowerTable } from "./figures/slower";
 import { startupModules, startupRuns, StartChoice } from "./figures/startup";
 import { cpu, memory, SubjectChoice } from "./figures/usage";
 import { missing, plural } from "./format";
@@ -53,8 +54,21 @@ function differenceSection(page: Page, shown: Shown): Section | null {
   all.addEventListener("toggle", () => {
     if (all.open && all.childElementCount === 1) all.append(allComparisons(page, shown));
   });
-  const content = [figure(against(page, shown), shown).element, made?.element ?? null, all];
+  const slower = slowerTable(page.slower, shown);
+  const content = [
+    figure(against(page, shown), shown).element,
+    made?.element ?? null,
+    slower ? h("h3", {}, "What got slower") : null,
+    slower,
+    all,
+  ];
   return { id: "comparisons", title: "Differences", short: "Differences", content };
+}
+
+function earlierSection(page: Page, shown: Shown): Section | null {
+  const content = earlier(page, shown);
+  if (content.length === 0) return null;
+  return { id: "against", title: "Against an earlier result", short: "Against", content };
 }
 
 function ablationSection(page: Page, shown: Shown): Section | null {
@@ -138,6 +152,7 @@ export function build(page: Page, app: HTMLElement): void {
     latencySection(page, shown),
     usageSection(page, shown),
     differenceSection(page, shown),
+    earlierSection(page, shown),
     ablationSection(page, shown),
     sensitivitySection(page),
     statisticsSection(page, shown),

@@ -51,6 +51,11 @@ export function percent(value: number | null | undefined, decimals = 1): string 
   return `${sign}${text} %`;
 }
 
+/** A difference of times. */
+export function signed(ns: number): string {
+  return `${ns < 0 ? "−" : "+"}${time(Math.abs(ns))}`;
+}
+
 /** A value in the unit of a metric. */
 export function value(unit: string, v: number | null): string {
   switch (unit) {

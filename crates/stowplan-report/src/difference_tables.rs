@@ -1,0 +1,122 @@
+//! Differences between deployments, as text.
+
+use stowplan_results::{Comparison, Effect};
+use stowplan_stats::Verdict;
+
+use crate::format::{dash, difference};
+use crate::report::Report;
+use crate::tables::TextTable;
+use crate::usage::MACHINE;
+
+/// Metrics of the printed table; `comparisons.json` and the page have all.
+const PRINTED: [&str; 9] = [
+    "startup_first_output",
+    "startup_last_node_loaded",
+    "e2e_paper_mean",
+    "e2e_paper_p99",
+    "idle_mean",
+    "communication_mean",
+    "computation_mean",
+    "cpu",
+    "memory_peak",
+];
+
+pub(crate) fn printed(c: &Comparison) -> bool {
+    c.primary || (PRINTED.contains(&&*c.metric) && c.subject.as_deref() != Some(MACHINE))
+}
+
+pub(crate) fn differences(report: &Report) -> TextTable {
+    let reference = report.experiment.reference_id().unwrap_or_default();
+    let mut table = TextTable::new(
+        format!("Differences from {}", report.label(reference)),
+        format!(
+            "Paired by block, with the 95 % interval; * primary metric, Holm-corrected, all else is exploratory. {MORE}"
+        ),
+        &["Metric", "Candidate"],
+        &["Difference", "95 % interval", "n", "Verdict"],
+    );
+    let against = report.comparisons.iter();
+    for c in against.filter(|c| c.reference == reference && printed(c)) {
+        let star = if c.primary { " *" } else { "" };
+        let mut row = vec![
+            format!("{}{star}", difference_name(c)),
+            report.label(&c.candidate).to_owned(),
+        ];
+        row.extend(outcome(c));
+        table.rows.push(row);
+    }
+    table
+}
+
+/// Metrics of the tables of effects.
+pub(crate) const APART: [&str; 5] = [
+    "startup_first_output",
+    "e2e_paper_mean",
+    "idle_mean",
+    "communication_mean",
+    "computation_mean",
+];
+
+pub(crate) fn effects(report: &Report) -> TextTable {
+    let mut table = TextTable::new(
+        "Effects, told apart",
+        format!(
+            "Splitting: another partition at the same place. Group scheduling: bare:flat to bare:grouped. Isolation: bare:grouped to an engine. All else equal, exploratory. {MORE}"
+        ),
+        &["Effect", "What changes"],
+        &["Difference", "95 % interval", "n", "Verdict"],
+    );
+    let apart = report.comparisons.iter();
+    let apart = apart.filter(|c| c.effect != Effect::Total && APART.contains(&&*c.metric));
+    for c in apart {
+        let mut row = vec![
+            format!("{}: {}", difference_name(c), c.effect.word()),
+            change(report.label(&c.reference), report.label(&c.candidate)),
+        ];
+        row.extend(outcome(c));
+        table.rows.push(row);
+    }
+    // One effect on one metric stands together, in the order of first mention.
+    let mentioned: Vec<String> = table.rows.iter().map(|row| row[0].clone()).collect();
+    table
+        .rows
+        .sort_by_key(|row| mentioned.iter().position(|effect| *effect == row[0]));
+    table
+}
+
+/// Metric and what it is of.
+pub(crate) fn difference_name(c: &Comparison) -> String {
+    let subject = c.subject.as_deref();
+    subject.map_or_else(|| c.label.clone(), |s| format!("{}, {s}", c.label))
+}
+
+/// What differs between two labels `PLACE · PARTITION`, and once what does not.
+pub(crate) fn change(from: &str, to: &str) -> String {
+    match (from.split_once(" · "), to.split_once(" · ")) {
+        (Some((place, from)), Some((other, to))) if place == other => {
+            format!("{from} → {to}, {place}")
+        }
+        (Some((from, partition)), Some((to, other))) if partition == other => {
+            format!("{from} → {to}, {partition}")
+        }
+        _ => format!("{from} → {to}"),
+    }
+}
+
+/// What a number behind a verdict says.
+const MORE: &str = "n: blocks. Inconclusive, +N: about N more blocks should bring a verdict; without a number, none would.";
+
+/// Difference, interval, blocks and verdict.
+pub(crate) fn outcome(c: &Comparison) -> [String; 4] {
+    let shown = |v| difference(c.relative, &c.unit, Some(v));
+    let interval = match (c.low, c.high) {
+        (Some(low), Some(high)) => format!("{} … {}", shown(low), shown(high)),
+        _ => dash(),
+    };
+    let verdict = match (c.verdict, c.blocks_needed) {
+        (Verdict::Inconclusive, Some(more)) => format!("inconclusive, +{more}"),
+        (verdict, _) => verdict.to_string(),
+    };
+    let estimate = c.difference.map_or_else(dash, shown);
+    [estimate, interval, c.blocks.to_string(), verdict]
+}

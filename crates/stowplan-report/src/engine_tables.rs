@@ -1,0 +1,84 @@
+//! What the programs of an engine use beside the services: its daemons, and what watches over each service.
+
+use std::collections::BTreeSet;
+
+use crate::format::{bytes, dash, value};
+use crate::report::Report;
+use crate::tables::TextTable;
+use crate::usage::{DeploymentUsage, engine_program};
+
+/// A row for each program of each deployment.
+pub(crate) fn table(report: &Report) -> TextTable {
+    let mut table = TextTable::new(
+        "The engine's own processes in the measured window",
+        "By program; CPU in CPUs, mean over the runs; memory is the highest resident, in which pages that processes share \
+         count for each, mean over the runs. Idle is the second before the services were created.",
+        &["Deployment", "Program"],
+        &["CPU", "Memory", "CPU idle", "Memory idle"],
+    );
+    for view in &report.usage {
+        let label = report.label(&view.deployment);
+        for row in rows(view) {
+            table.rows.push([vec![label.to_owned()], row].concat());
+        }
+    }
+    table
+}
+
+fn rows(view: &DeploymentUsage) -> Vec<Vec<String>> {
+    let subjects = view
+        .runs
+        .iter()
+        .flat_map(|run| run.cpus.keys().chain(run.idle_cpus.keys()));
+    let programs: BTreeSet<(&str, &str)> = subjects
+        .filter_map(|subject| Some((engine_program(subject)?, subject.as_str())))
+        .collect();
+    let row = |(program, subject): (&str, &str)| {
+        vec![
+            program.to_owned(),
+            value("cpus", view.cpus(subject)),
+            view.memory(subject).map_or_else(dash, bytes),
+            value("cpus", view.idle_cpus(subject)),
+            view.idle_memory(subject).map_or_else(dash, bytes),
+        ]
+    };
+    programs.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::RunUsage;
+
+    #[test]
+    fn a_program_has_a_row_whether_it_runs_with_services_or_before_them() {
+        let used = |program: &str, value: f64| BTreeMap::from([(program.to_owned(), value)]);
+        let run = RunUsage {
+            cpus: [
+                used("engine: shim", 0.25),
+                used("engine: daemon", 0.5),
+                used("engine", 0.75),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+            memory: used("engine: daemon", 1_048_576.0),
+            idle_cpus: used("engine: daemon", 0.0625),
+            ..RunUsage::default()
+        };
+        let view = DeploymentUsage {
+            deployment: String::new(),
+            runs: vec![run],
+            series: Vec::new(),
+        };
+        let rows = rows(&view);
+        let programs: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
+        assert_eq!(programs, ["daemon", "shim"]);
+        assert_eq!(rows[0][1], value("cpus", Some(0.5)));
+        assert_eq!(rows[0][3], value("cpus", Some(0.0625)));
+        assert_eq!(rows[1][3], value("cpus", None));
+        assert_eq!([&rows[0][4], &rows[1][2]], [&dash(), &dash()]);
+    }
+}

@@ -1,0 +1,219 @@
+//! What got slower where a chain did: the parts of its latency and its callbacks, each as a difference in ns.
+//!
+//! Differences in ns and not ratios, because those of the parts add up to that of the whole: what grew most in ns is
+//! what the chain lost most by, however short it was before.
+
+use std::collections::BTreeMap;
+
+use stowplan_results::{CallbackGrowth, Comparison, DeploymentRecord, Growth, PartGrowth, Slower};
+use stowplan_stats::{ALPHA, Estimate, StatsError, Verdict};
+
+use crate::callbacks::{CallTimes, CallbackTimes};
+use crate::compare::Blocks;
+use crate::error::ReportError;
+use crate::latency::Part;
+use crate::metrics::{LOST_INPUTS, Values, by_block};
+use crate::report::Report;
+use crate::usage::mean;
+
+/// Metrics of a chain that say that it is worse as a whole.
+const WHOLE: [&str; 2] = ["e2e_paper_mean", LOST_INPUTS];
+
+/// The three parts of communication, where they are known apart.
+const APART: [Part; 3] = [Part::Send, Part::Transport, Part::Wait];
+
+/// Two deployments of one result, or one deployment of two results beside the reference that both have.
+pub(crate) struct Held<'a> {
+    /// The earlier result, where there are two.
+    pub(crate) old: Option<&'a Report>,
+    /// The result, or the later one.
+    pub(crate) new: &'a Report,
+    /// Id of the reference.
+    pub(crate) reference: &'a str,
+    /// The candidate; of the later result where there are two.
+    pub(crate) candidate: &'a DeploymentRecord,
+}
+
+impl Held<'_> {
+    /// Where every chain got slower that is worse in `rows`, the comparisons of this pair.
+    pub(crate) fn slower(&self, rows: &[&Comparison]) -> Result<Vec<Slower>, ReportError> {
+        let mut worse: BTreeMap<&str, Vec<&Comparison>> = BTreeMap::new();
+        for row in rows {
+            if let Some(chain) = &row.subject
+                && row.verdict == Verdict::Worse
+                && WHOLE.contains(&&*row.metric)
+            {
+                worse.entry(chain).or_default().push(row);
+            }
+        }
+        let slower = worse.into_iter().map(|(chain, rows)| {
+            Ok(Slower {
+                chain: chain.to_owned(),
+                metrics: rows.iter().map(|row| row.metric.clone()).collect(),
+                reference: rows[0].reference.clone(),
+                candidate: rows[0].candidate.clone(),
+                parts: self.parts(chain)?,
+                callbacks: self.callbacks(chain)?,
+            })
+        });
+        slower.collect()
+    }
+
+    fn parts(&self, chain: &str) -> Result<Vec<PartGrowth>, ReportError> {
+        let mut parts = self.grown(&[Part::Computation, Part::Idle], chain)?;
+        let apart = self.grown(&APART, chain)?;
+        if apart.len() == APART.len() {
+            parts.extend(apart);
+        } else {
+            parts.extend(self.grown(&[Part::Communication], chain)?);
+        }
+        parts.sort_by(|a, b| largest_first(&a.growth, &b.growth));
+        Ok(parts)
+    }
+
+    /// Those of `parts` of which both sides have samples.
+    fn grown(&self, parts: &[Part], chain: &str) -> Result<Vec<PartGrowth>, ReportError> {
+        let mut grown = Vec::new();
+        for part in parts {
+            let what = format!("growth of {} of {chain}", part.key());
+            let values = |report: &Report| part_values(report, chain, *part);
+            if let Some(growth) = self.growth(&what, &values)? {
+                let part = part.key().to_owned();
+                grown.push(PartGrowth { part, growth });
+            }
+        }
+        Ok(grown)
+    }
+
+    fn callbacks(&self, chain: &str) -> Result<Vec<CallbackGrowth>, ReportError> {
+        let of_chain = self.new.experiment.stack.chain_callbacks.get(chain);
+        let counts = |name: &String| of_chain.is_none_or(|known| known.contains(name));
+        let mut grown = Vec::new();
+        for called in self.new.callbacks.iter().filter(|c| counts(&c.callback)) {
+            let what = format!("growth of {}", called.callback);
+            let wall =
+                |report: &Report| call_values(report, &called.callback, |t| Some(t.wall_mean_ns()));
+            let Some(wall) = self.growth(&what, &wall)? else {
+                continue;
+            };
+            let cpu =
+                |report: &Report| call_values(report, &called.callback, CallTimes::cpu_mean_ns);
+            let cpu = self.growth(&what, &cpu)?;
+            grown.push(CallbackGrowth {
+                callback: called.callback.clone(),
+                service: self.service(called),
+                wall,
+                cpu_reason: cpu
+                    .is_none()
+                    .then(|| "CPU time of calls was not recorded; --callback-cpu does".to_owned()),
+                cpu,
+            });
+        }
+        grown.sort_by(|a, b| largest_first(&a.wall, &b.wall));
+        Ok(grown)
+    }
+
+    fn service(&self, called: &CallbackTimes) -> Option<String> {
+        let mut partitions = self.new.experiment.partitions.iter();
+        let partition = partitions.find(|p| p.name == self.candidate.partition)?;
+        partition.nodes.get(called.node.as_ref()?).cloned()
+    }
+
+    /// How a duration changed; nothing where the sides have no blocks that can be paired.
+    fn growth(
+        &self,
+        what: &str,
+        values: &dyn Fn(&Report) -> Values,
+    ) -> Result<Option<Growth>, ReportError> {
+        let blocks =
+            |report| Blocks::of_values(&values(report), self.reference, &self.candidate.id);
+        let after = blocks(self.new);
+        let grown = match self.old {
+            None => {
+                let pilot = self.new.experiment.pilot.as_ref();
+                within(&after, pilot.map(|p| p.blocks as usize))
+            }
+            Some(old) => between(&blocks(old), &after),
+        };
+        grown.map_err(ReportError::stats(what))
+    }
+}
+
+fn within(blocks: &Blocks, pilot: Option<usize>) -> Result<Option<Growth>, StatsError> {
+    let differences = blocks.differences();
+    let (Some(before), Some(after)) = (average(&blocks.a), average(&blocks.b)) else {
+        return Ok(None);
+    };
+    if differences.len() == 1 {
+        return Ok(Some(Growth {
+            before_ns: before,
+            after_ns: after,
+            difference_ns: after - before,
+            low_ns: None,
+            high_ns: None,
+            blocks: 1,
+        }));
+    }
+    let estimate = Estimate::mean_of(&differences)?;
+    let estimate = pilot.map_or(estimate, |pilot| estimate.after_pilot(pilot));
+    growth((before, after), &estimate, differences.len()).map(Some)
+}
+
+fn between(old: &Blocks, new: &Blocks) -> Result<Option<Growth>, StatsError> {
+    let (before, after) = (old.differences(), new.differences());
+    let fewer = before.len().min(after.len());
+    match (average(&old.b), average(&new.b)) {
+        // One block has no spread to hold the other result against.
+        (Some(old), Some(new)) if fewer > 1 => {
+            let estimate = Estimate::difference_of_means(&before, &after)?;
+            growth((old, new), &estimate, fewer).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn growth(
+    (before_ns, after_ns): (f64, f64),
+    estimate: &Estimate,
+    blocks: usize,
+) -> Result<Growth, StatsError> {
+    let interval = estimate.interval(1.0 - ALPHA)?;
+    Ok(Growth {
+        before_ns,
+        after_ns,
+        difference_ns: estimate.value,
+        low_ns: Some(interval.low),
+        high_ns: Some(interval.high),
+        blocks,
+    })
+}
+
+fn average(values: &[f64]) -> Option<f64> {
+    mean(values.iter().copied())
+}
+
+fn part_values(report: &Report, chain: &str, part: Part) -> Values {
+    let of_chain = report.latency.iter().filter(|c| c.chain == chain);
+    let by = of_chain.map(|view| {
+        let runs = view.runs.iter();
+        let means = runs.filter_map(|r| Some((r.block, r.parts.get(&part)?.mean?)));
+        (view.deployment.clone(), by_block(means))
+    });
+    by.collect()
+}
+
+fn call_values(report: &Report, callback: &str, of: impl Fn(&CallTimes) -> Option<f64>) -> Values {
+    let called = report.callbacks.iter().find(|c| c.callback == callback);
+    let by = called.into_iter().flat_map(|called| {
+        called.by_block.iter().map(|(deployment, blocks)| {
+            let values = blocks.iter();
+            let values = values.filter_map(|(block, times)| Some((*block, of(times)?)));
+            (deployment.clone(), values.collect())
+        })
+    });
+    by.collect()
+}
+
+fn largest_first(a: &Growth, b: &Growth) -> std::cmp::Ordering {
+    b.difference_ns.total_cmp(&a.difference_ns)
+}

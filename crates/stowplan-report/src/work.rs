@@ -1,0 +1,111 @@
+//! Whether work takes the CPU time that the calibration of its block says.
+
+use std::fmt;
+
+use stowplan_results::{CallbackRow, Results};
+use stowplan_stats::Sorted;
+
+use crate::error::ReportError;
+use crate::report::Counted;
+
+/// Calibrated work of a call, ns, from which on its CPU time is held against it. Of less work, what a call needs beside
+/// it to take and send messages would be told as a fault of the calibration.
+const LEAST_WORK_NS: f64 = 1e6;
+
+/// CPU time of callbacks as a ratio to that of their iterations by the calibration. The samples are the medians of the
+/// calls of each callback in each run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WorkRatio {
+    /// Callbacks of all runs.
+    pub callbacks: usize,
+    /// Median.
+    pub median: f64,
+    /// Lower quartile.
+    pub q25: f64,
+    /// Upper quartile.
+    pub q75: f64,
+}
+
+impl WorkRatio {
+    fn of(ratios: Vec<f64>) -> Option<Self> {
+        let callbacks = ratios.len();
+        let sorted = Sorted::new(ratios).ok()?;
+        Some(Self {
+            callbacks,
+            median: sorted.quantile(0.5),
+            q25: sorted.quantile(0.25),
+            q75: sorted.quantile(0.75),
+        })
+    }
+}
+
+impl fmt::Display for WorkRatio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "work takes {:.3} times the CPU time that its block's calibration says (median of {}, quartiles {:.3} and {:.3})",
+            self.median, self.callbacks, self.q25, self.q75
+        )
+    }
+}
+
+/// The ratio over the runs that count; `None` where CPU time was not recorded, or no callback has work enough.
+pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Option<WorkRatio>, ReportError> {
+    let mut ratios = Vec::new();
+    results.scan(|row: CallbackRow| {
+        if counted.latency(row.run).is_some() {
+            ratios.extend(ratio(&row));
+        }
+    })?;
+    Ok(WorkRatio::of(ratios))
+}
+
+fn ratio(row: &CallbackRow) -> Option<f64> {
+    let calibrated = row.calibrated_iteration_ns?;
+    let enough = row.iterations_mean? * calibrated >= LEAST_WORK_NS;
+    enough.then_some(row.cpu_iteration_median_ns? / calibrated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(iterations: f64, cpu: Option<f64>, calibrated: Option<f64>) -> CallbackRow {
+        CallbackRow {
+            run: 1,
+            block: 1,
+            deployment: "d".into(),
+            node: None,
+            callback: "c".into(),
+            calls: 9,
+            wall_mean_ns: 1.0,
+            wall_median_ns: 1.0,
+            wall_max_ns: 1,
+            cpu_mean_ns: None,
+            cpu_median_ns: None,
+            iterations_mean: Some(iterations),
+            cpu_iteration_median_ns: cpu,
+            calibrated_iteration_ns: calibrated,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn a_callback_with_a_millisecond_of_work_is_held_against_the_calibration() {
+        assert_eq!(ratio(&row(1e6, Some(1.5), Some(1.25))), Some(1.2));
+        assert_eq!(ratio(&row(0.5e6, Some(1.5), Some(1.25))), None);
+        assert_eq!(ratio(&row(1e6, None, Some(1.25))), None);
+        assert_eq!(ratio(&row(1e6, Some(1.5), None)), None);
+    }
+
+    #[test]
+    fn the_ratio_is_told_with_its_quartiles() {
+        let found = WorkRatio::of(vec![1.0, 1.5, 1.25]).unwrap();
+        assert_eq!(
+            found.to_string(),
+            "work takes 1.250 times the CPU time that its block's calibration says (median of 3, quartiles 1.125 and \
+             1.375)"
+        );
+        assert_eq!(WorkRatio::of(Vec::new()), None);
+    }
+}
