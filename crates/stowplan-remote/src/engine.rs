@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use stowplan_engine::{Capabilities, Deployment, Engine, EngineError, Probe};
 use stowplan_host::{Host, chain};
 use stowplan_wire::agent::{Answer, Call, PreparedAnswer};
-use stowplan_wire::deployment::{DeploymentPlan, EngineEvent, Locator, Select, StopMode};
+use stowplan_wire::deployment::{
+    DeploymentPlan, EngineEvent, EngineRequest, Locator, Select, StopMode,
+};
 
 use crate::AgentHost;
 
@@ -171,6 +173,13 @@ impl Deployment for RemoteDeployment {
     fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
         match self.host.call(Call::EngineProcesses)? {
             Answer::Pids(pids) => Ok(pids),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {
+        match self.host.call(Call::EngineRequests)? {
+            Answer::Requests(requests) => Ok(requests),
             other => Err(unexpected(&other)),
         }
     }

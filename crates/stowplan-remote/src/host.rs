@@ -11,7 +11,7 @@ use stowplan_host::{Host, HostError, chain};
 use stowplan_wire::agent::{Announced, Answer, Call, ProbeAnswer, ProgramDigest};
 use stowplan_wire::deployment::{EngineEvent, Locator};
 use stowplan_wire::host::{
-    ColdProof, LimitsReadBack, MachineFacts, Quiet, SampleSubject, UsageSample,
+    Calibration, ColdProof, LimitsReadBack, MachineFacts, Quiet, SampleSubject, UsageSample,
 };
 use stowplan_wire::service::ServicePlan;
 
@@ -143,7 +143,8 @@ impl AgentHost {
         expect!(self.call(call), Answer::Done => ())
     }
 
-    /// Nanoseconds per kernel iteration of the node program at `program`, bound to one CPU.
+    /// Nanoseconds per kernel iteration of the node program at `program`, bound to one CPU, for each of these working
+    /// sets in bytes.
     ///
     /// # Errors
     /// When the program fails.
@@ -151,14 +152,14 @@ impl AgentHost {
         &self,
         program: &str,
         cpu: u32,
-        working_set_bytes: u64,
-    ) -> Result<f64, EngineError> {
+        working_sets: &[u64],
+    ) -> Result<Vec<Calibration>, EngineError> {
         let call = Call::Calibrate {
             program: program.to_owned(),
             cpu,
-            working_set_bytes,
+            working_sets: working_sets.to_vec(),
         };
-        expect!(self.call(call), Answer::Calibrated(ns) => ns)
+        expect!(self.call(call), Answer::Calibrated(measured) => measured)
     }
 
     /// Waits until the machine is quiet (MEASURING §5), at most `timeout_ms`.

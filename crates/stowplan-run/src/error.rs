@@ -90,6 +90,9 @@ pub enum ExperimentError {
     /// An engine or its agent.
     #[error(transparent)]
     Engine(#[from] stowplan_engine::EngineError),
+    /// Whoever asked for the experiment does not want it run as it came out.
+    #[error(transparent)]
+    NotAccepted(Box<dyn std::error::Error + Send + Sync>),
     /// The result began on another machine.
     #[error("this result began on {before}; this is {now}")]
     OtherMachine {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +13,7 @@ use stowplan_host::Host;
 use stowplan_host::facts::LOOPBACK_MULTICAST;
 use stowplan_image::{Image, ImageSpec, LibFile};
 use stowplan_measure::lower::start_up_files;
-use stowplan_model::Stack;
+use stowplan_model::{Stack, WorkSpeed};
 use stowplan_plan::MachineFacts;
 use stowplan_remote::AgentHost;
 use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
@@ -20,14 +21,15 @@ use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
 use crate::dds;
 use crate::engines::{Engines, Outside};
 use crate::error::ExperimentError;
-use crate::live::{CALIBRATION_BYTES, Live, run_numbers};
+use crate::live::{Live, run_numbers};
 use crate::observe::Observer;
 use crate::prepare::{Prepared, prepare};
 use crate::real::unpack_images;
-use crate::record::{NS_PER_ITERATION, experiment};
+use crate::record::experiment;
 use crate::request::Request;
 use crate::schedule::{End, Outcome, drive, jobs};
 use crate::size::Sizing;
+use crate::speed;
 
 /// Where the static programs and the images are.
 #[derive(Debug, Clone)]
@@ -56,7 +58,12 @@ pub struct Session<'a> {
     pub observer: &'a mut dyn Observer,
     /// Fixes the number of blocks after a pilot.
     pub sizing: &'a mut Sizing<'a>,
+    /// Says why an experiment is not to be run, when everything of it is known and nothing has been started.
+    pub accept: &'a mut Accept<'a>,
 }
+
+/// Takes an experiment, or says why not.
+pub type Accept<'a> = dyn FnMut(&Experiment) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
 
 /// An experiment that ended, for whatever reason.
 #[derive(Debug)]
@@ -90,16 +97,17 @@ pub fn begin(
         session.outside,
         session.agent_started,
     )?;
-    let ns_per_iteration = calibrate(&station)?;
-    let prepared = prepared(request, &station, session.programs, ns_per_iteration)?;
+    let speed = calibrate(&station, request)?;
+    let prepared = prepared(request, &station, session.programs, &speed)?;
     let record = experiment(
         request,
         &prepared,
         &station.facts,
         &station.image,
         &station.engines.versions(),
-        ns_per_iteration,
+        &speed,
     );
+    (session.accept)(&record).map_err(ExperimentError::NotAccepted)?;
     std::fs::create_dir_all(out).map_err(|source| ExperimentError::Write {
         path: out.to_owned(),
         source,
@@ -131,6 +139,7 @@ pub fn resume(
         request.budget_ns = Some(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
     }
     let (writer, results) = ResultsWriter::resume(dir)?;
+    (session.accept)(&results.experiment).map_err(ExperimentError::NotAccepted)?;
     let station = station(
         &request,
         session.programs,
@@ -138,17 +147,9 @@ pub fn resume(
         session.agent_started,
     )?;
     same_station(&results.experiment, &station)?;
-    let ns = results
-        .experiment
-        .parameters
-        .get(NS_PER_ITERATION)
-        .and_then(serde_json::Value::as_f64);
-    let prepared = prepared(
-        &request,
-        &station,
-        session.programs,
-        ns.map_or_else(|| calibrate(&station), Ok)?,
-    )?;
+    let planned_with = speed::of_parameters(&results.experiment.parameters);
+    let speed = planned_with.map_or_else(|| calibrate(&station, &request), Ok)?;
+    let prepared = prepared(&request, &station, session.programs, &speed)?;
     same_images(&results.experiment, &prepared)?;
     let done = done(&request, &prepared, &results);
     let record = results.experiment.clone();
@@ -196,20 +197,24 @@ fn can_trace(stack: &Stack) -> Result<(), ExperimentError> {
     })
 }
 
-fn calibrate(station: &Station<'_>) -> Result<f64, ExperimentError> {
-    let program = station.image.program().display().to_string();
-    Ok(station.host.calibrate(&program, 0, CALIBRATION_BYTES)?)
+fn calibrate(station: &Station<'_>, request: &Request) -> Result<WorkSpeed, ExperimentError> {
+    let spec = request.spec()?;
+    Ok(speed::calibrate(
+        &station.host,
+        &station.image,
+        spec.stack(),
+    )?)
 }
 
 fn prepared(
     request: &Request,
     station: &Station<'_>,
     programs: &Programs,
-    ns_per_iteration: f64,
+    speed: &WorkSpeed,
 ) -> Result<Prepared, ExperimentError> {
     let machine = MachineFacts {
         cpus: station.facts.cpus,
-        ns_per_iteration: Some(ns_per_iteration),
+        speed: Some(speed.clone()),
         memory_bytes: Some(station.facts.memory_bytes),
         multicast: dds::has_multicast(&station.facts),
     };

@@ -67,13 +67,15 @@ pub fn expected(
 
 #[cfg(test)]
 mod tests {
+    use stowplan_model::WorkSpeed;
+
     use super::*;
     use crate::request::tests::request;
 
     fn of(request: &Request) -> Expected {
         let machine = MachineFacts {
             cpus: 2,
-            ns_per_iteration: Some(1.0),
+            speed: Some(WorkSpeed::everywhere(1.0)),
             memory_bytes: None,
             multicast: true,
         };

@@ -20,15 +20,16 @@ mod run_row;
 pub mod schedule;
 mod sensitivity;
 mod size;
+mod speed;
 pub mod variants;
 mod wire;
 
 pub use engines::{MakeEngine, Outside};
 pub use error::ExperimentError;
-pub use execute::{Executed, Programs, Session, begin, resume};
+pub use execute::{Accept, Executed, Programs, Session, begin, resume};
 pub use expected::{Expected, expected};
-pub use live::CALIBRATION_BYTES;
 pub use observe::{Observer, Step};
 pub use prepare::{Planned, Prepared, prepare};
 pub use request::{Ask, Question, Request, Starts};
 pub use size::{Fixed, Sizing};
+pub use speed::work_speed;

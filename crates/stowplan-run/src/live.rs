@@ -12,6 +12,7 @@ use stowplan_image::Image;
 use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
 use stowplan_measure::lower::{LowerOptions, lower};
 use stowplan_measure::{Measured, RunError, SessionPlan, measure};
+use stowplan_model::WorkSpeed;
 use stowplan_remote::AgentHost;
 use stowplan_results::{BlockCalibration, Experiment, ResultsWriter, RunData, StartKind};
 
@@ -23,6 +24,7 @@ use crate::request::{Request, Starts};
 use crate::run_row::{self, RunFacts};
 use crate::schedule::{Job, RunFailed, Runner};
 use crate::size::{Sizing, phases};
+use crate::speed;
 use crate::wire::deployment_plan;
 
 /// How often usage is sampled (MEASURING §4).
@@ -31,9 +33,6 @@ const SAMPLE_PERIOD: Duration = Duration::from_millis(200);
 /// Longest silence of a start, and for each process more: all of them share the machine's CPUs.
 const STALL_BASE: Duration = Duration::from_secs(60);
 const STALL_PER_PROCESS: Duration = Duration::from_secs(1);
-
-/// Working set of the calibration in bytes: within every core's first-level cache.
-pub const CALIBRATION_BYTES: u64 = 16 * 1024;
 
 /// Everything that runs of one session of an experiment share.
 pub(crate) struct Live<'a> {
@@ -130,7 +129,7 @@ impl Live<'_> {
         &self.prepared.deployments[job.deployment]
     }
 
-    /// Nanoseconds per kernel iteration, once per block.
+    /// Nanoseconds per kernel iteration for the working sets of the block's stack, once per block.
     fn calibrate(&self, block: u32) -> Result<(), RunFailed> {
         let number = block + 1;
         if self
@@ -142,17 +141,14 @@ impl Live<'_> {
         {
             return Ok(());
         }
-        let program = self.image.program().display().to_string();
-        let ns = self
-            .host
-            .calibrate(&program, 0, CALIBRATION_BYTES)
-            .map_err(|e| self.failed("calibration", e.into()))?;
+        self.keep_values(&mut self.experiment.borrow_mut(), block);
+        let failed = |e| self.failed("calibration", e);
+        let stack = self.stack(block).map_err(failed)?;
+        let speed =
+            speed::calibrate(&self.host, &self.image, &stack).map_err(|e| failed(e.into()))?;
         let mut experiment = self.experiment.borrow_mut();
-        experiment.calibration.push(BlockCalibration {
-            block: number,
-            ns_per_iteration: ns,
-        });
-        self.keep_values(&mut experiment, block);
+        let calibration = BlockCalibration::new(number, &speed);
+        experiment.calibration.push(calibration);
         self.writer
             .write_experiment(&experiment)
             .map_err(|e| fatal("calibration", &e))
@@ -179,6 +175,10 @@ impl Live<'_> {
             .map_err(|e| self.failed(&planned.record.label, e.into()))?;
         let trace_dir = self.trace_dir(number);
         let outcome = self.session(job, planned, start, &trace_dir);
+        let stack = self
+            .stack(job.block)
+            .map_err(|e| self.failed(&planned.record.label, e))?;
+        let speed = self.speed(job.block);
         let facts = RunFacts {
             number: number.unwrap_or(0),
             job,
@@ -188,13 +188,8 @@ impl Live<'_> {
             quiet: quiet.quiet,
             seed: self.request.seed,
             window_ns: (self.request.window_ns > 0).then_some(self.request.window_ns),
-            calibration_ns: self
-                .experiment
-                .borrow()
-                .calibration
-                .iter()
-                .find(|c| c.block == job.block + 1)
-                .map(|c| c.ns_per_iteration),
+            stack: &stack,
+            speed: speed.as_ref(),
             program_sha256: &self.image.program_sha256,
         };
         let result = outcome.and_then(|measured| {
@@ -207,6 +202,14 @@ impl Live<'_> {
             let _ = std::fs::remove_dir_all(&trace_dir);
         }
         self.keep(number, &facts, result, &planned.record.label)
+    }
+
+    /// What the calibration of a block gives.
+    fn speed(&self, block: u32) -> Option<WorkSpeed> {
+        let experiment = self.experiment.borrow();
+        let mut calibrations = experiment.calibration.iter();
+        let of_block = calibrations.find(|c| c.block == block + 1);
+        of_block.map(BlockCalibration::speed)
     }
 
     fn trace_dir(&self, number: Option<u32>) -> PathBuf {

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use stowplan_image::Image;
+use stowplan_model::WorkSpeed;
 use stowplan_results::{
     Assumption, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan, PartitionRecord, ScheduledRun,
     StackRecord,
@@ -16,10 +17,7 @@ use crate::live::run_numbers;
 use crate::prepare::Prepared;
 use crate::request::{Question, Request};
 use crate::schedule::jobs;
-use crate::{sensitivity, size};
-
-/// Parameter under which the calibration that scaled the work is kept.
-pub(crate) const NS_PER_ITERATION: &str = "planning_ns_per_iteration";
+use crate::{sensitivity, size, speed};
 
 /// Environment variables whose values are kept; of all others only the name (DESIGN §9).
 const ENVIRONMENT: [&str; 4] = ["LANG", "PATH", "SHELL", "TERM"];
@@ -30,7 +28,7 @@ pub(crate) fn experiment(
     facts: &MachineFacts,
     image: &Image,
     versions: &BTreeMap<String, String>,
-    ns_per_iteration: f64,
+    speed: &WorkSpeed,
 ) -> Experiment {
     let scaled = request.utilisation.is_some();
     let pilot = size::pilot(request);
@@ -89,10 +87,10 @@ pub(crate) fn experiment(
             ])
             .collect(),
         calibration: Vec::new(),
-        assumptions: assumptions(prepared),
+        assumptions: assumptions(request, prepared),
         sensitivity: sensitivity::plan(request, &prepared.spec),
         environment: environment(),
-        parameters: parameters(request, prepared, ns_per_iteration),
+        parameters: parameters(request, prepared, speed),
         stowplan_own: None,
         warnings: prepared.warnings.clone(),
     }
@@ -101,16 +99,16 @@ pub(crate) fn experiment(
 fn parameters(
     request: &Request,
     prepared: &Prepared,
-    ns_per_iteration: f64,
+    speed: &WorkSpeed,
 ) -> BTreeMap<String, Value> {
     let mut parameters = BTreeMap::from([
-        (NS_PER_ITERATION.to_owned(), ns_per_iteration.into()),
         ("ring_bytes".to_owned(), prepared.ring_bytes.into()),
         (
             "starts".to_owned(),
             serde_json::to_value(request.starts).unwrap_or_default(),
         ),
     ]);
+    parameters.extend(speed::parameters(speed));
     if !request.phase_spans.is_empty() {
         let spans = serde_json::to_value(&request.phase_spans).unwrap_or_default();
         parameters.insert("phase_spans".to_owned(), spans);
@@ -132,6 +130,14 @@ fn stack(request: &Request, prepared: &Prepared) -> StackRecord {
             .map(ToString::to_string)
             .collect(),
         chains: stack.chains.iter().map(|c| c.name.to_string()).collect(),
+        chain_callbacks: stack
+            .chains
+            .iter()
+            .map(|c| {
+                let callbacks = c.callbacks.iter().map(ToString::to_string);
+                (c.name.to_string(), callbacks.collect())
+            })
+            .collect(),
         deadlines_ns: stack
             .chains
             .iter()
@@ -193,13 +199,17 @@ fn metrics(question: Question) -> Vec<MetricPlan> {
     }]
 }
 
-fn assumptions(prepared: &Prepared) -> Vec<Assumption> {
+fn assumptions(request: &Request, prepared: &Prepared) -> Vec<Assumption> {
     let record = |a: &stowplan_spec::Assumption| Assumption {
         parameter: a.path.clone(),
         value: format!("{} {}", a.value, unit(a.unit)),
         range: Some(format!("{} to {} {}", a.low, a.high, unit(a.unit))),
         why: Some(a.because.clone()),
     };
+    if request.sensitivity {
+        let all = sensitivity::assumptions(&prepared.spec);
+        return all.iter().map(record).collect();
+    }
     prepared.spec.assumptions().iter().map(record).collect()
 }
 

@@ -71,7 +71,7 @@ mod tests {
         let partition = stowplan_plan::partition(spec.stack(), &choice).unwrap();
         let machine = stowplan_plan::MachineFacts {
             cpus: 2,
-            ns_per_iteration: None,
+            speed: None,
             memory_bytes: None,
             multicast: false,
         };

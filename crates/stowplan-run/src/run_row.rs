@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use stowplan_measure::rows::{
-    RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, startup_rows, usage_rows,
+    Calibrated, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, startup_rows,
+    usage_rows,
 };
 use stowplan_measure::{Measured, RunError};
+use stowplan_model::{Stack, WorkSpeed};
 use stowplan_results::{ColdState, RunData, RunRow, RunStatus, StartKind};
 use stowplan_wire::announce::Announcement;
 
@@ -27,7 +29,10 @@ pub(crate) struct RunFacts<'a> {
     pub quiet: bool,
     pub seed: u64,
     pub window_ns: Option<u64>,
-    pub calibration_ns: Option<f64>,
+    /// The stack of its block.
+    pub stack: &'a Stack,
+    /// What the calibration of its block gives.
+    pub speed: Option<&'a WorkSpeed>,
     pub program_sha256: &'a str,
 }
 
@@ -111,7 +116,7 @@ fn row(facts: &RunFacts<'_>, status: RunStatus, reason: Option<&str>) -> RunRow 
         start_unix_ns: i64::try_from(facts.began_unix.as_nanos()).unwrap_or(i64::MAX),
         seed: facts.seed,
         window_ns: facts.window_ns.and_then(|ns| i64::try_from(ns).ok()),
-        calibration_ns: facts.calibration_ns,
+        calibration_ns: facts.speed.map(WorkSpeed::ns),
         steal: None,
         quiet: Some(facts.quiet),
         cold: None,
@@ -195,7 +200,11 @@ pub(crate) fn finished(
         .flat_map(|chain| latency_rows(&key, chain, arm_ns))
         .collect();
     data.losses = loss_rows(&key, &analysed.analysis, analysed.window);
-    data.callbacks = callback_rows(&key, &analysed.analysis, analysed.window);
+    let calibrated = facts.speed.map(|speed| Calibrated {
+        stack: facts.stack,
+        speed,
+    });
+    data.callbacks = callback_rows(&key, &analysed.analysis, analysed.window, calibrated);
     data.usage = usage_rows(&key, &measured.samples, zero);
     data
 }

@@ -47,7 +47,7 @@ pub fn injected(folder: &Path, design: &Design) -> Result<InjectedDifference, Se
         let calibrations = read.report.experiment.calibration.iter();
         equal
             .ns_per_iteration
-            .extend(calibrations.map(|c| c.ns_per_iteration));
+            .extend(calibrations.map(|c| c.speed().ns_of(target.worker_working_set_bytes)));
         equal.add(&read.report, &stack, &target);
     }
     sized(equal, &target)

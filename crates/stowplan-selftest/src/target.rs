@@ -23,6 +23,8 @@ pub struct Target {
     pub worker: CallbackRef,
     /// Mean of its iterations.
     pub worker_iterations: f64,
+    /// Its working set in bytes.
+    pub worker_working_set_bytes: u64,
 }
 
 impl Target {
@@ -54,14 +56,16 @@ fn of_chain(stack: &Stack, chain: &Chain) -> Option<Target> {
         |at: &CallbackRef| stack.callback(at).map_or(0.0, |c| c.work.iterations.mean());
     let behind = rest[hop..].iter();
     let worker = behind.max_by(|a, b| iterations(a).total_cmp(&iterations(b)))?;
-    (iterations(worker) > 0.0).then(|| Target {
+    let work = stack.callback(worker)?.work;
+    (work.iterations.mean() > 0.0).then(|| Target {
         chain: chain.name.to_string(),
         source,
         source_period_ns,
         timer: timer.clone(),
         timer_period_ns,
         worker: worker.clone(),
-        worker_iterations: iterations(worker),
+        worker_iterations: work.iterations.mean(),
+        worker_working_set_bytes: work.working_set_bytes,
     })
 }
 
