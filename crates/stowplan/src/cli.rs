@@ -127,10 +127,13 @@ pub struct MeasureArgs {
     /// Run in the machine's network namespace instead of one of the experiment's own
     #[arg(long)]
     pub host_network: bool,
+    /// Hold the result against an earlier one, and exit with 6 when something got worse
+    #[arg(long, value_name = "RESULT")]
+    pub against: Option<PathBuf>,
     /// Exit with 7 when no primary comparison has a verdict
     #[arg(long)]
     pub require_verdict: bool,
-    /// Print the comparisons as JSON at the end
+    /// Print the comparisons as JSON at the end; with --against those with the earlier result
     #[arg(long)]
     pub json: bool,
 }
@@ -305,15 +308,16 @@ pub struct RecordArgs {
 pub struct TraceCompareArgs {
     /// First trace: a folder
     pub a: PathBuf,
-    /// Second trace: a folder
-    pub b: PathBuf,
+    /// Second trace: a folder; with --learnt any number of them, one of each run
+    #[arg(required = true, value_name = "B")]
+    pub b: Vec<PathBuf>,
     /// Topic or node at which chains begin
     #[arg(long, requires = "to", value_name = "TOPIC|NODE")]
     pub from: Option<String>,
     /// Topic or node at which chains end
     #[arg(long, requires = "from", value_name = "TOPIC|NODE")]
     pub to: Option<String>,
-    /// The second trace is of a run of the stack that `trace learn` made of the first: say what came back
+    /// The second trace, or traces, are of runs of the stack that `trace learn` made of the first: say what came back
     #[arg(long, conflicts_with = "from")]
     pub learnt: bool,
     /// Print JSON
@@ -341,9 +345,10 @@ pub struct LearnArgs {
     /// Nanoseconds that an iteration of the work kernel takes; measured on this machine by default
     #[arg(long, value_name = "NS")]
     pub ns_per_iteration: Option<f64>,
-    /// Trace of a run of the stack that was learnt without this option: what the run added to work and launch is taken off
-    #[arg(long, value_name = "RUN")]
-    pub fit: Option<PathBuf>,
+    /// Traces of runs of the stack that was learnt without this option, then of those fitted before: what they added to
+    /// work and launch is taken off
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub fit: Vec<PathBuf>,
     /// Print the trace's rates, durations, endpoints and launch as JSON
     #[arg(long)]
     pub json: bool,

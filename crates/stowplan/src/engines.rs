@@ -5,33 +5,54 @@
 use std::rc::Rc;
 
 use stowplan_engine::Engine;
+use stowplan_engine_cri::{CriEngine, ENGINE as CRI};
 use stowplan_engine_docker::{Daemon, DockerEngine};
+use stowplan_engine_lxd::{LxdEngine, Server};
 use stowplan_host::chain;
 use stowplan_host::ledger::Object;
 
 use crate::programs;
 
 /// Engines with a socket.
-pub const OUTSIDE: [&str; 2] = [Daemon::Docker.name(), Daemon::Podman.name()];
+pub const OUTSIDE: [&str; 5] = [
+    Daemon::Docker.name(),
+    Daemon::Podman.name(),
+    CRI,
+    Server::Lxd.name(),
+    Server::Incus.name(),
+];
 
 /// Engines of the design that this version does not have; `doctor` says so.
-pub const PLANNED: [&str; 6] = ["cri", "lxd", "incus", "qemu", "swarm", "kube"];
+pub const PLANNED: [&str; 3] = ["qemu", "swarm", "kube"];
 
 /// The engine of this name, whose services are to be in the network of the process `network_of`; `None` where no engine
 /// with a socket has this name.
 pub fn make(name: &str, network_of: u32) -> Option<Rc<dyn Engine>> {
-    let daemon = Daemon::of_name(name)?;
     // Whoever starts services has found the agent before.
     let agent = programs::agent().ok()?;
+    if name == CRI {
+        return Some(Rc::new(CriEngine::new(None, &agent, network_of)));
+    }
+    if let Some(server) = Server::of_name(name) {
+        return Some(Rc::new(LxdEngine::new(server, &agent, network_of)));
+    }
+    let daemon = Daemon::of_name(name)?;
     Some(Rc::new(DockerEngine::new(daemon, &agent, network_of)))
 }
 
 /// Removes what a dead run left in an engine with a socket. Whether there was anything.
 pub fn remove(object: &Object) -> Result<bool, String> {
     let engine = object.engine().unwrap_or_default();
-    let daemon = Daemon::of_name(engine)
-        .ok_or_else(|| format!("{object:?}: no engine '{engine}' to remove it"))?;
-    stowplan_engine_docker::remove(daemon, object).map_err(|error| {
+    let removed = if let Some(server) = Server::of_name(engine) {
+        stowplan_engine_lxd::remove(server, object)
+    } else if let Some(daemon) = Daemon::of_name(engine) {
+        stowplan_engine_docker::remove(daemon, object)
+    } else if engine == CRI {
+        stowplan_engine_cri::remove(None, object)
+    } else {
+        return Err(format!("{object:?}: no engine '{engine}' to remove it"));
+    };
+    removed.map_err(|error| {
         let hint = error.hint.as_ref().map(|hint| format!(" (hint: {hint})"));
         format!("{}{}", chain(&error), hint.unwrap_or_default())
     })

@@ -17,25 +17,13 @@ use crate::failure::{CommandError, ExitCode};
 use crate::output::note;
 use crate::{engines, programs};
 
-/// Runs a new experiment with a result folder below `out`.
-pub fn begin(request: &Request, out: &Path, settle: Duration) -> Result<Executed, CommandError> {
-    Sessions::new(settle)?.begin(request, out, &mut Printed::default())
-}
-
-/// Goes on with the result in `folder`.
-pub fn resume(
-    folder: &Path,
-    budget_ns: Option<u64>,
-    settle: Duration,
-) -> Result<Executed, CommandError> {
-    Sessions::new(settle)?.resume(folder, budget_ns, &mut Printed::default())
-}
-
 /// What the experiments of one command share: programs, and the one place where signals arrive.
 pub struct Sessions {
     programs: Programs,
     interruption: Interruption,
     settle: Duration,
+    /// The result that every experiment has to be comparable with.
+    against: Option<Results>,
 }
 
 impl Sessions {
@@ -49,7 +37,16 @@ impl Sessions {
             },
             interruption: Interruption::listen()?,
             settle,
+            against: None,
         })
+    }
+
+    /// The same, but an experiment that cannot be compared with this result is refused before anything is run.
+    pub fn against(self, earlier: Option<Results>) -> Self {
+        Self {
+            against: earlier,
+            ..self
+        }
     }
 
     /// Runs a new experiment with a result folder below `out`.
@@ -99,6 +96,10 @@ impl Sessions {
             },
             observer,
             sizing: &mut size,
+            accept: &mut |experiment| match &self.against {
+                Some(earlier) => Ok(stowplan_report::can_compare(earlier, experiment)?),
+                None => Ok(()),
+            },
         });
         // The agent has ended: by now its number may be another process's.
         agent.store(0, Ordering::SeqCst);
@@ -145,7 +146,8 @@ pub fn failed(error: &ExperimentError) -> CommandError {
         | ExperimentError::Plan(_)
         | ExperimentError::OtherMachine { .. }
         | ExperimentError::OtherNetwork
-        | ExperimentError::OtherProgram => ExitCode::BadInput,
+        | ExperimentError::OtherProgram
+        | ExperimentError::NotAccepted(_) => ExitCode::BadInput,
         ExperimentError::Results(
             ResultsError::Json { .. }
             | ResultsError::Format { .. }
@@ -164,6 +166,7 @@ pub fn failed(error: &ExperimentError) -> CommandError {
         ExperimentError::Results(results) => CommandError::from_error(code, results),
         ExperimentError::Engine(engine) => CommandError::from_error(code, engine),
         ExperimentError::Host(host) => CommandError::from_error(code, host),
+        ExperimentError::NotAccepted(why) => CommandError::from_error(code, why.as_ref()),
         _ => CommandError::from_error(code, error),
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use stowplan_engine::EngineError;
 use stowplan_host::HostError;
+use stowplan_report::ReportError;
 use stowplan_results::ResultsError;
 
 /// Documented exit codes (README, "Exit codes"). 0 is success; clap itself ends with 2 on wrong usage.
@@ -19,7 +20,7 @@ pub enum ExitCode {
     EngineUnavailable = 4,
     /// A run failed.
     RunFailed = 5,
-    /// The instrument does not pass its selftest.
+    /// Something is worse than in the result of `--against`; the instrument does not pass its selftest.
     Regression = 6,
     /// No primary comparison has a verdict, with `--require-verdict`; a selftest did not come to its end.
     Inconclusive = 7,
@@ -79,6 +80,8 @@ fn hint_of(error: &(dyn Error + 'static)) -> Option<String> {
     while let Some(error) = next {
         let hint = if let Some(results) = error.downcast_ref::<ResultsError>() {
             results.hint()
+        } else if let Some(report) = error.downcast_ref::<ReportError>() {
+            report.hint()
         } else if let Some(host) = error.downcast_ref::<HostError>() {
             host.hint.clone()
         } else {

@@ -50,5 +50,6 @@ fn in_words(object: &ledger::Object) -> String {
         ledger::Object::Link { name } => format!("link {name}"),
         ledger::Object::Container { engine, id } => format!("{engine} container {id}"),
         ledger::Object::Image { engine, tag } => format!("{engine} image {tag}"),
+        ledger::Object::Pool { engine, name } => format!("{engine} storage pool {name}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stowplan_results::{Comparison, Comparisons, Results};
+use stowplan_results::{Comparison, Results};
 
 use crate::cli::CompareArgs;
 use crate::documents;
@@ -19,13 +19,9 @@ struct Side {
 /// Runs the command.
 pub fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let (a, b) = (side(&args.a)?, side(&args.b)?);
-    let comparisons = match (&a.deployment, &b.deployment) {
+    let document = match (&a.deployment, &b.deployment) {
         (Some(reference), Some(candidate)) if a.results.dir() == b.results.dir() => {
-            let all = stowplan_report::comparisons(&a.results, Some(reference))
-                .or_exit(ExitCode::BadInput)?;
-            all.into_iter()
-                .filter(|c| c.reference == *reference && c.candidate == *candidate)
-                .collect()
+            stowplan_report::pair(&a.results, reference, candidate).or_exit(ExitCode::BadInput)?
         }
         (None, None) => {
             stowplan_report::across(&a.results, &b.results).or_exit(ExitCode::BadInput)?
@@ -37,9 +33,14 @@ pub fn run(args: &CompareArgs) -> Result<(), CommandError> {
         }
     };
     if args.json {
-        return documents::print(&Comparisons::new(comparisons));
+        return documents::print(&document);
     }
-    tell!("{}", text(&comparisons))
+    tell!("{}", text(&document.comparisons))?;
+    let slower = stowplan_report::slower_lines(&document.slower);
+    if slower.is_empty() {
+        return Ok(());
+    }
+    tell!("\nWhat got slower\n- {}", slower.join("\n- "))
 }
 
 /// A folder, or `FOLDER:DEPLOYMENT` where the whole is no folder.

@@ -1,11 +1,14 @@
 //! `stowplan trace learn`: a stack from a trace.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stowplan_learn::{Facts, Fit, Learned, Options};
+use stowplan_learn::{Facts, Fit, Learned, Options, Round};
+use stowplan_model::FIRST_LEVEL_BYTES;
 use stowplan_model::units::show_ns;
 use stowplan_results::{Results, SubjectKind};
-use stowplan_run::CALIBRATION_BYTES;
+use stowplan_run::Request;
+use stowplan_run::request::REQUEST_FILE;
 use stowplan_trace::Analysis;
 
 use crate::cli::LearnArgs;
@@ -26,9 +29,10 @@ pub fn run(args: &LearnArgs) -> Result<(), CommandError> {
         // Durations are those that nothing disturbed, so the speed is too.
         None => {
             let node = programs::node()?;
-            stowplan_host::calibrate(&node, 0, CALIBRATION_BYTES)
-                .or_exit(ExitCode::RunFailed)?
-                .least_ns_per_iteration
+            let measured = stowplan_host::calibrate(&node, 0, &[FIRST_LEVEL_BYTES])
+                .or_exit(ExitCode::RunFailed)?;
+            let least = measured.iter().map(|c| c.least_ns_per_iteration);
+            least.fold(f64::INFINITY, f64::min)
         }
     };
     let analysis = read(&args.dir)?;
@@ -39,7 +43,7 @@ pub fn run(args: &LearnArgs) -> Result<(), CommandError> {
             .map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
         chain: args.from.clone().zip(args.to.clone()),
         launch_begin_ns: launch_begin(&args.dir, &analysis),
-        fit: args.fit.as_deref().map(fit).transpose()?,
+        fit: fit(&args.fit)?,
     };
     let learned = learnt(&analysis, &options)?;
     let yaml = learned.draft.to_yaml();
@@ -87,26 +91,72 @@ pub fn facts(dir: &Path) -> Result<Facts, CommandError> {
     Ok(learnt(&analysis, &options)?.facts)
 }
 
-/// The factor on callback work of a run whose trace lies in its result.
-pub fn work_scale(dir: &Path) -> f64 {
-    let result = result_of(dir).and_then(|(result, _)| Results::open(result).ok());
-    result
-        .and_then(|result| result.experiment.scale_factor)
-        .unwrap_or(1.0)
+fn fit(dirs: &[PathBuf]) -> Result<Option<Fit>, CommandError> {
+    let mut by_result: Vec<(Option<PathBuf>, Vec<PathBuf>)> = Vec::new();
+    for dir in dirs {
+        let result = result_of(dir).map(|(result, _)| result);
+        match by_result.iter_mut().find(|(of, _)| *of == result) {
+            Some((_, runs)) => runs.push(dir.clone()),
+            None => by_result.push((result, vec![dir.clone()])),
+        }
+    }
+    let rounds = by_result.iter().map(|(_, runs)| of_runs(runs));
+    let rounds: Vec<Round> = rounds.collect::<Result<_, _>>()?;
+    Ok((!rounds.is_empty()).then_some(Fit { rounds }))
 }
 
-fn fit(dir: &Path) -> Result<Fit, CommandError> {
-    Ok(Fit {
-        run: facts(dir)?,
-        work_scale: work_scale(dir),
-    })
+/// What runs of one stack say together, whose traces lie in their result.
+pub fn of_runs(dirs: &[PathBuf]) -> Result<Round, CommandError> {
+    let refused = |message: &str| CommandError::new(ExitCode::Usage, message.to_owned());
+    let result = |dir: &PathBuf| result_of(dir).map(|(result, _)| result);
+    if dirs
+        .windows(2)
+        .any(|two| result(&two[0]) != result(&two[1]))
+    {
+        let message = "the runs are of different results";
+        return Err(refused(message).hint("give runs of one result"));
+    }
+    let runs: Vec<Facts> = dirs
+        .iter()
+        .map(|dir| facts(dir))
+        .collect::<Result<_, _>>()?;
+    let run = Facts::over(runs).ok_or_else(|| refused("no run was given"))?;
+    let mut round = Round {
+        run,
+        work_scale: 1.0,
+        iterations: BTreeMap::new(),
+    };
+    if let Some(result) = dirs.first().and_then(result) {
+        let experiment = Results::open(&result)
+            .or_exit(ExitCode::BadInput)?
+            .experiment;
+        round.work_scale = experiment.scale_factor.unwrap_or(1.0);
+        round.iterations = iterations(&result)?;
+    }
+    Ok(round)
+}
+
+/// Iterations of a call of each callback in the stack of a result.
+fn iterations(result: &Path) -> Result<BTreeMap<(String, String), f64>, CommandError> {
+    let request = Request::load(result).or_exit(ExitCode::BadInput)?;
+    let spec = request.spec().or_exit(ExitCode::BadInput)?;
+    let nodes = spec.stack().nodes.iter();
+    let callbacks = nodes.flat_map(|node| {
+        node.callbacks.iter().map(|callback| {
+            let name = (node.name.to_string(), callback.name.to_string());
+            (name, callback.work.iterations.median())
+        })
+    });
+    Ok(callbacks.collect())
 }
 
 /// The result that a run's trace lies in, and the number of the run.
 fn result_of(dir: &Path) -> Option<(PathBuf, u32)> {
     let dir = dir.canonicalize().ok()?;
     let run = dir.file_name()?.to_str()?.strip_prefix("run-")?;
-    Some((dir.parent()?.parent()?.to_owned(), run.parse().ok()?))
+    let result = dir.parent()?.parent()?;
+    let found = (result.to_owned(), run.parse().ok()?);
+    result.join(REQUEST_FILE).exists().then_some(found)
 }
 
 /// When the launchers of a run of ours began, for a trace that lies in its result: they record no events,

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use stowplan_model::{Isolation, Place};
 use stowplan_report::Report;
-use stowplan_results::{Comparison, Comparisons, Results};
+use stowplan_results::{Comparisons, Results};
 use stowplan_run::schedule::{End, Outcome};
 use stowplan_run::{Ask, Question, Request, Starts};
+use stowplan_stats::Verdict;
 
 use crate::calibration;
 use crate::cli::{DemoArgs, MeasureArgs, ReadyMadeArgs, RunArgs};
+use crate::commands::against;
 use crate::documents;
-use crate::execute;
+use crate::execute::{self, Printed, Sessions};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::output::{tell, tell_on};
@@ -97,6 +99,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             keep_traces: false,
             callback_cpu: false,
             host_network: false,
+            against: None,
             require_verdict: false,
             json: false,
         },
@@ -171,8 +174,10 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
 }
 
 fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
-    let executed = execute::begin(request, &measure.out, settle(measure)?)?;
-    finish(&executed, measure)
+    let earlier = against::earlier(measure)?;
+    let sessions = Sessions::new(settle(measure)?)?.against(earlier.clone());
+    let executed = sessions.begin(request, &measure.out, &mut Printed::default())?;
+    finish(&executed, measure, earlier.as_ref())
 }
 
 fn ready_made(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<(), CommandError> {
@@ -183,8 +188,10 @@ fn ready_made(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<(), CommandEr
 }
 
 fn resume(folder: &Path, measure: &MeasureArgs) -> Result<(), CommandError> {
-    let executed = execute::resume(folder, budget(measure)?, settle(measure)?)?;
-    finish(&executed, measure)
+    let earlier = against::earlier(measure)?;
+    let sessions = Sessions::new(settle(measure)?)?.against(earlier.clone());
+    let executed = sessions.resume(folder, budget(measure)?, &mut Printed::default())?;
+    finish(&executed, measure, earlier.as_ref())
 }
 
 fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, CommandError> {
@@ -295,14 +302,20 @@ pub fn nanos(duration: Duration) -> u64 {
 }
 
 /// Tables, report, and how the command ends.
-fn finish(executed: &execute::Executed, measure: &MeasureArgs) -> Result<(), CommandError> {
-    let shown = show(executed, measure);
+fn finish(
+    executed: &execute::Executed,
+    measure: &MeasureArgs,
+    earlier: Option<&Results>,
+) -> Result<(), CommandError> {
+    let shown = show(executed, measure, earlier);
     // Why runs failed says more than what could not be shown of them.
     ended(&executed.outcome, &executed.dir)?;
-    let comparisons = shown?;
-    let decided = comparisons
-        .iter()
-        .any(|c| c.primary && c.verdict != stowplan_stats::Verdict::Inconclusive);
+    let verdicts = shown?;
+    if verdicts.against.is_some() {
+        against::judge(&verdicts)?;
+    }
+    let mut comparisons = verdicts.comparisons.iter();
+    let decided = comparisons.any(|c| c.primary && c.verdict != Verdict::Inconclusive);
     if measure.require_verdict && !decided {
         let message = "no primary comparison has a verdict";
         return Err(
@@ -315,37 +328,34 @@ fn finish(executed: &execute::Executed, measure: &MeasureArgs) -> Result<(), Com
     Ok(())
 }
 
-/// Writes verdicts and report, and prints the tables or the verdicts.
+/// Writes verdicts and report, and prints the tables or the verdicts. Gives those on the earlier result where there is
+/// one, else those on the deployments.
 fn show(
     executed: &execute::Executed,
     measure: &MeasureArgs,
-) -> Result<Vec<Comparison>, CommandError> {
+    earlier: Option<&Results>,
+) -> Result<Comparisons, CommandError> {
     let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
     calibration::beside(&results);
+    // Before the report, which shows it.
+    let held = earlier.map(|earlier| against::hold(earlier, &results));
+    let held = held.transpose()?;
     let report = Report::read(&results).or_exit(ExitCode::RunFailed)?;
-    let document = Comparisons::new(report.comparisons.clone())
+    let own = Comparisons::new(report.comparisons.clone())
+        .with_slower(report.slower.clone())
         .with_ablations(report.ablations.clone())
         .with_rankings(report.rankings.clone());
-    save(&document, &executed.dir)?;
+    results.keep(&own).or_exit(ExitCode::RunFailed)?;
     let page = executed.dir.join("report.html");
     report.write_html(&page).or_exit(ExitCode::RunFailed)?;
+    let verdicts = held.unwrap_or(own);
     if measure.json {
-        documents::print(&document)?;
+        documents::print(&verdicts)?;
     } else {
         tell_on!("{}", report.terminal(terminal_width()))?;
         tell!("\nreport: {}", page.display())?;
     }
-    Ok(report.comparisons)
-}
-
-/// Keeps the verdicts beside the tables they are computed from.
-fn save(comparisons: &Comparisons, dir: &Path) -> Result<(), CommandError> {
-    let path = dir.join("comparisons.json");
-    let text = serde_json::to_vec_pretty(comparisons).or_exit(ExitCode::RunFailed)?;
-    std::fs::write(&path, text).map_err(|error| {
-        let message = format!("cannot write {}: {error}", path.display());
-        CommandError::new(ExitCode::RunFailed, message)
-    })
+    Ok(verdicts)
 }
 
 /// The width tables are drawn in: that of the terminal, else 100 columns.

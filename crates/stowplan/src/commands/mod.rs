@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod against;
 mod clean;
 mod compare;
 mod doctor;

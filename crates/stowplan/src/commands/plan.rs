@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use stowplan_host::network;
-use stowplan_model::Endpoints;
 use stowplan_model::units::{show_bytes, show_ns};
+use stowplan_model::{Endpoints, Stack, WorkSpeed};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions, Schedule};
-use stowplan_run::{CALIBRATION_BYTES, Expected};
+use stowplan_run::{Expected, work_speed};
 
 use crate::cli::PlanArgs;
 use crate::commands::measure;
@@ -34,7 +34,7 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
     if args.dot {
         return tell_on!("{}", stowplan_plan::dot(stack, &partition));
     }
-    let (machine, no_calibration) = machine(utilisation.is_some())?;
+    let (machine, no_calibration) = machine(stack, utilisation.is_some())?;
     let options = PlanOptions {
         utilisation,
         own_network: false,
@@ -54,7 +54,8 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
 /// How long an experiment takes.
 fn experiment(file: &Path) -> Result<(), CommandError> {
     let request = measure::of_file(file)?;
-    let (machine, _) = machine(true)?;
+    let spec = request.spec().map_err(|e| failed(&e))?;
+    let (machine, _) = machine(spec.stack(), true)?;
     let expected = stowplan_run::expected(&request, &machine).map_err(|e| failed(&e))?;
     let Some(expected) = expected else {
         return Ok(());
@@ -104,23 +105,34 @@ fn multicast() -> bool {
     network::may_have_own() || network::loopback_has_multicast().unwrap_or(false)
 }
 
-/// This machine, and why its kernel iterations are not calibrated, where they are not.
-fn machine(calibration_needed: bool) -> Result<(MachineFacts, Option<String>), CommandError> {
+/// This machine, and why the iterations of a stack's work are not calibrated, where they are not.
+fn machine(
+    stack: &Stack,
+    calibration_needed: bool,
+) -> Result<(MachineFacts, Option<String>), CommandError> {
     let cpus = std::thread::available_parallelism()
         .map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX));
-    let facts = |ns_per_iteration| MachineFacts {
+    let facts = |speed| MachineFacts {
         cpus,
-        ns_per_iteration,
+        speed,
         memory_bytes: None,
         multicast: multicast(),
     };
-    match programs::node().and_then(|node| {
-        stowplan_host::calibrate(&node, 0, CALIBRATION_BYTES).or_exit(ExitCode::RunFailed)
-    }) {
-        Ok(speed) => Ok((facts(Some(speed.ns_per_iteration)), None)),
+    match speed(stack) {
+        Ok(speed) => Ok((facts(Some(speed)), None)),
         Err(error) if calibration_needed => Err(error),
         Err(error) => Ok((facts(None), Some(error.message))),
     }
+}
+
+fn speed(stack: &Stack) -> Result<WorkSpeed, CommandError> {
+    let node = programs::node()?;
+    let measured = stowplan_host::calibrate(&node, 0, &WorkSpeed::sizes(stack))
+        .or_exit(ExitCode::RunFailed)?;
+    work_speed(&measured).ok_or_else(|| {
+        let message = format!("{} did not calibrate what it was asked to", node.display());
+        CommandError::new(ExitCode::RunFailed, message)
+    })
 }
 
 fn document(plan: &Plan, no_calibration: Option<String>) -> PlanDocument {

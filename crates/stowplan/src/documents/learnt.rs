@@ -12,7 +12,9 @@ use super::learn::LearntEndpoints;
 pub struct LearntComparison {
     /// `stowplan.trace-compare-learnt/1`.
     pub schema: &'static str,
-    /// Factor on callback work in the run.
+    /// Runs; of several, figures are means over runs, and intervals tell how much runs differ.
+    pub runs: usize,
+    /// Factor on callback work in the runs.
     pub work_scale: f64,
     /// Callbacks that the trace called at least twice.
     pub callbacks: Vec<ReturnedCallback>,
@@ -80,10 +82,11 @@ pub struct ReturnedSide {
 
 impl LearntComparison {
     /// The document of this comparison.
-    pub fn of(held: &Held, work_scale: f64) -> Self {
+    pub fn of(held: &Held, runs: usize, work_scale: f64) -> Self {
         let ends = &held.endpoints;
         Self {
             schema: "stowplan.trace-compare-learnt/1",
+            runs,
             work_scale,
             callbacks: held.callbacks.iter().map(callback).collect(),
             trace_endpoints: endpoints(ends.trace),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use stowplan_results::{DeploymentRecord, Results, RunStatus};
 
 use crate::measured::only_result;
-use crate::one_at_a_time::turn;
+use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, assert_valid, engines_missing, root};
 
 const EXPERIMENT: &str = "
@@ -62,7 +62,7 @@ fn every_step_has_what_it_adds_and_nothing_more() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let file = bench.write("ablation.yaml", EXPERIMENT);
     let run = bench.run(["run", file.to_str().unwrap(), "--settle", "0s", "--json"]);
     let document = run.expect(0).document("compare");

@@ -9,7 +9,9 @@ fn doctor_tells_every_engine_and_the_machine() {
     let document = Bench::new().run(["doctor", "--json"]).expect(0);
     let document = document.document("doctor");
     let engines = document["engines"].as_array().unwrap();
-    for name in ["bare", "oci", "docker", "podman", "qemu", "kube"] {
+    for name in [
+        "bare", "oci", "docker", "podman", "cri", "lxd", "incus", "qemu", "kube",
+    ] {
         let engine = engines.iter().find(|e| e["name"] == name).unwrap();
         let status = engine["status"].as_str().unwrap();
         assert!(["available", "emulated", "absent"].contains(&status));

@@ -1,25 +1,46 @@
-//! A stack on plain processes, the embedded runtime and the daemons of container engines, measured in one experiment.
+//! A stack in containers of engines with a daemon: measured beside plain processes, killed in the middle, and with a daemon
+//! that dies.
 
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use stowplan_results::{Results, RunStatus};
-use stowplan_testkit::ContainerDaemon;
+use stowplan_testkit::{OwnDaemon, User, user_of};
 
+use crate::command_lines::measures;
 use crate::measured::only_result;
-use crate::one_at_a_time::turn;
-use crate::support::{Bench, engines_missing};
+use crate::one_at_a_time::shared_turn;
+use crate::support::{Bench, Ended, engines_missing};
 
-const PLACES: [&str; 4] = ["bare:flat", "oci", "docker", "podman"];
+/// Measured in one experiment.
+const PLACES: [&str; 5] = ["bare:flat", "oci", "docker", "podman", "cri"];
+/// Engines among them with a daemon.
+const DAEMONS: [&str; 3] = ["docker", "podman", "cri"];
+/// All engines with a daemon that were tried, and what errors call it.
+const ALL_DAEMONS: [(&str, &str); 4] = [
+    ("docker", "docker"),
+    ("podman", "podman"),
+    ("cri", "containerd"),
+    ("lxd", "lxd"),
+];
+/// Services of `hello` with the partition `modules`.
+const SERVICES: usize = 4;
 
-/// Waits until the daemon has as many containers of services that this process began; fails when it ends before.
-fn wait_for_services(child: &mut Child, daemon: ContainerDaemon, count: usize) {
-    let run = format!("stowplan-{}-", child.id());
-    loop {
-        let names = daemon.containers("stowplan.service");
-        if names.iter().filter(|name| name.starts_with(&run)).count() == count {
-            return;
-        }
+/// Begins to measure with an engine, the one on this machine or that of a daemon of the test's own.
+fn begin(bench: &Bench, engine: &str, window: &str, own: Option<&OwnDaemon>) -> Child {
+    let mut command = bench.command(["latency", "hello", "--place", engine]);
+    command
+        .args(["--partition", "modules", "--blocks", "1", "--settle", "0s"])
+        .args(["--window", window])
+        .envs(own.map(OwnDaemon::variable))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Waits until the daemon has containers of all services that this process began; fails when it ends before.
+fn wait_for_services(child: &mut Child, user: &dyn User) {
+    while user.services_of(child.id()) < SERVICES {
         assert_eq!(child.try_wait().unwrap(), None, "it ended before");
         std::thread::yield_now();
     }
@@ -27,60 +48,73 @@ fn wait_for_services(child: &mut Child, daemon: ContainerDaemon, count: usize) {
 
 #[test]
 fn what_a_killed_run_left_in_a_daemon_is_removed_and_a_living_run_stays() {
-    if engines_missing(&["docker", "podman"]) {
-        return;
-    }
-    for engine in ["docker", "podman"] {
+    for (engine, _) in ALL_DAEMONS {
+        if engines_missing(&[engine]) {
+            continue;
+        }
         let bench = Bench::new();
-        let _turn = turn();
-        let daemon = ContainerDaemon::of(engine);
-        let begin = || {
-            let mut command = bench.command([
-                "latency",
-                "hello",
-                "--place",
-                engine,
-                "--partition",
-                "modules",
-                "--blocks",
-                "1",
-                "--window",
-                "600s",
-                "--settle",
-                "0s",
-            ]);
-            command.stdout(Stdio::null()).stderr(Stdio::null());
-            let mut child = command.spawn().unwrap();
-            wait_for_services(&mut child, daemon, 4);
+        let _turn = shared_turn();
+        let user = user_of(engine);
+        let started = || {
+            let mut child = begin(&bench, engine, "600s", None);
+            wait_for_services(&mut child, user.as_ref());
             child
         };
-        let (mut dead, mut living) = (begin(), begin());
+        let (mut dead, mut living) = (started(), started());
         dead.kill().unwrap();
         dead.wait().unwrap();
         bench.run(["clean"]).expect(0);
-        let left = |pid: u32| {
-            let names = daemon.containers("stowplan.run").into_iter();
-            let of_run: Vec<String> = names.filter(|n| n.contains(&format!("{pid}-"))).collect();
-            let images = daemon.images(&format!("stowplan:{pid}-"));
-            (of_run, images.len())
-        };
-        assert_eq!(left(dead.id()), (vec![], 0), "{engine}");
-        // Its four services, and the one that stands for the network.
-        assert!(left(living.id()).0.len() >= 4, "{engine}");
-        let living_pid = Pid::from_child(&living);
-        kill_process(living_pid, Signal::TERM).unwrap();
+        let left = |child: &Child| user.left_by(child.id());
+        assert_eq!(left(&dead), Vec::<String>::new(), "{engine}");
+        // Its services, and their image at least.
+        assert!(left(&living).len() > SERVICES, "{engine}");
+        kill_process(Pid::from_child(&living), Signal::TERM).unwrap();
         living.wait().unwrap();
-        assert_eq!(left(living.id()), (vec![], 0), "{engine}");
+        assert_eq!(left(&living), Vec::<String>::new(), "{engine}");
     }
 }
 
 #[test]
+fn a_run_whose_daemon_dies_fails_and_is_cleaned_when_it_is_back() {
+    for (engine, name) in ALL_DAEMONS {
+        let Some(mut own) = OwnDaemon::start(engine) else {
+            continue;
+        };
+        let bench = Bench::new();
+        let _turn = shared_turn();
+        let mut child = begin(&bench, engine, "1s", Some(&own));
+        let pid = child.id();
+        wait_for_services(&mut child, own.user().as_ref());
+        own.kill();
+        let ended = Ended::new(child.wait_with_output().unwrap()).expect(5);
+        assert!(ended.err.contains(name), "{engine}: {}", ended.err);
+        let clean = |own: &OwnDaemon| {
+            let mut clean = bench.command(["clean"]);
+            Ended::new(clean.envs([own.variable()]).output().unwrap())
+        };
+        let told = clean(&own).expect(5).err;
+        assert!(told.contains("could not remove"), "{engine}: {told}");
+        assert!(told.contains(name), "{engine}: {told}");
+        own.start_again();
+        assert!(!own.user().left_by(pid).is_empty(), "{engine}");
+        clean(&own).expect(0);
+        let left = own.user().left_by(pid);
+        assert_eq!(left, Vec::<String>::new(), "{engine}");
+    }
+}
+
+#[test]
+fn lxd_is_measured_as_plain_processes_are() {
+    measures("lxd");
+}
+
+#[test]
 fn a_stack_is_measured_in_containers_of_every_engine() {
-    if engines_missing(&["bare", "oci", "docker", "podman"]) {
+    if engines_missing(&["bare", "oci"]) || engines_missing(&DAEMONS) {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let mut command = bench.command([
         "latency",
         "hello",
@@ -101,14 +135,9 @@ fn a_stack_is_measured_in_containers_of_every_engine() {
         .spawn()
         .unwrap();
     let pid = child.id();
-    let ended = crate::support::Ended::new(child.wait_with_output().unwrap()).expect(0);
-    for engine in ["docker", "podman"] {
-        let daemon = ContainerDaemon::of(engine);
-        let of_run = |name: &String| name.contains(&pid.to_string());
-        let left: Vec<String> = daemon.containers("stowplan.run");
-        assert!(!left.iter().any(of_run), "{left:?}");
-        let images = daemon.images(&format!("stowplan:{pid}-"));
-        assert!(images.is_empty(), "{images:?}");
+    let ended = Ended::new(child.wait_with_output().unwrap()).expect(0);
+    for engine in DAEMONS {
+        assert_eq!(user_of(engine).left_by(pid), Vec::<String>::new());
     }
     let results = Results::open(only_result(&bench)).unwrap();
     assert_eq!(results.runs.len(), PLACES.len(), "{}", ended.err);
@@ -126,14 +155,31 @@ fn a_stack_is_measured_in_containers_of_every_engine() {
             .iter()
             .filter(|row| row.run == run.run && &*row.subject == "sensing")
             .collect();
-        let grown = rows.last().unwrap().cpu_ns > rows.first().unwrap().cpu_ns;
-        assert!(grown, "{}: {rows:?}", run.deployment);
-        // What the engine itself uses has a row of its own.
-        if ["docker.modules", "podman.modules"].contains(&&*run.deployment) {
-            let mut rows = usage.iter().filter(|row| row.run == run.run);
-            let row = rows.find(|row| &*row.subject == "engine");
-            let memory = row.and_then(|row| row.memory_bytes);
-            assert!(memory.is_some_and(|bytes| bytes > 1 << 20), "{row:?}");
+        // The last sample may find its cgroup gone.
+        let greatest = rows.iter().filter_map(|row| row.cpu_ns).max();
+        assert!(
+            greatest > rows.first().unwrap().cpu_ns,
+            "{}: {rows:?}",
+            run.deployment
+        );
+        // What the engine itself uses has a row of its own, and one of what it used before there were services.
+        let engine = run.deployment.split('.').next().unwrap();
+        if DAEMONS.contains(&engine) {
+            for subject in ["engine", "engine idle"] {
+                let mut rows = usage.iter().filter(|row| row.run == run.run);
+                let row = rows.find(|row| &*row.subject == subject);
+                let memory = row.and_then(|row| row.memory_bytes);
+                assert!(memory.is_some_and(|bytes| bytes > 1 << 20), "{row:?}");
+            }
+            let idle = usage.iter().filter(|row| row.run == run.run);
+            let idle: Vec<_> = idle
+                .filter(|row| row.subject.starts_with("engine idle"))
+                .collect();
+            assert!(idle.iter().all(|row| row.t_ns < 0), "{idle:?}");
+            assert!(
+                idle.iter().any(|row| row.subject.contains(": ")),
+                "{idle:?}"
+            );
         }
     }
 }

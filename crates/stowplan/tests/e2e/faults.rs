@@ -11,7 +11,7 @@ use stowplan_results::{Results, RunStatus};
 use crate::interrupted::{begin, wait};
 use crate::measured::only_result;
 use crate::nothing_left::left_of;
-use crate::one_at_a_time::turn;
+use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, Ended, engines_missing, fixture};
 
 /// `tiny` with a real program beside it, in one run on `place`.
@@ -60,7 +60,7 @@ fn a_program_that_crashes_at_start_is_named_with_its_log() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let program = "    command: [/bin/sh, -c, 'echo no camera found >&2; exit 3']\n    ready: { log_line: streaming }\n";
     let told = with_program(&bench, "bare:flat", program, "500ms")
         .expect(5)
@@ -79,7 +79,7 @@ fn a_program_that_hangs_at_start_is_named_with_its_log() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let program = "    command: [/bin/sh, -c, 'echo opening; exec sleep 600']\n    ready: { log_line: streaming }\n    ready_timeout: 1s\n";
     let told = with_program(&bench, "bare:flat", program, "500ms")
         .expect(5)
@@ -97,7 +97,7 @@ fn a_program_that_exits_midway_is_named_with_its_log() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let program = "    command: [/bin/sh, -c, 'echo streaming; sleep 2; echo lens lost; exit 4']\n    ready: { log_line: streaming }\n";
     let told = with_program(&bench, "bare:flat", program, "4s")
         .expect(5)
@@ -115,7 +115,7 @@ fn a_service_beyond_its_memory_limit_is_named() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     std::fs::copy(fixture("tiny.yaml"), bench.path().join("stack.yaml")).unwrap();
     let limits = "limits: { all: { memory: 2MB } }\n";
     let told = run_one(&bench, "oci", "500ms", limits).expect(5).err;
@@ -139,7 +139,7 @@ fn a_node_that_is_killed_is_named_and_the_next_runs_go_on() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let (mut child, dir) = begin(&bench, &bench.path().join("results"));
     let pid = child.id();
     let node = wait(&mut child, "a node process", || node_process(pid));
@@ -202,7 +202,7 @@ fn on_a_full_disk_finished_runs_are_kept_and_it_goes_on_when_there_is_room() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let disk = SmallDisk::new(bench.path().join("small"), 64 << 20);
     let (mut child, dir) = begin(&bench, &disk.0);
     let pid = child.id();
@@ -236,7 +236,7 @@ fn a_folder_that_cannot_be_made_is_named() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let out = "/dev/null/results";
     let told = bench
         .run(["latency", "hello", "--settle", "0s", "--out", out])

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use stowplan_results::{Results, RunRow, RunStatus};
 
 use crate::nothing_left::left_of;
-use crate::one_at_a_time::turn;
+use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, Ended, engines_missing, fixture};
 
 /// How long something that has to happen is waited for before the test fails.
@@ -113,7 +113,7 @@ fn killed_midway_it_can_be_cleaned_and_goes_on() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let (mut child, dir) = begin(&bench, &bench.path().join("results"));
     let pid = child.id();
     wait_for_the_second_run(&mut child, &dir);
@@ -157,7 +157,7 @@ fn interrupted_midway_it_leaves_nothing_and_goes_on() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let (mut child, dir) = begin(&bench, &bench.path().join("results"));
     let pid = child.id();
     wait_for_the_second_run(&mut child, &dir);
@@ -185,7 +185,7 @@ fn interrupted_before_the_first_run_it_ends_with_130() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let (child, dir) = begin(&bench, &bench.path().join("results"));
     signal(&child, Signal::TERM);
     let pid = child.id();

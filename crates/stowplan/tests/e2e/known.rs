@@ -5,6 +5,7 @@ use std::process::Command;
 
 use stowplan_measure::phases::phase_share;
 use stowplan_results::{LatencyRow, Results};
+use stowplan_wire::host::Calibrations;
 
 use crate::measured::{BLOCKS, shared};
 use crate::one_at_a_time::turn;
@@ -79,8 +80,8 @@ fn least_ns_per_iteration() -> f64 {
             .args(["calibrate", "--cpu", "0", "--working-set", "16384"])
             .output()
             .unwrap();
-        let calibration: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        calibration["least_ns_per_iteration"].as_f64().unwrap()
+        let said: Calibrations = serde_json::from_slice(&output.stdout).unwrap();
+        said.working_sets[0].least_ns_per_iteration
     };
     (0..3).map(|_| calibrate()).fold(f64::INFINITY, f64::min)
 }
@@ -123,6 +124,11 @@ fn cpu_time_of_a_callback_is_its_counted_work() {
         for (row, iterations) in [scanner, planner].into_iter().zip(iterations) {
             let ratio = row.cpu_median_ns.unwrap() / (iterations * ns);
             assert!((0.9..1.8).contains(&ratio), "{ratio} of the work: {row:?}");
+            // Every call has as many iterations, and the calibration is that of its block.
+            let per_iteration = row.cpu_iteration_median_ns.unwrap() * iterations;
+            let off = per_iteration / row.cpu_median_ns.unwrap() - 1.0;
+            assert!(off.abs() < 1e-3, "{off}: {row:?}");
+            assert_eq!(row.calibrated_iteration_ns, run.calibration_ns);
             assert!(row.calls >= 2 && row.wall_mean_ns <= row.wall_max_ns as f64);
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use stowplan_results::{Results, RunStatus};
 
 use crate::measured::only_result;
-use crate::one_at_a_time::turn;
+use crate::one_at_a_time::{shared_turn, turn};
 use crate::support::{Bench, engines_missing};
 use crate::traces::{data, unpacked};
 
@@ -145,6 +145,45 @@ fn a_learnt_stack_runs_and_gives_its_figures_back() {
             "{node}/{name}: {median} of its median"
         );
     }
+    fitted_twice(&bench, &trace, &dir.join("traces/run-0001"));
+}
+
+/// A fit by a run of the stack and by one of the stack that this fitted.
+fn fitted_twice(bench: &Bench, trace: &Path, first: &Path) {
+    let fit = |out: &str, runs: &[&Path]| {
+        let runs = runs.iter().map(|run| text(run));
+        let options: Vec<&str> = ["-o", out, "--fit"].into_iter().chain(runs).collect();
+        learn(bench, trace, &options);
+        let yaml = std::fs::read_to_string(bench.path().join(out)).unwrap();
+        assert!(yaml.contains("Fitted to runs"), "{yaml}");
+        yaml
+    };
+    let once = fit("once.yaml", &[first]);
+    let place = ["--place", "bare:flat", "--partition", "single"];
+    let length = ["--blocks", "1", "--window", "2s", "--settle", "0s"];
+    let kept = ["--keep-traces", "--out", "second"];
+    let latency = ["latency", "once.yaml"].into_iter();
+    bench
+        .run(latency.chain(place).chain(length).chain(kept))
+        .expect(0);
+    let mut results = std::fs::read_dir(bench.path().join("second")).unwrap();
+    let second = results
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
+        .join("traces/run-0001");
+    assert_ne!(once, fit("twice.yaml", &[first, &second]));
+    let compare = [
+        "trace",
+        "compare",
+        text(trace),
+        text(first),
+        text(&second),
+        "--learnt",
+    ];
+    let told = bench.run(compare).expect(2).err;
+    assert!(told.contains("different results"), "{told}");
 }
 
 /// Services, clients, and a node that subscribes to /parameter_events twice: a run of the learnt stack has as many
@@ -158,7 +197,7 @@ fn a_learnt_stack_has_the_endpoints_of_its_trace() {
     if engines_missing(&["bare"]) {
         return;
     }
-    let _turn = turn();
+    let _turn = shared_turn();
     let facts = learn(&bench, &trace, &["-o", "svc.yaml"]);
     let plan = bench.run(["plan", "svc.yaml", "--json"]).expect(0);
     assert_eq!(plan.document("plan")["endpoints"], facts["endpoints"]);

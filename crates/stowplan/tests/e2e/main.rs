@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod ablation;
+mod against;
 mod bounds;
 mod command_lines;
 mod commands;
 mod containers;
 mod errors;
 mod faults;
+mod instrument;
 mod interrupted;
 mod known;
 mod learn;

@@ -271,6 +271,11 @@ fn a_report_is_made_from_saved_results_in_every_form() {
     let own = std::fs::read_to_string(shared.dir.join("report.html")).unwrap();
     assert!(page == own, "the page depends on more than the result");
     assert!(page.contains("<svg") || page.contains("<script"));
+    let ratio = "times the CPU time that its block";
+    assert!(
+        markdown.contains(ratio) && page.contains(ratio),
+        "{markdown}"
+    );
     assert!(!page.contains("src=\"http"), "the page needs the network");
 }
 
@@ -279,7 +284,6 @@ fn a_finished_experiment_is_not_run_again_and_no_verdict_can_be_made_an_error() 
     let Some(shared) = shared() else { return };
     let dir = name(&shared.dir);
     let before = Results::open(&shared.dir).unwrap().runs;
-    let _turn = turn();
     let resume = ["latency", "--resume", dir, "--require-verdict", "--json"];
     let again = shared.bench.run(resume).expect(7);
     assert!(

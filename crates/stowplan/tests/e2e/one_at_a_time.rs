@@ -1,4 +1,5 @@
-//! Tests that start stacks share the machine's cores: one at a time, over all test programs.
+//! Tests that start stacks share the machine's cores: those whose outcome depends on times run alone, over all test
+//! programs, and others beside each other.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,10 +11,19 @@ pub struct Turn {
     _lock: File,
 }
 
-/// Waits for the others to end.
+/// Waits for all others to end: for tests that hold times against what is known.
 pub fn turn() -> Turn {
+    lock(FlockOperation::LockExclusive)
+}
+
+/// Waits for those that run alone: for tests of what happens, whatever time it takes.
+pub fn shared_turn() -> Turn {
+    lock(FlockOperation::LockShared)
+}
+
+fn lock(how: FlockOperation) -> Turn {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("one-stack-at-a-time.lock");
     let lock = File::create(path).expect("the lock file can be made");
-    rustix::fs::flock(&lock, FlockOperation::LockExclusive).expect("the lock can be taken");
+    rustix::fs::flock(&lock, how).expect("the lock can be taken");
     Turn { _lock: lock }
 }

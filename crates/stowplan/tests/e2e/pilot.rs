@@ -3,7 +3,7 @@
 use stowplan_results::{Results, RunStatus};
 
 use crate::measured::only_result;
-use crate::one_at_a_time::turn;
+use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, engines_missing, fixture};
 
 /// The cap lies so close above the pilot that the test is short, and a δ of 2 % is out of reach of so short windows.
@@ -26,7 +26,7 @@ fn a_pilot_fixes_the_number_of_blocks_and_an_interrupted_one_goes_on() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let file = experiment(&bench);
     // No second block fits into the budget of a second.
     let begun = bench.run(["run", &file, "--settle", "0s", "--budget", "1s"]);

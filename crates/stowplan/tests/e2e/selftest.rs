@@ -26,14 +26,6 @@ const NOISE_NS: f64 = 2.5e6;
 
 const BLOCKS: u32 = 2;
 
-/// The program with a state of its own: a calibration that others find would stand in their reports.
-fn stowplan(bench: &Bench, arguments: &[&str]) -> Command {
-    let state = bench.path().join("state");
-    let mut command = bench.command(arguments);
-    command.env("STOWPLAN_STATE", state);
-    command
-}
-
 fn ended(mut command: Command) -> Ended {
     Ended::new(command.output().unwrap())
 }
@@ -44,7 +36,8 @@ fn interrupted(bench: &Bench) -> (PathBuf, RunRow) {
     let short = "--comparisons 2 --blocks 2 --window 1s --settle 0s --seed 2";
     let mut arguments = vec!["selftest", tiny.to_str().unwrap()];
     arguments.extend(short.split(' '));
-    let mut child = stowplan(bench, &arguments)
+    let mut child = bench
+        .command(&arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -90,7 +83,7 @@ fn a_selftest_goes_on_where_it_was_interrupted_and_judges_what_it_injected() {
     let resume = ["selftest", "--settle", "0s", "--json", "--resume"];
     let mut arguments = resume.to_vec();
     arguments.push(folder.to_str().unwrap());
-    let resumed = ended(stowplan(&bench, &arguments));
+    let resumed = ended(bench.command(&arguments));
     // Whether so few comparisons pass is open.
     assert!(
         [Some(0), Some(6)].contains(&resumed.code),
@@ -235,12 +228,12 @@ fn timers_were_released_by_their_phases(dir: &Path, document: &Value) {
 }
 
 fn later_reports_tell_it(bench: &Bench, dir: &Path, document: &Value) {
-    let kept = bench.path().join("state/selftest.json");
+    let kept = bench.state().join("selftest.json");
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(kept).unwrap()).unwrap();
     assert_eq!(kept, *document);
     assert!(!dir.join("selftest.json").exists());
     let report = ["report", dir.to_str().unwrap(), "--form", "text"];
-    let text = ended(stowplan(bench, &report)).expect(0).out;
+    let text = ended(bench.command(report)).expect(0).out;
     let flagged = document["counts"][0]["flagged"].as_u64().unwrap();
     assert!(text.contains(&format!("{flagged} of 2 flagged")), "{text}");
     assert!(text.contains("not a measurement of the stack"), "{text}");
@@ -250,7 +243,7 @@ fn later_reports_tell_it(bench: &Bench, dir: &Path, document: &Value) {
 #[test]
 fn a_budget_that_is_used_up_judges_nothing() {
     let bench = Bench::new();
-    let command = stowplan(&bench, &["selftest", "--quick", "--budget", "0s"]);
+    let command = bench.command(["selftest", "--quick", "--budget", "0s"]);
     let ended = ended(command).expect(7);
     assert!(ended.err.contains("after 0 of 42 runs"), "{}", ended.err);
     assert!(
@@ -266,7 +259,7 @@ fn a_stack_without_a_chain_to_calibrate_with_is_refused_before_anything_runs() {
     let text = std::fs::read_to_string(fixture("tiny.yaml")).unwrap();
     let text = text.replace("planner: { timer: 20Hz", "planner: { timer: 30Hz");
     let stack = bench.write("drifting.yaml", &text);
-    let command = stowplan(&bench, &["selftest", stack.to_str().unwrap()]);
+    let command = bench.command(["selftest", stack.to_str().unwrap()]);
     let ended = ended(command).expect(3);
     assert!(
         ended.err.contains("no chain of stack 'tiny'"),

@@ -35,6 +35,10 @@ fn every_block_has_values_of_its_own_that_all_its_deployments_share() {
         ["launch.read", "libs.ros.size", "libs.lidar.size"]
     );
     let of = |path: &str| -> Vec<f64> { record.blocks.values().map(|v| v[path]).collect() };
+    // The stack says nothing of serialising: from nothing to 1,000 iterations a KiB.
+    let serialising = of("serialisation.kib");
+    assert!(serialising.iter().all(|kib| (0.0..=1000.0).contains(kib)));
+    sends_longer_with_dearer_serialising(&results, &serialising);
     // 500k to 20M in the file, cut into three parts of equal ratio.
     let mut work = of("kinds.work.cloud.iterations");
     work.sort_by(f64::total_cmp);
@@ -89,10 +93,27 @@ fn computes_longer_with_more_work(results: &Results, work: &[f64]) {
     }
 }
 
+/// Likewise of the block with the dearest serialising: a filtered cloud is 16 KiB on its way to the next process.
+fn sends_longer_with_dearer_serialising(results: &Results, kib: &[f64]) {
+    let rows = results.latency().unwrap();
+    let least_send = |block: u32| {
+        let of_block = rows.iter().filter(|r| r.block == block);
+        of_block.filter_map(|r| r.send_ns).min().unwrap()
+    };
+    let at = |value: f64| (1..).zip(kib).find(|(_, k)| **k == value).unwrap().0;
+    let least = at(kib.iter().copied().fold(f64::INFINITY, f64::min));
+    let most = at(kib.iter().copied().fold(0.0, f64::max));
+    assert!(
+        least_send(most) > least_send(least),
+        "{} ns, {} ns with {kib:?}",
+        least_send(least),
+        least_send(most)
+    );
+}
+
 #[test]
 fn a_stack_that_assumes_nothing_has_nothing_to_vary() {
     let bench = Bench::new();
-    let _turn = turn();
     let tiny = crate::support::fixture("tiny.yaml");
     let refused = bench.run(["latency", tiny.to_str().unwrap(), "--sensitivity"]);
     let refused = refused.expect(3);

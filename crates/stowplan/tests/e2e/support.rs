@@ -25,16 +25,25 @@ pub fn fixture(name: &str) -> PathBuf {
 /// A folder to work in, with the program set up for it.
 pub struct Bench {
     folder: tempfile::TempDir,
+    /// Ledgers of what runs here, and of nothing else.
+    state: tempfile::TempDir,
 }
 
 impl Bench {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder for the test can be made");
-        Self { folder }
+        let state = tempfile::tempdir_in(stowplan_testkit::private_state());
+        let state = state.expect("a state folder for the test can be made");
+        Self { folder, state }
     }
 
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Where the program keeps ledgers and what it knows of the machine.
+    pub fn state(&self) -> &Path {
+        self.state.path()
     }
 
     /// Writes a file and gives its path.
@@ -44,8 +53,8 @@ impl Bench {
         path
     }
 
-    /// `stowplan` with these arguments, run in this folder. Its ledgers are the tests' own, so that nothing
-    /// of another user's runs is looked at; images are shared between tests.
+    /// `stowplan` with these arguments, run in this folder. Its ledgers are the test's own, so that nothing
+    /// of others' runs is looked at; images are shared between tests.
     pub fn command<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Command {
         let images = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
         let mut command = Command::new(env!("CARGO_BIN_EXE_stowplan"));
@@ -53,7 +62,7 @@ impl Bench {
             .current_dir(self.path())
             .env("STOWPLAN_NODE", stowplan_testkit::node_program())
             .env("STOWPLAN_AGENT", stowplan_testkit::agent_program())
-            .env("STOWPLAN_STATE", stowplan_testkit::private_state())
+            .env("STOWPLAN_STATE", self.state())
             .env("XDG_CACHE_HOME", images)
             .env("COLUMNS", "100")
             .env_remove("RUST_BACKTRACE")

@@ -12,7 +12,7 @@ use stowplan_testkit::{emitted, events_program, events_root};
 use crate::interrupted::{signal, until_empty, until_nothing_is_left, wait};
 use crate::measured::only_result;
 use crate::nothing_left::left_of;
-use crate::one_at_a_time::turn;
+use crate::one_at_a_time::shared_turn;
 use crate::record::counted_in;
 use crate::support::{Bench, Ended, engines_missing, fixture};
 
@@ -75,7 +75,7 @@ fn on_bare<'a>(counts: &'a str) -> Place<'a> {
 
 /// Runs it to its end, after which nothing may be left.
 fn run(bench: &Bench, place: &Place<'_>) -> Ended {
-    let _turn = turn();
+    let _turn = shared_turn();
     let child = command(bench, place, "500ms").spawn().unwrap();
     let pid = child.id();
     let ended = Ended::new(child.wait_with_output().unwrap()).expect(0);
@@ -235,7 +235,7 @@ fn killed_in_a_traced_run_it_leaves_nothing_that_clean_does_not_remove() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let mut child = begun(&bench);
     let pid = child.id();
     signal(&child, Signal::KILL);
@@ -252,7 +252,7 @@ fn interrupted_in_a_traced_run_it_leaves_nothing() {
         return;
     }
     let bench = Bench::new();
-    let _turn = turn();
+    let _turn = shared_turn();
     let child = begun(&bench);
     let pid = child.id();
     signal(&child, Signal::INT);

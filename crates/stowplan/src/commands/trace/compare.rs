@@ -25,12 +25,16 @@ pub fn run(args: &TraceCompareArgs) -> Result<(), CommandError> {
     if args.learnt {
         return super::learnt::run(args);
     }
-    let (a, b) = (overview(&args.a)?, overview(&args.b)?);
+    let [dir_b] = args.b.as_slice() else {
+        let message = "two traces are compared; several runs are with --learnt";
+        return Err(CommandError::new(ExitCode::Usage, message));
+    };
+    let (a, b) = (overview(&args.a)?, overview(dir_b)?);
     let mut only = (Vec::new(), Vec::new());
     let callbacks = compare(callbacks(&a), callbacks(&b), &mut only);
     let edges = compare(edges(&a), edges(&b), &mut only);
     let chains = match (&args.from, &args.to) {
-        (Some(from), Some(to)) => chains(&args.a, &args.b, from, to)?,
+        (Some(from), Some(to)) => chains(&args.a, dir_b, from, to)?,
         _ => Vec::new(),
     };
     let changed_most = of_chains(&chains)

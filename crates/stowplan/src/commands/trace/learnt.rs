@@ -4,7 +4,7 @@ use stowplan_learn::{Came, Held, HeldCallback, hold};
 use stowplan_model::units::show_ns;
 
 use crate::cli::TraceCompareArgs;
-use crate::commands::learn::{facts, work_scale};
+use crate::commands::learn::{facts, of_runs};
 use crate::documents;
 use crate::documents::learnt::LearntComparison;
 use crate::failure::CommandError;
@@ -13,13 +13,19 @@ use crate::table;
 
 /// Runs the command.
 pub fn run(args: &TraceCompareArgs) -> Result<(), CommandError> {
-    let (trace, run) = (facts(&args.a)?, facts(&args.b)?);
-    let work_scale = work_scale(&args.b);
-    let held = hold(&trace, &run, work_scale);
+    let trace = facts(&args.a)?;
+    let runs = of_runs(&args.b)?;
+    let held = hold(&trace, &runs.run, runs.work_scale);
     if args.json {
-        return documents::print(&LearntComparison::of(&held, work_scale));
+        return documents::print(&LearntComparison::of(&held, args.b.len(), runs.work_scale));
     }
-    show(&held, work_scale)
+    if args.b.len() > 1 {
+        tell!(
+            "over {} runs: means and intervals are over runs",
+            args.b.len()
+        )?;
+    }
+    show(&held, runs.work_scale)
 }
 
 fn show(held: &Held, work_scale: f64) -> Result<(), CommandError> {
