@@ -3,6 +3,8 @@
 mod node;
 #[cfg(feature = "peers")]
 mod peers;
+#[cfg(feature = "proto")]
+mod proto;
 mod report;
 mod schema;
 
@@ -25,6 +27,9 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Write the committed code of the gRPC interfaces that the engine `cri` speaks
+    #[cfg(feature = "proto")]
+    Proto,
     /// Write the committed JSON Schemas from the code
     Schema,
     /// Print speed and size as ratios to peers measured in the same run
@@ -36,6 +41,8 @@ fn main() -> std::process::ExitCode {
     let done = match Arguments::parse().task {
         Task::Node => node::build(),
         Task::Report { check } => report::bundle(check),
+        #[cfg(feature = "proto")]
+        Task::Proto => proto::write(),
         Task::Schema => schema::write(),
         #[cfg(feature = "peers")]
         Task::Peers(args) => peers::run(&args).map_err(|error| error.report()),

@@ -51,6 +51,20 @@ pub enum PeersError {
         /// How to get it.
         hint: String,
     },
+    /// What a way to start services needs is not on the machine, or does not work there.
+    #[error("{reason}\nhint: {hint}")]
+    Absent {
+        /// Why.
+        reason: String,
+        /// What to install or change.
+        hint: String,
+    },
+    /// SIGINT or SIGTERM came.
+    #[error("interrupted; what was started has been removed")]
+    Interrupted,
+    /// The image of the services cannot be built.
+    #[error(transparent)]
+    Image(#[from] stowplan_image::ImageError),
     /// An engine or its agent failed.
     #[error(transparent)]
     Engine(#[from] stowplan_engine::EngineError),

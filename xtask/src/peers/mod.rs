@@ -4,6 +4,7 @@
 //! what each row is.
 
 mod build;
+mod compose;
 // The configuration of a run, from its own source: the crate around it would make every task build Arrow.
 #[path = "../../../crates/stowplan-measure/src/dds.rs"]
 mod configuration;
@@ -11,15 +12,19 @@ mod dds;
 mod ddsperf;
 mod error;
 mod figures;
+mod interruption;
 mod machine;
-mod oci;
+mod outstanding;
 mod pingpong;
 mod plan;
 mod process;
 mod recording;
 mod repeat;
 mod runc;
+mod services;
+mod start;
 mod trace;
+mod ways;
 
 use std::path::PathBuf;
 
@@ -31,14 +36,14 @@ pub use error::PeersError;
 enum Row {
     /// DDS round trip against ddsperf.
     Dds,
-    /// Start of 26 services: oci against runc and bare.
-    Oci,
     /// Cost of an event, against a clock reading.
     Recording,
     /// Time of a large plan, and size of the node program.
     Plan,
     /// Reading a trace, against babeltrace2; needs `--trace`.
     Trace,
+    /// Start of 26 services: oci against other engines, docker-compose and runc.
+    Start,
     /// Every row.
     All,
 }
@@ -58,6 +63,12 @@ pub struct Args {
     /// For `trace`: reads the traces so many times in a row.
     #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
+    /// For `start`: how many services.
+    #[arg(long, value_name = "NUMBER", default_value_t = 26, value_parser = clap::value_parser!(u16).range(1..=100))]
+    services: u16,
+    /// For `start`: only these ways.
+    #[arg(long, value_name = "WAY", value_delimiter = ',', value_parser = clap::builder::PossibleValuesParser::new(ways::WAYS.map(|way| way.name)))]
+    ways: Vec<String>,
 }
 
 /// Measures and prints the rows asked for.
@@ -68,9 +79,6 @@ pub fn run(args: &Args) -> Result<(), PeersError> {
     let wanted = |row: Row| args.row == row || args.row == Row::All;
     if wanted(Row::Dds) {
         dds::row(&workspace, rounds)?;
-    }
-    if wanted(Row::Oci) {
-        oci::row(&workspace, rounds)?;
     }
     if wanted(Row::Recording) {
         recording::row(&workspace, rounds, args.trace.as_deref())?;
@@ -83,6 +91,14 @@ pub fn run(args: &Args) -> Result<(), PeersError> {
             Some(folder) => trace::row(&workspace, rounds, folder, args.repeat)?,
             None => println!("\ntrace: skipped, because no --trace DIR names a folder of traces"),
         }
+    }
+    // Last, as signals are taken from here on.
+    if wanted(Row::Start) {
+        let wanted = start::Wanted {
+            services: args.services,
+            ways: &args.ways,
+        };
+        start::row(&workspace, rounds, &wanted)?;
     }
     println!("\n{}", machine::load());
     Ok(())

@@ -5,9 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::error::{PeersError, tail};
@@ -116,10 +117,17 @@ impl Running {
             return Ok(true);
         };
         let watched = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| what()(error.into()))?;
-        let timeout = Timespec::try_from(limit).ok();
-        let mut wanted = [PollFd::new(&watched, PollFlags::IN)];
-        let ready = poll(&mut wanted, timeout.as_ref()).map_err(|error| what()(error.into()))?;
-        Ok(ready > 0)
+        let deadline = Instant::now() + limit;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left).ok();
+            let mut wanted = [PollFd::new(&watched, PollFlags::IN)];
+            match poll(&mut wanted, timeout.as_ref()) {
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(what()(error.into())),
+                Ok(ready) => return Ok(ready > 0),
+            }
+        }
     }
 
     fn printed(&mut self) -> Printed {

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use stowplan_engine_oci::runtime_config;
-use stowplan_wire::deployment::DeploymentPlan;
+use stowplan_wire::deployment::{DeploymentPlan, EngineRequest};
 
 use super::error::PeersError;
 use super::process::{Running, run};
+use super::ways::Prepared;
 
 /// Longest time for `runc` to remove a container.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,14 +24,15 @@ pub struct Runc {
 }
 
 /// A folder with a configuration.
-pub struct Bundle {
+struct Bundle {
     id: String,
     folder: PathBuf,
 }
 
-/// Containers that run.
+/// Bundles, and the containers of them that run.
 pub struct Containers<'a> {
     runc: &'a Runc,
+    bundles: Vec<Bundle>,
     running: Vec<(String, Running)>,
 }
 
@@ -44,47 +46,41 @@ impl Runc {
     }
 
     /// Writes a bundle for every service of `plan`, all with the same root file system.
-    pub fn bundles(&self, plan: &DeploymentPlan, rootfs: &Path) -> Result<Vec<Bundle>, PeersError> {
-        plan.services
-            .iter()
-            .map(|service| {
-                let name = &service.name;
-                let text = runtime_config(plan, name, rootfs).ok_or_else(|| {
-                    PeersError::output(format!("no runtime configuration for service {name}"), "")
-                })?;
-                let folder = self.folder.join("bundles").join(name);
-                fs::create_dir_all(&folder)
-                    .and_then(|()| fs::write(folder.join("config.json"), without_nulls(&text)?))
-                    .map_err(PeersError::io(format!(
-                        "write the bundle {}",
-                        folder.display()
-                    )))?;
-                Ok(Bundle {
-                    id: format!("{}-{name}", plan.run),
-                    folder,
-                })
-            })
-            .collect()
+    pub fn prepare(
+        &self,
+        plan: &DeploymentPlan,
+        rootfs: &Path,
+    ) -> Result<Containers<'_>, PeersError> {
+        let names = plan.services.iter().map(|service| service.name.as_str());
+        Ok(Containers {
+            runc: self,
+            bundles: names
+                .map(|name| self.bundle(plan, name, rootfs))
+                .collect::<Result<_, _>>()?,
+            running: Vec::new(),
+        })
     }
 
-    /// Runs all of them at once.
-    pub fn start(&self, bundles: &[Bundle]) -> Result<Containers<'_>, PeersError> {
-        let mut containers = Containers {
-            runc: self,
-            running: Vec::with_capacity(bundles.len()),
-        };
-        for bundle in bundles {
-            let mut command = self.command();
-            command
-                .arg("run")
-                .arg("--bundle")
-                .arg(&bundle.folder)
-                .arg(&bundle.id);
-            containers
-                .running
-                .push((bundle.id.clone(), Running::start(&mut command)?));
-        }
-        Ok(containers)
+    fn bundle(
+        &self,
+        plan: &DeploymentPlan,
+        name: &str,
+        rootfs: &Path,
+    ) -> Result<Bundle, PeersError> {
+        let text = runtime_config(plan, name, rootfs).ok_or_else(|| {
+            PeersError::output(format!("no runtime configuration for service {name}"), "")
+        })?;
+        let folder = self.folder.join("bundles").join(name);
+        fs::create_dir_all(&folder)
+            .and_then(|()| fs::write(folder.join("config.json"), without_nulls(&text)?))
+            .map_err(PeersError::io(format!(
+                "write the bundle {}",
+                folder.display()
+            )))?;
+        Ok(Bundle {
+            id: format!("{}-{name}", plan.run),
+            folder,
+        })
     }
 
     fn command(&self) -> Command {
@@ -94,13 +90,27 @@ impl Runc {
     }
 }
 
-impl Containers<'_> {
-    /// Kills and removes them.
-    pub fn remove(mut self) -> Result<(), PeersError> {
-        self.delete()
+impl Prepared for Containers<'_> {
+    /// Runs all of them at once.
+    fn start(&mut self) -> Result<(), PeersError> {
+        for bundle in &self.bundles {
+            let mut command = self.runc.command();
+            command
+                .arg("run")
+                .arg("--bundle")
+                .arg(&bundle.folder)
+                .arg(&bundle.id);
+            let running = Running::start(&mut command)?;
+            self.running.push((bundle.id.clone(), running));
+        }
+        Ok(())
     }
 
-    fn delete(&mut self) -> Result<(), PeersError> {
+    fn requests(&self) -> Result<Vec<EngineRequest>, PeersError> {
+        Ok(Vec::new())
+    }
+
+    fn remove(&mut self) -> Result<(), PeersError> {
         let mut result = Ok(());
         for (id, running) in self.running.drain(..) {
             let mut command = self.runc.command();
@@ -115,7 +125,7 @@ impl Containers<'_> {
 impl Drop for Containers<'_> {
     fn drop(&mut self) {
         // What is left here is left after an error that is told already.
-        let _ = self.delete();
+        let _ = self.remove();
     }
 }
 

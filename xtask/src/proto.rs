@@ -1,0 +1,33 @@
+//! The committed code of gRPC interfaces, from trimmed copies of their descriptions. No `protoc` is needed, neither here
+//! nor for a build.
+
+use std::path::Path;
+
+/// The crate that speaks them.
+const CRATE: &str = "crates/stowplan-engine-cri";
+/// Its descriptions; they include others.
+const FILES: [&str; 6] = [
+    "cri.proto",
+    "containers.proto",
+    "content.proto",
+    "images.proto",
+    "leases.proto",
+    "snapshots.proto",
+];
+
+/// Writes the code.
+pub(crate) fn write() -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .ok_or("the xtask folder has no parent")?;
+    let home = root.join(CRATE);
+    let compiled =
+        protox::compile(FILES, [home.join("proto")]).map_err(|e| format!("{CRATE}/proto: {e}"))?;
+    tonic_prost_build::configure()
+        .build_server(false)
+        .build_transport(false)
+        .out_dir(home.join("src/api"))
+        .include_file("mod.rs")
+        .compile_fds(compiled)
+        .map_err(|e| format!("cannot write {CRATE}/src/api: {e}"))
+}
