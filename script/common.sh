@@ -5,9 +5,9 @@
 BUILD_PACKAGES="build-essential cmake clang libclang-dev libseccomp-dev pkg-config"
 TEST_PACKAGES="babeltrace2 zstd runc cyclonedds-tools mmdebstrap chromium git iproute2 jq lttng-tools liblttng-ust-dev systemd-container lxc"
 # Engines with a daemon. runc for Podman too: crun does not take control groups of version 1.
-ENGINE_PACKAGES="docker.io runc podman"
-# What --full needs beside that: a guest with cgroup v2.
-FULL_TEST_PACKAGES="qemu-system-x86 busybox-static"
+ENGINE_PACKAGES="docker.io containerd runc crun podman lxd lxd-client"
+# What --full needs beside that: a guest with cgroup v2, and a peer (Ubuntu 24.04 has docker-compose-v2 in its place).
+FULL_TEST_PACKAGES="qemu-system-x86 busybox-static docker-compose"
 
 root_dir() { cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd; }
 
@@ -80,8 +80,9 @@ start_daemon() {
   shift
   command -v "$1" >/dev/null && ! answers "$socket" || return 0
   mkdir -p target "$(dirname "$socket")"
-  log=target/$1.log
-  setsid "$@" >"$log" 2>&1 &
+  log=$PWD/target/$1.log
+  # Some leave files where they are started.
+  env --chdir=/ setsid "$@" >"$log" 2>&1 &
   pid=$!
   STARTED_DAEMONS="$STARTED_DAEMONS $pid"
   until answers "$socket"; do
@@ -90,15 +91,61 @@ start_daemon() {
   done
 }
 
+# Where containerd is by default, and the one that this script starts: the engine of a user would find the first by itself.
+CONTAINERD_SOCKET=/run/containerd/containerd.sock
+OWN_CONTAINERD=""
+
+# serves_pods SOCKET: whether a containerd with its CRI plugin answers there. Docker's packages switch the plugin off.
+serves_pods() { ctr --address "$1" plugins ls 2>/dev/null | grep -q '^io.containerd.grpc.v1 *cri .*ok'; }
+
+# start_containerd: one with root, state and socket of its own, where none that serves pods runs already. It has no image of a pause
+# process and no registry to get one from: stowplan gives it one.
+start_containerd() {
+  [ -z "${CONTAINER_RUNTIME_ENDPOINT:-}" ] || return 0
+  command -v containerd >/dev/null && ! serves_pods "$CONTAINERD_SOCKET" || return 0
+  OWN_CONTAINERD=$(mktemp -d)
+  cat >"$OWN_CONTAINERD/config.toml" <<TOML
+version = 2
+root = "$OWN_CONTAINERD/root"
+state = "$OWN_CONTAINERD/state"
+[grpc]
+  address = "$OWN_CONTAINERD/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "localhost/stowplan-pause:1"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.crun]
+    runtime_type = "io.containerd.runc.v2"
+    options = {BinaryName = "crun"}
+TOML
+  start_daemon "$OWN_CONTAINERD/containerd.sock" containerd --config "$OWN_CONTAINERD/config.toml"
+  export CONTAINER_RUNTIME_ENDPOINT="unix://$OWN_CONTAINERD/containerd.sock"
+}
+
 # start_engines: what the engines with a daemon need, where it does not run already; it ends with this script.
 start_engines() {
-  [ "$(id -u)" = 0 ] || { echo "dockerd and podman are not started: that needs root"; return 0; }
+  [ "$(id -u)" = 0 ] || { echo "dockerd, podman, containerd and lxd are not started: that needs root"; return 0; }
   local runtime=""
   [ -f /sys/fs/cgroup/cgroup.controllers ] || runtime="--runtime runc"
   trap stop_engines EXIT
   start_daemon /var/run/docker.sock dockerd
   # shellcheck disable=SC2086
   start_daemon /run/podman/podman.sock podman $runtime system service --time=0 unix:///run/podman/podman.sock
+  start_containerd
+  start_lxd
+}
+
+# LXD where none answers, in a folder of its own, which its clients find by LXD_DIR.
+LXD_FOLDER=""
+start_lxd() {
+  command -v lxd >/dev/null && ! answers "${LXD_DIR:-/var/lib/lxd}/unix.socket" || return 0
+  # The path of a socket has at most 107 characters.
+  LXD_FOLDER=$(mktemp -d /tmp/stowplan-lxd.XXXXXX)
+  export LXD_DIR=$LXD_FOLDER
+  start_daemon "$LXD_DIR/unix.socket" lxd --group root
+  # Its socket is there before its database is.
+  lxd waitready --timeout=60 || echo "lxd is not ready; see target/lxd.log"
 }
 
 stop_engines() {
@@ -106,6 +153,14 @@ stop_engines() {
     kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
   done
   STARTED_DAEMONS=""
+  [ -z "$OWN_CONTAINERD" ] || rm -rf "$OWN_CONTAINERD"
+  OWN_CONTAINERD=""
+  [ -n "$LXD_FOLDER" ] || return 0
+  # A killed LXD leaves its mounts; one that was asked to end does not.
+  { grep -o " $LXD_FOLDER/[^ ]*" /proc/mounts || true; } | tac | xargs --no-run-if-empty umount --lazy
+  rm -rf --one-file-system "$LXD_FOLDER"
+  LXD_FOLDER=""
+  unset LXD_DIR
 }
 
 print_stage_times() { printf '\nTime per stage:\n%s' "$STAGE_TIMES"; }
