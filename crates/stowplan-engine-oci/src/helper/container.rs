@@ -10,17 +10,18 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use serde_json::Value;
 
 use super::error::{Context as _, HelperError};
+use super::executed::{self, Executed};
 use super::executor::{Return, ServiceExecutor};
 use super::place::Place;
 use crate::protocol::HelperPlan;
 use crate::spec::{self, Surroundings};
 
-/// Makes the container of `plan`; its program waits for [`start`].
+/// Makes the container of `plan`, whose program waits for [`start`], and what tells whether that was executed.
 pub(crate) fn create(
     plan: &HelperPlan,
     place: &Place,
     around: &Surroundings,
-) -> Result<Container, HelperError> {
+) -> Result<(Container, Executed), HelperError> {
     let root = place.root(plan)?;
     let bundle = place.folder("bundle")?;
     let state = place.folder("state")?;
@@ -33,6 +34,7 @@ pub(crate) fn create(
     let errors = log
         .try_clone()
         .context("cannot duplicate the log's descriptor")?;
+    let (executed, reporter, end) = executed::pipe()?;
     let nothing = File::open("/dev/null").context("cannot open /dev/null")?;
     let container = ContainerBuilder::new(spec::container_id(plan), SyscallType::default())
         .with_root_path(state)
@@ -41,6 +43,7 @@ pub(crate) fn create(
             return_to_host: way_back(plan, place, around)?,
             environment: spec::environment(plan),
             dumpable: place.is_rootless(),
+            reporter,
         })
         .with_stdin(nothing)
         .with_stdout(log)
@@ -51,14 +54,16 @@ pub(crate) fn create(
         .build()
         .context("cannot create the container")
         .map_err(|error| error.hint("its log says more"));
+    drop(end);
     // Libcontainer makes its caller undumpable, which hides the caller's own /proc files from it when it is not root.
     set_dumpable_behavior(DumpableBehavior::Dumpable).context("cannot make the helper dumpable")?;
-    container
+    Ok((container?, executed))
 }
 
-/// Lets the program of a created container run.
-pub(crate) fn start(container: &mut Container) -> Result<(), HelperError> {
-    container.start().context("cannot start the container")
+/// Lets the program of a created container run, and waits until it was executed.
+pub(crate) fn start(container: &mut Container, executed: &mut Executed) -> Result<(), HelperError> {
+    container.start().context("cannot start the container")?;
+    executed.wait()
 }
 
 fn write_config(bundle: &Path, config: &Value) -> Result<(), HelperError> {

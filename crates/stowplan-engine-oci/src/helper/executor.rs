@@ -16,6 +16,7 @@ use rustix::process::{
     DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal,
 };
 
+use super::executed::Reporter;
 use super::view::RawView;
 
 /// Runs the program as libcontainer does, after what libcontainer cannot do.
@@ -27,6 +28,8 @@ pub(crate) struct ServiceExecutor {
     pub environment: Vec<String>,
     /// Whether the helper, being no root, may only look at the process when it is dumpable.
     pub dumpable: bool,
+    /// Who waits for the program.
+    pub reporter: Reporter,
 }
 
 /// The way back to the host's mount namespace, and what must wait until then because it forbids going.
@@ -82,7 +85,7 @@ impl Executor for ServiceExecutor {
         Ok(())
     }
 
-    /// Only returns when the program cannot be executed; the reason then stands in the service's log.
+    /// Only returns when the program cannot be executed; the helper is told, and the reason stands in the service's log.
     fn exec(&self, spec: &Spec) -> Result<(), ExecutorError> {
         let arguments = spec
             .process()
@@ -92,7 +95,9 @@ impl Executor for ServiceExecutor {
         reset_signals();
         let error = execute(&arguments, &self.environment);
         let program = arguments.first().map_or("", String::as_str);
-        eprintln!("stowplan: cannot execute {program}: {error}");
+        let why = format!("cannot execute {program}: {error}");
+        eprintln!("stowplan: {why}");
+        self.reporter.failed(&why);
         Err(ExecutorError::Other(error.to_string()))
     }
 }

@@ -8,6 +8,7 @@ mod after_create;
 mod causes;
 mod container;
 mod error;
+mod executed;
 mod executor;
 mod hierarchies;
 mod place;

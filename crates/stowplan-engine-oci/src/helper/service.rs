@@ -11,6 +11,7 @@ use stowplan_host::process::{clock_ns, start_ticks};
 use stowplan_wire::deployment::{EngineEventKind, StopMode};
 
 use super::error::{Context as _, HelperError};
+use super::executed::Executed;
 use super::place::Place;
 use super::{after_create, container, processes, readback, wake};
 use crate::protocol::{Command, Created, HelperPlan, Message};
@@ -28,6 +29,7 @@ pub(crate) struct Service {
 /// A container that has been made.
 struct Made {
     container: Container,
+    executed: Executed,
     created: Created,
     group: Group,
     oom: Option<OomWatch>,
@@ -93,7 +95,7 @@ impl Service {
     }
 
     fn make(&mut self, group: &Group) -> Result<Made, HelperError> {
-        let container = container::create(&self.plan, &self.place, &self.around)?;
+        let (container, executed) = container::create(&self.plan, &self.place, &self.around)?;
         let first = container
             .pid()
             .and_then(|pid| Pid::from_raw(pid.as_raw()))
@@ -101,6 +103,7 @@ impl Service {
         Ok(Made {
             created: self.complete(first, group)?,
             container,
+            executed,
             oom: None,
             group: group.clone(),
             first,
@@ -135,7 +138,7 @@ impl Service {
         if made.started {
             return Ok(());
         }
-        container::start(&mut made.container)?;
+        container::start(&mut made.container, &mut made.executed)?;
         made.started = true;
         let t_ns = clock_ns();
         let group = made.group.clone();

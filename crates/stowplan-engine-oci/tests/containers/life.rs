@@ -1,6 +1,7 @@
 //! The life of services in containers.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -76,19 +77,27 @@ fn a_frozen_service_stands_still_and_can_be_stopped() {
         return;
     }
     let run = Run::new();
+    let busy = ["sh", "-c", "while :; do :; done"];
     let plan = run.plan(
         docker(),
-        vec![run.service("a", &["sh", "-c", "while :; do :; done"])],
+        vec![run.service("a", &busy), run.service("b", &busy)],
     );
     let mut deployment = run.prepare(&plan).unwrap();
     deployment.create(&Select::All).unwrap();
     deployment.start(&Select::All).unwrap();
     deployment.pause("a").unwrap();
-    let pid = located(&*deployment)["a"].pid;
-    let used = || fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
-    let before = used();
-    std::thread::sleep(Duration::from_millis(20));
-    assert_eq!(before, used());
+    let located = located(&*deployment);
+    // CPU time in ns, proc(5).
+    let used = |service: &str| -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/schedstat", located[service].pid));
+        let first = text.unwrap();
+        first.split(' ').next().unwrap().parse().unwrap()
+    };
+    let (before, of_other) = (used("a"), used("b"));
+    while used("b") < of_other + 20_000_000 {
+        std::thread::yield_now();
+    }
+    assert_eq!(before, used("a"));
     deployment.resume("a").unwrap();
     deployment.pause("a").unwrap();
     deployment.stop(&Select::All, StopMode::Kill).unwrap();
@@ -165,6 +174,35 @@ fn errors_name_the_service_and_what_is_wrong() {
     limited.limits.memory_bytes = Some(1 << 24);
     let error = fail(bare(), limited);
     assert!(error.to_string().contains("'cgroup'"), "{error}");
+    assert_eq!(run.cgroups(), Vec::<std::path::PathBuf>::new());
+}
+
+/// What is executable by its mode and is no program passes `create`.
+#[test]
+fn a_start_fails_when_its_program_cannot_be_executed() {
+    if !is_root() {
+        return;
+    }
+    let run = Run::new();
+    // The run's folder may lie where nothing is executed.
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    fs::write(&program, "\x7fELF and no more").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = program.to_str().unwrap();
+    let services = vec![
+        run.service("bad", &[program]),
+        run.service("good", &["sleep", "1000"]),
+    ];
+    let mut deployment = run.prepare(&run.plan(bare(), services)).unwrap();
+    deployment.create(&Select::All).unwrap();
+    let error = deployment.start(&Select::All).unwrap_err();
+    assert_eq!(error.service.as_deref(), Some("bad"));
+    let what = format!("cannot execute {program}");
+    assert!(error.to_string().contains(&what), "{error}");
+    let log = fs::read_to_string(error.log.unwrap()).unwrap();
+    assert!(log.contains(&what), "{log}");
+    deployment.destroy().unwrap();
     assert_eq!(run.cgroups(), Vec::<std::path::PathBuf>::new());
 }
 
