@@ -103,6 +103,8 @@ pub struct Draft {
     pub description: String,
     /// Release whose implicit endpoints nodes have.
     pub profile: Profile,
+    /// Nanoseconds that an iteration takes where the work was counted; `None` where the source says no times.
+    pub ns_per_iteration: Option<f64>,
     /// What `ros2 launch` costs; `None` where the source does not say.
     pub launch: Option<DraftLaunch>,
     /// Named sizes in bytes.

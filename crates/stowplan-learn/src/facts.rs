@@ -45,7 +45,7 @@ pub struct TopicFacts {
 }
 
 /// A callback in the window.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct CallbackFacts {
     /// Name of its node in the stack.
     pub node: String,

@@ -28,6 +28,10 @@ pub struct Round {
     pub run: Facts,
     /// Factor on callback work in those runs.
     pub work_scale: f64,
+    /// Nanoseconds that an iteration took in those runs, by the calibrations of their blocks; `None` where not known.
+    pub ns_per_iteration: Option<f64>,
+    /// Nanoseconds of an iteration that the work of their stack was counted with; `None` where not known.
+    pub counted_ns: Option<f64>,
     /// Iterations of the work kernel that their stack has for a call of each callback, not scaled, in the median: by the
     /// names of node and callback. What is not in it worked as in the stack that is learnt without a fit.
     pub iterations: BTreeMap<(String, String), f64>,
@@ -43,6 +47,17 @@ pub struct Fitted {
     pub stretch: Option<f64>,
 }
 
+impl Round {
+    /// The runs with the times that they would have where an iteration takes `ns_per_iteration`: how fast a virtual machine
+    /// works differs by some 10 % from one hour to the next. As they are where one of both speeds is not known.
+    #[must_use]
+    pub fn at_speed(&self, ns_per_iteration: Option<f64>) -> Facts {
+        let factor = ns_per_iteration.zip(self.ns_per_iteration);
+        self.run
+            .slower(factor.map_or(1.0, |(wanted, had)| wanted / had))
+    }
+}
+
 impl Fit {
     /// Corrects the work of each callback that was called often enough in trace and last round, by the medians of the
     /// rounds; of longer calls by those of their CPU time, where the runs have it.
@@ -50,7 +65,10 @@ impl Fit {
         let held: Vec<(&Round, Held)> = self
             .rounds
             .iter()
-            .map(|round| (round, hold(trace, &round.run, round.work_scale)))
+            .map(|round| {
+                let run = round.at_speed(Some(ns_per_iteration));
+                (round, hold(trace, &run, round.work_scale))
+            })
             .collect();
         let mut corrected = 0;
         for node in draft.modules.iter_mut().flat_map(|m| &mut m.nodes) {
@@ -209,12 +227,54 @@ mod tests {
                 ..Facts::default()
             },
             work_scale: 1.0,
+            ns_per_iteration: None,
+            counted_ns: None,
             iterations: BTreeMap::new(),
         };
         let fit = Fit {
             rounds: runs.iter().map(round).collect(),
         };
         fit.launch(&times([100, 40, 60])).unwrap()
+    }
+
+    #[test]
+    fn runs_are_told_at_another_speed() {
+        let callback = CallbackFacts {
+            per_s: Some(10.0),
+            median_ns: Some(300.0),
+            median_range_ns: Some((240.0, 360.0)),
+            cpu_median_ns: Some(270.0),
+            sent_ns: Some(30.0),
+            ..CallbackFacts::default()
+        };
+        let round = |ns_per_iteration| Round {
+            run: Facts {
+                callbacks: vec![callback.clone()],
+                ..Facts::default()
+            },
+            work_scale: 0.5,
+            ns_per_iteration,
+            counted_ns: Some(2.0),
+            iterations: BTreeMap::new(),
+        };
+        let told = round(Some(3.0)).at_speed(Some(2.0));
+        let expected = CallbackFacts {
+            per_s: Some(10.0),
+            median_ns: Some(200.0),
+            median_range_ns: Some((160.0, 240.0)),
+            cpu_median_ns: Some(180.0),
+            sent_ns: Some(20.0),
+            ..CallbackFacts::default()
+        };
+        assert_eq!(told.callbacks, [expected]);
+        assert_eq!(
+            round(None).at_speed(Some(2.0)).callbacks,
+            std::slice::from_ref(&callback)
+        );
+        assert_eq!(
+            round(Some(3.0)).at_speed(None).callbacks,
+            std::slice::from_ref(&callback)
+        );
     }
 
     #[test]

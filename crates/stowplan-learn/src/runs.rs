@@ -12,6 +12,24 @@ type Map = fn(f64) -> f64;
 const LEVEL: f64 = 0.95;
 
 impl Facts {
+    /// The same where calls take `factor` times as long.
+    pub(crate) fn slower(&self, factor: f64) -> Self {
+        let mut facts = self.clone();
+        let times = |ns: &mut Option<f64>| *ns = ns.map(|ns| ns * factor);
+        let ranges = |of: &mut Option<(f64, f64)>| {
+            *of = of.map(|(low, high)| (low * factor, high * factor));
+        };
+        for callback in &mut facts.callbacks {
+            times(&mut callback.median_ns);
+            ranges(&mut callback.median_range_ns);
+            times(&mut callback.cpu_median_ns);
+            ranges(&mut callback.cpu_median_range_ns);
+            times(&mut callback.sent_ns);
+            times(&mut callback.work_ns);
+        }
+        facts
+    }
+
     /// What several runs of one stack say together: of each callback the mean over runs of its rates and the geometric
     /// mean of its medians, with t intervals over runs; of the launch the mean of its parts; all else, as endpoints, is
     /// that of the first run. One run stays as it is; `None` without a run.

@@ -100,6 +100,7 @@ pub fn import(text: &str, file: &str, name: &str) -> Result<Draft, ImportError> 
         name: names::clean(name),
         description: format!("{} nodes of a topology of ros2-performance.", nodes.len()),
         profile: Profile::Humble,
+        ns_per_iteration: None,
         launch: None,
         sizes: reader.sizes.into_iter().collect(),
         start_ups: Vec::new(),

@@ -23,6 +23,9 @@ impl Draft {
         let _ = writeln!(out, "\nname: {}", scalar(&self.name));
         let _ = writeln!(out, "description: {}", quoted(&self.description));
         let _ = writeln!(out, "profile: {}", profile(self.profile));
+        if let Some(ns) = self.ns_per_iteration {
+            let _ = writeln!(out, "ns_per_iteration: {ns:.4}");
+        }
         let _ = writeln!(out, "qos: {}", qos(self.qos));
         if let Some(launch) = &self.launch {
             let start = figure(&launch.start, count);

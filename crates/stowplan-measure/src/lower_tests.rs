@@ -58,6 +58,7 @@ fn stack(intra_process: bool) -> Stack {
         name: name("s"),
         description: String::new(),
         use_sim_time: true,
+        ns_per_iteration: None,
         launch: Launch {
             start_iterations: 1,
             entity_iterations: 2,

@@ -14,6 +14,8 @@ pub struct Stack {
     pub description: String,
     /// Whether nodes have the parameter `use_sim_time` set, and so subscribe to `/clock`.
     pub use_sim_time: bool,
+    /// Nanoseconds that an iteration of the work kernel takes where the work was counted; `None` where that is not known.
+    pub ns_per_iteration: Option<f64>,
     /// Cost of `ros2 launch`, once per service.
     pub launch: Launch,
     /// Topics by name.

@@ -88,6 +88,24 @@ fn nodes_follow_the_simulators_clock_where_the_stack_says_so() {
 }
 
 #[test]
+fn the_speed_that_work_was_counted_by_is_kept() {
+    let text = shipped("hello").unwrap();
+    let counted = |ns: &str| {
+        let with = format!("profile: humble\nns_per_iteration: {ns}");
+        parse_spec(&text.replacen("profile: humble", &with, 1), "hello.yaml")
+    };
+    assert_eq!(hello().stack().ns_per_iteration, None);
+    assert_eq!(
+        counted("1.75").unwrap().stack().ns_per_iteration,
+        Some(1.75)
+    );
+    for wrong in ["0", "-1.5"] {
+        let error = counted(wrong).unwrap_err().to_string();
+        assert!(error.contains("an iteration cannot take"), "{error}");
+    }
+}
+
+#[test]
 fn assumptions_keep_their_range_and_place() {
     let spec = hello();
     let cloud = spec

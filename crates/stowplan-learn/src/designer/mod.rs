@@ -322,6 +322,7 @@ impl<'a> Builder<'a> {
             name: names::clean(name),
             description: format!("{nodes} nodes of the system {name}{of_mode}."),
             profile: Profile::Humble,
+            ns_per_iteration: None,
             launch: None,
             sizes: sizes(&self.topics),
             start_ups: Vec::new(),

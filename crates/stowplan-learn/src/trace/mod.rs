@@ -221,6 +221,7 @@ pub fn learn(analysis: &Analysis, options: &Options) -> Result<Learned, LearnErr
             frame.processes.len()
         ),
         profile: maker.profile,
+        ns_per_iteration: Some(options.ns_per_iteration),
         launch: None,
         sizes: vec![("unknown".to_owned(), text::unknown_size())],
         start_ups: Vec::new(),

@@ -100,6 +100,7 @@ pub fn stack(topics: Vec<Topic>, processes: Vec<Process>, nodes: Vec<Node>) -> S
         name: name("test"),
         description: String::new(),
         use_sim_time: false,
+        ns_per_iteration: None,
         launch: Launch {
             start_iterations: 10_000_000,
             entity_iterations: 1_000_000,

@@ -46,6 +46,7 @@ pub(crate) fn stack(context: &mut Context, spec: &StackSpec) -> Option<Stack> {
         name: context.name(&spec.name)?,
         description: spec.description.trim_end().to_owned(),
         use_sim_time: spec.use_sim_time,
+        ns_per_iteration: convert_speed(context, spec.ns_per_iteration.as_ref()),
         launch: convert_launch(context, &spec.launch),
         topics,
         processes,
@@ -53,6 +54,19 @@ pub(crate) fn stack(context: &mut Context, spec: &StackSpec) -> Option<Stack> {
         chains,
         services,
     })
+}
+
+fn convert_speed(context: &mut Context, given: Option<&At<f64>>) -> Option<f64> {
+    let given = given?;
+    if given.value.is_finite() && given.value > 0.0 {
+        return Some(given.value);
+    }
+    context.problem(
+        given.mark,
+        format!("an iteration cannot take {} ns", given.value),
+        None,
+    );
+    None
 }
 
 fn convert_launch(context: &mut Context, spec: &LaunchSpec) -> Launch {

@@ -30,6 +30,10 @@ pub(crate) struct StackSpec {
     /// Whether nodes have the parameter `use_sim_time` set, and so subscribe to `/clock`.
     #[serde(default)]
     pub use_sim_time: bool,
+    /// Nanoseconds that an iteration of the work kernel takes where the work was counted, as `trace learn` writes it. Work is
+    /// not scaled by it: it tells at which speed callbacks take the time that was meant.
+    #[serde(default)]
+    pub ns_per_iteration: Option<At<f64>>,
     /// Quality of service of topics that do not give one.
     #[serde(default)]
     pub qos: Option<At<KindOr<QosSpec>>>,

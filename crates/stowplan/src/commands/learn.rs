@@ -1,11 +1,11 @@
 //! `stowplan trace learn`: a stack from a trace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use stowplan_learn::{Facts, Fit, Learned, Options, Round};
-use stowplan_model::FIRST_LEVEL_BYTES;
 use stowplan_model::units::show_ns;
+use stowplan_model::{FIRST_LEVEL_BYTES, Stack};
 use stowplan_results::{Results, SubjectKind};
 use stowplan_run::Request;
 use stowplan_run::request::REQUEST_FILE;
@@ -124,30 +124,44 @@ pub fn of_runs(dirs: &[PathBuf]) -> Result<Round, CommandError> {
     let mut round = Round {
         run,
         work_scale: 1.0,
+        ns_per_iteration: None,
+        counted_ns: None,
         iterations: BTreeMap::new(),
     };
     if let Some(result) = dirs.first().and_then(result) {
-        let experiment = Results::open(&result)
-            .or_exit(ExitCode::BadInput)?
-            .experiment;
-        round.work_scale = experiment.scale_factor.unwrap_or(1.0);
-        round.iterations = iterations(&result)?;
+        let numbers: BTreeSet<u32> = dirs
+            .iter()
+            .filter_map(|dir| Some(result_of(dir)?.1))
+            .collect();
+        let results = Results::open(&result).or_exit(ExitCode::BadInput)?;
+        let request = Request::load(&result).or_exit(ExitCode::BadInput)?;
+        let spec = request.spec().or_exit(ExitCode::BadInput)?;
+        round.work_scale = results.experiment.scale_factor.unwrap_or(1.0);
+        round.ns_per_iteration = speed(&results, &numbers);
+        round.counted_ns = spec.stack().ns_per_iteration;
+        round.iterations = iterations(spec.stack());
     }
     Ok(round)
 }
 
-/// Iterations of a call of each callback in the stack of a result.
-fn iterations(result: &Path) -> Result<BTreeMap<(String, String), f64>, CommandError> {
-    let request = Request::load(result).or_exit(ExitCode::BadInput)?;
-    let spec = request.spec().or_exit(ExitCode::BadInput)?;
-    let nodes = spec.stack().nodes.iter();
+/// Nanoseconds that an iteration took in the blocks of these runs, in the geometric mean.
+fn speed(results: &Results, runs: &BTreeSet<u32>) -> Option<f64> {
+    let rows = results.runs.iter().filter(|row| runs.contains(&row.run));
+    let logarithms: Option<Vec<f64>> = rows.map(|row| row.calibration_ns.map(f64::ln)).collect();
+    let logarithms = logarithms.filter(|all| !all.is_empty())?;
+    Some((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
+}
+
+/// Iterations of a call of each callback.
+fn iterations(stack: &Stack) -> BTreeMap<(String, String), f64> {
+    let nodes = stack.nodes.iter();
     let callbacks = nodes.flat_map(|node| {
         node.callbacks.iter().map(|callback| {
             let name = (node.name.to_string(), callback.name.to_string());
             (name, callback.work.iterations.median())
         })
     });
-    Ok(callbacks.collect())
+    callbacks.collect()
 }
 
 /// The result that a run's trace lies in, and the number of the run.

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stowplan_learn::{CallbackFacts, Came, Held, HeldCallback};
+use stowplan_learn::{CallbackFacts, Came, Held, HeldCallback, Round};
 use stowplan_model::Endpoints;
 
 use super::learn::LearntEndpoints;
@@ -16,6 +16,10 @@ pub struct LearntComparison {
     pub runs: usize,
     /// Factor on callback work in the runs.
     pub work_scale: f64,
+    /// Nanoseconds that an iteration took in the runs, by the calibrations of their blocks; null where not known.
+    pub ns_per_iteration: Option<f64>,
+    /// Nanoseconds of an iteration by which the stack's work was counted, and at which the run's times are told; null where not known.
+    pub counted_ns_per_iteration: Option<f64>,
     /// Callbacks that the trace called at least twice.
     pub callbacks: Vec<ReturnedCallback>,
     /// Endpoints of the nodes that both have, in the trace.
@@ -82,12 +86,14 @@ pub struct ReturnedSide {
 
 impl LearntComparison {
     /// The document of this comparison.
-    pub fn of(held: &Held, runs: usize, work_scale: f64) -> Self {
+    pub fn of(held: &Held, runs: usize, round: &Round) -> Self {
         let ends = &held.endpoints;
         Self {
             schema: "stowplan.trace-compare-learnt/1",
             runs,
-            work_scale,
+            work_scale: round.work_scale,
+            ns_per_iteration: round.ns_per_iteration,
+            counted_ns_per_iteration: round.counted_ns,
             callbacks: held.callbacks.iter().map(callback).collect(),
             trace_endpoints: endpoints(ends.trace),
             run_endpoints: endpoints(ends.run),

@@ -220,6 +220,21 @@ fn a_learnt_stack_has_the_endpoints_of_its_trace() {
     for list in ["different_endpoints", "only_in_trace", "only_in_run"] {
         assert_eq!(held[list], Value::Array(Vec::new()), "{list}");
     }
+    // One block: its calibration is that of the run. The stack says by which its work was counted.
+    let result = Results::open(only_result(&bench)).unwrap();
+    let calibrated = result.runs[0].calibration_ns.unwrap();
+    let told = held["ns_per_iteration"].as_f64().unwrap();
+    assert!(
+        (told / calibrated - 1.0).abs() < 1e-9,
+        "{told} {calibrated}"
+    );
+    let yaml = std::fs::read_to_string(bench.path().join("svc.yaml")).unwrap();
+    let stack = stowplan_spec::parse_stack(&yaml, "svc.yaml").unwrap();
+    assert!(stack.ns_per_iteration.is_some(), "{yaml}");
+    assert_eq!(
+        held["counted_ns_per_iteration"].as_f64(),
+        stack.ns_per_iteration
+    );
 }
 
 /// Node counts as `rcl_node_init` has them; what is a container by its own service.

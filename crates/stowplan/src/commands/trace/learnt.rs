@@ -15,14 +15,19 @@ use crate::table;
 pub fn run(args: &TraceCompareArgs) -> Result<(), CommandError> {
     let trace = facts(&args.a)?;
     let runs = of_runs(&args.b)?;
-    let held = hold(&trace, &runs.run, runs.work_scale);
+    let held = hold(&trace, &runs.at_speed(runs.counted_ns), runs.work_scale);
     if args.json {
-        return documents::print(&LearntComparison::of(&held, args.b.len(), runs.work_scale));
+        return documents::print(&LearntComparison::of(&held, args.b.len(), &runs));
     }
     if args.b.len() > 1 {
         tell!(
             "over {} runs: means and intervals are over runs",
             args.b.len()
+        )?;
+    }
+    if let Some((took, counted)) = runs.ns_per_iteration.zip(runs.counted_ns) {
+        tell!(
+            "an iteration took {took:.3} ns and was counted as {counted:.3} ns: times of the run are told at that speed"
         )?;
     }
     show(&held, runs.work_scale)
