@@ -196,9 +196,14 @@ impl<'a> Trial<'a> {
 
     /// Waits until the log of `service` has the line.
     pub(crate) fn says(&mut self, service: &str, line: &str) -> Result<(), Stop> {
-        self.until(&format!("'{line}' in the log of {service}"), |trial| {
-            let log = trial.deployment().log(service, 1 << 20)?;
+        let mut log = String::new();
+        let said = self.until(&format!("'{line}' in the log of {service}"), |trial| {
+            log = trial.deployment().log(service, 1 << 20)?;
             Ok(log.lines().any(|found| found == line))
+        });
+        said.map_err(|stop| match stop {
+            Stop::Failed(why) => Stop::Failed(format!("{why}; its log: {log:?}")),
+            other => other,
         })
     }
 
