@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use stowplan_engine::{Deployment, EngineError};
 use stowplan_engine_daemon::{
-    Backend, ContainerDeployment, Happened, Images, Place, Prepared, Serving, contents, watchers,
+    Backend, ContainerDeployment, Happened, Images, Place, Prepared, Serving, watchers,
 };
 use stowplan_host::Host;
 use stowplan_host::cgroup::Tree;
@@ -54,13 +54,7 @@ pub(crate) fn prepare(
     host: Rc<dyn Host>,
 ) -> Result<Box<dyn Deployment>, EngineError> {
     let layout = Tree::detect()?.layout;
-    let mut tags = Vec::new();
-    for service in &plan.services {
-        let tag = images
-            .load(&client, &contents(plan, service))
-            .map_err(|e| e.of_service(&service.name, Some(service.log.clone())))?;
-        tags.push(tag);
-    }
+    let tags = images.load_all(&client, plan)?;
     let distinct: BTreeSet<String> = tags.iter().cloned().collect();
     let (run, variant) = (&plan.run, plan.variant.as_deref());
     let mut ground = ground::lay(

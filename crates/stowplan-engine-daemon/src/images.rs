@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use stowplan_engine::EngineError;
 use stowplan_host::ledger::{Ledger, Object, folder};
 use stowplan_image::Contents;
+use stowplan_wire::deployment::{DeploymentPlan, ServiceStart};
 
 use crate::names::IMAGES;
+use crate::program::contents;
 
 /// A daemon that keeps images.
 pub trait Daemon {
@@ -81,6 +83,22 @@ impl<D: Daemon> Images<D> {
         let tag = format!("{IMAGES}:{}-{}-{short}", std::process::id(), self.number);
         self.bring(client, contents, fingerprint, &tag)?;
         Ok(tag)
+    }
+
+    /// The tag of each service's image, in the order of the plan; all are in the daemon's store when this returns.
+    ///
+    /// # Errors
+    /// When contents cannot be read or the daemon does not take them: with the service.
+    pub fn load_all(
+        &mut self,
+        client: &D::Client,
+        plan: &DeploymentPlan,
+    ) -> Result<Vec<String>, EngineError> {
+        let tag = |service: &ServiceStart| {
+            self.load(client, &contents(plan, service))
+                .map_err(|e| e.of_service(&service.name, Some(service.log.clone())))
+        };
+        plan.services.iter().map(tag).collect()
     }
 
     /// Brings an image of these contents into the daemon's store as `tag`, where it is not there by now.

@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use stowplan_engine::{Deployment, EngineError};
 use stowplan_engine_daemon::{
     Backend, ContainerDeployment, Happened, Images, Place, Prepared, Serving, container_entry,
-    contents, of_ground,
+    of_ground,
 };
 use stowplan_host::Host;
 use stowplan_host::cgroup::Tree;
@@ -42,13 +42,7 @@ pub(crate) fn prepare(
     host: Rc<dyn Host>,
 ) -> Result<Box<dyn Deployment>, EngineError> {
     let layout = Tree::detect()?.layout;
-    let mut tags = Vec::new();
-    for service in &plan.services {
-        let tag = images
-            .load(&client, &contents(plan, service))
-            .map_err(|e| e.of_service(&service.name, Some(service.log.clone())))?;
-        tags.push(tag);
-    }
+    let tags = images.load_all(&client, plan)?;
     let distinct: BTreeSet<&String> = tags.iter().collect();
     let folders: BTreeSet<String> = distinct
         .into_iter()
