@@ -108,11 +108,9 @@ fn fit(dirs: &[PathBuf]) -> Result<Option<Fit>, CommandError> {
 /// What runs of one stack say together, whose traces lie in their result.
 pub fn of_runs(dirs: &[PathBuf]) -> Result<Round, CommandError> {
     let refused = |message: &str| CommandError::new(ExitCode::Usage, message.to_owned());
-    let result = |dir: &PathBuf| result_of(dir).map(|(result, _)| result);
-    if dirs
-        .windows(2)
-        .any(|two| result(&two[0]) != result(&two[1]))
-    {
+    let (results, numbers): (BTreeSet<_>, BTreeSet<_>) =
+        dirs.iter().map(|dir| result_of(dir).unzip()).unzip();
+    if results.len() > 1 {
         let message = "the runs are of different results";
         return Err(refused(message).hint("give runs of one result"));
     }
@@ -128,13 +126,10 @@ pub fn of_runs(dirs: &[PathBuf]) -> Result<Round, CommandError> {
         counted_ns: None,
         iterations: BTreeMap::new(),
     };
-    if let Some(result) = dirs.first().and_then(result) {
-        let numbers: BTreeSet<u32> = dirs
-            .iter()
-            .filter_map(|dir| Some(result_of(dir)?.1))
-            .collect();
-        let results = Results::open(&result).or_exit(ExitCode::BadInput)?;
-        let request = Request::load(&result).or_exit(ExitCode::BadInput)?;
+    if let Some(result) = results.iter().flatten().next() {
+        let numbers = numbers.into_iter().flatten().collect();
+        let results = Results::open(result).or_exit(ExitCode::BadInput)?;
+        let request = Request::load(result).or_exit(ExitCode::BadInput)?;
         let spec = request.spec().or_exit(ExitCode::BadInput)?;
         round.work_scale = results.experiment.scale_factor.unwrap_or(1.0);
         round.ns_per_iteration = speed(&results, &numbers);
