@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use stowplan_engine::EngineError;
+use stowplan_engine_daemon::LogTail;
 use stowplan_host::tail;
 
 /// Most bytes that the format adds to a byte of output: time, stream and tags before a line that is empty.
@@ -18,22 +19,25 @@ pub(crate) fn last(path: &Path, bytes: u64) -> Result<String, EngineError> {
     // The first line may have lost its beginning.
     let cut = text.len() as u64 >= wanted;
     let lines = text.split_inclusive('\n').skip(usize::from(cut));
-    let said: String = lines.filter_map(said).collect();
-    let from = said.len() - said.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
-    Ok(String::from_utf8_lossy(&said.as_bytes()[from..]).into_owned())
+    let mut tail = LogTail::new(usize::try_from(bytes).unwrap_or(usize::MAX));
+    for (stream, said) in lines.filter_map(said) {
+        tail.take(stream, said.as_bytes());
+    }
+    Ok(tail.text())
 }
 
-/// What the program wrote of a line.
-fn said(line: &str) -> Option<&str> {
+/// What the program wrote of a line, and to which of its streams.
+fn said(line: &str) -> Option<(usize, &str)> {
     let mut fields = line.splitn(4, ' ');
-    let tags = fields.nth(2)?;
+    let stream = usize::from(fields.nth(1)? == "stderr");
+    let goes_on = fields.next()?.split(':').any(|tag| tag == "P");
     let text = fields.next()?;
-    let goes_on = tags.split(':').any(|tag| tag == "P");
-    Some(if goes_on {
+    let text = if goes_on {
         text.trim_end_matches('\n')
     } else {
         text
-    })
+    };
+    Some((stream, text))
 }
 
 #[cfg(test)]
@@ -44,12 +48,13 @@ mod tests {
     fn the_log_is_what_the_program_wrote() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let text = "2026-11-22T06:34:43.337477806Z stdout F first line\n\
+        let text = "2026-11-22T06:34:43.337477805Z stderr P a \n\
+                    2026-11-22T06:34:43.337477806Z stdout F first line\n\
                     2026-11-22T06:34:43.337477807Z stderr P long \n\
                     2026-11-22T06:34:43.337477808Z stderr F er\n\
                     2026-11-22T06:34:43.337477809Z stdout F \n";
         std::fs::write(&path, text).unwrap();
-        assert_eq!(last(&path, 100).unwrap(), "first line\nlong er\n\n");
+        assert_eq!(last(&path, 100).unwrap(), "first line\na long er\n\n");
         assert_eq!(last(&path, 4).unwrap(), "er\n\n");
         assert_eq!(last(&folder.path().join("none"), 4).unwrap(), "");
     }
