@@ -241,7 +241,16 @@ impl Sampler {
     /// Looks at all other processes of the machine: what they use from now to the end becomes rows `other: PROGRAM`,
     /// two for each of those that used most. It reads two files of every process.
     pub fn look_around(&mut self) {
+        // A process that ends and is not reaped yet is in no group any more.
+        let members = self.members();
+        self.known.extend(members);
         self.others = Some(Look::now());
+    }
+
+    /// Processes of the subjects that are groups.
+    fn members(&self) -> Vec<u32> {
+        let folders = self.folders.iter();
+        folders.flat_map(|f| crate::cgroup::processes(f)).collect()
     }
 
     fn others(&self) -> Vec<UsageSample> {
@@ -249,11 +258,7 @@ impl Sampler {
             return Vec::new();
         };
         let now = Look::now();
-        let mut known: BTreeSet<u32> = self
-            .folders
-            .iter()
-            .flat_map(|f| crate::cgroup::processes(f))
-            .collect();
+        let mut known: BTreeSet<u32> = self.members().into_iter().collect();
         known.extend(&self.known);
         let programs = now.since(before, &known).into_iter();
         let rows = programs.flat_map(|(program, cpu_ns)| {
@@ -510,6 +515,38 @@ mod tests {
         other.wait().unwrap();
         assert!(rows[0] == 0 && rows[1] > 0, "{rows:?}");
         assert_eq!(none, Vec::<u64>::new());
+    }
+
+    #[test]
+    fn a_process_of_a_service_that_has_ended_is_no_other() {
+        let group = tempfile::tempdir().unwrap();
+        let procs = group.path().join("cgroup.procs");
+        // Other tests have shells, too.
+        let program = group.path().join("stowplan-ended");
+        std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+        let work = "echo begun; read -r go; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        let mut service = std::process::Command::new(program)
+            .args(["-c", work])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = [0; 6];
+        let mut out = service.stdout.take().unwrap();
+        std::io::Read::read_exact(&mut out, &mut said).unwrap();
+        fs::write(&procs, format!("{}\n", service.id())).unwrap();
+        let mut sampler = Sampler::new(&[subject(group.path(), &["unified"])], &[]);
+        sampler.look_around();
+        drop(service.stdin.take());
+        // The pipe ends with the program, which is not reaped yet.
+        std::io::Read::read_to_end(&mut out, &mut Vec::new()).unwrap();
+        fs::write(&procs, "").unwrap();
+        let all = sampler.finish();
+        service.wait().unwrap();
+        assert_eq!(
+            of(&all, "other: stowplan-ended"),
+            Vec::<&UsageSample>::new()
+        );
     }
 
     #[test]
