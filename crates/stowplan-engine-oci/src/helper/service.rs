@@ -138,6 +138,9 @@ impl Service {
         if made.started {
             return Ok(());
         }
+        if made.frozen {
+            return Err(HelperError::new("it is frozen: resume it first"));
+        }
         container::start(&mut made.container, &mut made.executed)?;
         made.started = true;
         let t_ns = clock_ns();
@@ -155,9 +158,13 @@ impl Service {
 
     fn freeze(&mut self, frozen: bool) -> Result<(), HelperError> {
         let made = self.made.as_mut().ok_or_else(not_created)?;
-        made.frozen = frozen;
+        // What fails half way is taken for frozen: it is thawed before it is stopped.
+        made.frozen |= frozen;
         let group = made.group.clone();
         self.place.on_host(|| Ok(group.freeze(frozen)?))?;
+        if let Some(made) = &mut self.made {
+            made.frozen = frozen;
+        }
         self.tell(if frozen {
             EngineEventKind::Paused
         } else {

@@ -107,6 +107,24 @@ fn a_frozen_service_stands_still_and_can_be_stopped() {
     assert_eq!(count(EngineEventKind::Resumed), 1);
 }
 
+/// Its first process could not be told to go on.
+#[test]
+fn a_frozen_service_is_started_after_it_was_resumed_only() {
+    if !is_root() {
+        return;
+    }
+    let run = Run::new();
+    let plan = run.plan(docker(), vec![run.service("a", &["sleep", "1000"])]);
+    let mut deployment = run.prepare(&plan).unwrap();
+    deployment.create(&Select::All).unwrap();
+    deployment.pause("a").unwrap();
+    let error = deployment.start(&Select::All).unwrap_err();
+    assert!(error.to_string().contains("frozen"), "{error}");
+    deployment.resume("a").unwrap();
+    deployment.start(&Select::All).unwrap();
+    deployment.destroy().unwrap();
+}
+
 #[test]
 fn stopping_ends_every_process_even_without_a_pid_namespace() {
     if !is_root() {
