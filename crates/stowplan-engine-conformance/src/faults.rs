@@ -115,6 +115,7 @@ fn daemon_dies(faults: &mut Faults<'_>, moment: Moment) -> Checked {
         Probe::Absent { reason, hint } => faults.names_the_daemon(&reason, Some(&hint))?,
         other => return fail(&format!("without a daemon it is {other:?}")),
     }
+    let folder = PathBuf::from(&bench.plan.run_dir);
     // So ends a process whose run has failed. What it cannot remove stands in its ledgers.
     drop(deployment);
     let _ = bench.close();
@@ -126,6 +127,9 @@ fn daemon_dies(faults: &mut Faults<'_>, moment: Moment) -> Checked {
     faults.daemon.start_again();
     let cleaned = faults.clean()?;
     ensure(cleaned.failed.is_empty(), || format!("{cleaned:?}"))?;
+    ensure(!folder.exists(), || {
+        format!("{} is there again", folder.display())
+    })?;
     are_gone(&services)
 }
 

@@ -1,6 +1,7 @@
 //! Output of containers, in the format of the CRI (kubernetes, `design-proposals-archive`, `node/kubelet-cri-logging.md`):
 //! `TIME STREAM TAGS TEXT` in each line, where the tag `P` says that the program's line goes on in the next one.
 
+use std::fs;
 use std::path::Path;
 
 use stowplan_engine::EngineError;
@@ -24,6 +25,29 @@ pub(crate) fn last(path: &Path, bytes: u64) -> Result<String, EngineError> {
         tail.take(stream, said.as_bytes());
     }
     Ok(tail.text())
+}
+
+/// What folders of a run are called.
+const RUN_FOLDER: &str = "stowplan-";
+
+/// Removes the logs in a folder of a run, and the folder and that of the run where they are empty then. What is not a run's
+/// stays, and so does what cannot be removed: these are only logs that a runtime made again.
+pub(crate) fn remove(folder: &Path) {
+    let is_run = |path: &&Path| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(RUN_FOLDER))
+    };
+    let Some(run) = folder.ancestors().take(2).find(is_run) else {
+        return;
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        if path.extension().is_some_and(|extension| extension == "log") {
+            let _ = fs::remove_file(path);
+        }
+    }
+    let _ = fs::remove_dir(folder);
+    let _ = fs::remove_dir(run);
 }
 
 /// What the program wrote of a line, and to which of its streams.
@@ -53,10 +77,28 @@ mod tests {
                     2026-11-22T06:34:43.337477807Z stderr P long \n\
                     2026-11-22T06:34:43.337477808Z stderr F er\n\
                     2026-11-22T06:34:43.337477809Z stdout F \n";
-        std::fs::write(&path, text).unwrap();
+        fs::write(&path, text).unwrap();
         assert_eq!(last(&path, 100).unwrap(), "first line\na long er\n\n");
         assert_eq!(last(&path, 4).unwrap(), "er\n\n");
         assert_eq!(last(&folder.path().join("none"), 4).unwrap(), "");
+    }
+
+    #[test]
+    fn logs_of_a_dead_run_go_with_their_folders() {
+        let root = tempfile::tempdir().unwrap();
+        let run = root.path().join("stowplan-7");
+        let (first, second) = (run.join("a"), run.join("b"));
+        let users = root.path().join("user");
+        for folder in [&first, &second, &users] {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join("service.log"), "x").unwrap();
+        }
+        remove(&first);
+        assert!(!first.exists() && second.exists());
+        remove(&second);
+        assert!(!run.exists());
+        remove(&users);
+        assert!(users.join("service.log").exists());
     }
 
     #[test]
@@ -64,7 +106,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let line = "2026-11-22T06:34:43.337477806Z stdout F y\n";
-        std::fs::write(&path, line.repeat(100)).unwrap();
+        fs::write(&path, line.repeat(100)).unwrap();
         assert_eq!(last(&path, 2).unwrap(), "y\n");
     }
 }

@@ -1,16 +1,19 @@
 //! Pods by name: making and removing them.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
+use serde_json::Value;
 use stowplan_engine::EngineError;
 use stowplan_engine_daemon::{is_ours, labels};
 use tonic::Status;
 
 use crate::api::runtime::v1::{
     ListPodSandboxRequest, PodSandboxConfig, PodSandboxFilter, PodSandboxMetadata,
-    RemovePodSandboxRequest, RunPodSandboxRequest, StopPodSandboxRequest,
+    PodSandboxStatusRequest, RemovePodSandboxRequest, RunPodSandboxRequest, StopPodSandboxRequest,
 };
 use crate::client::{Client, insist, is_absent, request};
+use crate::logs;
 
 /// Namespace of all pods that are made here.
 const NAMESPACE: &str = "stowplan";
@@ -63,14 +66,43 @@ pub(crate) async fn run(
 
 /// Kills and removes the pods of this name that were made here. Whether there was one.
 pub(crate) async fn remove(client: &Client, name: &str) -> Result<bool, EngineError> {
-    let failed = |status| client.error(format!("remove the pod {name}"), status);
+    let mut removed = false;
+    for pod in ours(client, name).await? {
+        removed |= end_ours(client, name, &pod).await?;
+    }
+    Ok(removed)
+}
+
+/// The same with the logs of the pods, for what a ledger names: a runtime that comes back makes them again, with their
+/// folders, where those of the run have been removed.
+pub(crate) async fn remove_with_logs(client: &Client, name: &str) -> Result<bool, EngineError> {
+    let mut removed = false;
+    for pod in ours(client, name).await? {
+        let folder = log_folder(client, &pod).await;
+        let folder =
+            folder.map_err(|status| client.error(format!("tell of the pod {name}"), status))?;
+        if end_ours(client, name, &pod).await? {
+            removed = true;
+            if let Some(folder) = &folder {
+                logs::remove(folder);
+            }
+        }
+    }
+    Ok(removed)
+}
+
+/// Ids of the pods of this name that were made here.
+async fn ours(client: &Client, name: &str) -> Result<Vec<String>, EngineError> {
     let asked = request(ListPodSandboxRequest {
         filter: Some(PodSandboxFilter {
             label_selector: HashMap::from([(NAME.to_owned(), name.to_owned())]),
         }),
     });
     let found = client.runtime().list_pod_sandbox(asked).await;
-    let found = found.map_err(failed)?.into_inner().items;
+    let found = found
+        .map_err(|status| client.error(format!("look for the pod {name}"), status))?
+        .into_inner()
+        .items;
     let ours = found.into_iter().filter(|pod| {
         let metadata = pod.metadata.clone().unwrap_or_default();
         metadata.namespace == NAMESPACE
@@ -78,16 +110,33 @@ pub(crate) async fn remove(client: &Client, name: &str) -> Result<bool, EngineEr
             && metadata.uid == name
             && is_ours(name, Some(&pod.labels))
     });
-    let mut removed = false;
-    for pod in ours {
-        match end(client, &pod.id).await {
-            Ok(()) => removed = true,
-            // Somebody else was faster.
-            Err(status) if is_absent(&status) => {}
-            Err(status) => return Err(failed(status)),
-        }
+    Ok(ours.map(|pod| pod.id).collect())
+}
+
+/// Where the runtime writes the logs of a pod; `None` where it does not say or has no such pod any more.
+async fn log_folder(client: &Client, id: &str) -> Result<Option<PathBuf>, Status> {
+    let asked = request(PodSandboxStatusRequest {
+        pod_sandbox_id: id.to_owned(),
+        verbose: true,
+    });
+    let status = match client.runtime().pod_sandbox_status(asked).await {
+        Ok(status) => status.into_inner(),
+        Err(status) if is_absent(&status) => return Ok(None),
+        Err(status) => return Err(status),
+    };
+    let info = status.info.get("info").map_or("null", String::as_str);
+    let info: Value = serde_json::from_str(info).unwrap_or_default();
+    Ok(info["config"]["log_directory"].as_str().map(PathBuf::from))
+}
+
+/// Whether the pod was still there to be removed.
+async fn end_ours(client: &Client, name: &str, id: &str) -> Result<bool, EngineError> {
+    match end(client, id).await {
+        Ok(()) => Ok(true),
+        // Somebody else was faster.
+        Err(status) if is_absent(&status) => Ok(false),
+        Err(status) => Err(client.error(format!("remove the pod {name}"), status)),
     }
-    Ok(removed)
 }
 
 /// Kills and removes the pod with this id.
@@ -114,7 +163,6 @@ mod tests {
     use stowplan_testkit::{agent_program, available};
 
     use super::*;
-    use crate::api::runtime::v1::PodSandboxStatusRequest;
     use crate::images::{Store, provide_pause};
     use crate::{CriEngine, config};
 

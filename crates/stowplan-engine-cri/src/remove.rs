@@ -17,7 +17,7 @@ pub fn remove(endpoint: Option<&Endpoint>, object: &Object) -> Result<bool, Engi
     match object {
         Object::Container { id, .. } => {
             let client = store.connect()?;
-            client.wait(pods::remove(&client, id))
+            client.wait(pods::remove_with_logs(&client, id))
         }
         Object::Image { tag, .. } => store.remove_image(&store.connect()?, tag),
         _ => Ok(false),
