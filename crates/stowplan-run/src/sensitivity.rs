@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use stowplan_measure::RunError;
 use stowplan_measure::phases::{PhaseDraw, phase_share};
-use stowplan_model::{Serialisation, Stack};
+use stowplan_model::{Serialisation, Stack, Topic};
 use stowplan_plan::PlanOptions;
 use stowplan_results::{Experiment, SensitivityRecord};
 use stowplan_spec::{Assumption, Spec, Unit};
@@ -32,11 +32,17 @@ const SERIALISATION: &str = "serialisation.kib";
 /// together, of which the modelled nodes do the sending themselves.
 const MOST_SERIALISATION: f64 = 1_000.0;
 
-/// What is assumed of a stack: what its file says, and that serialising costs nothing where the file says nothing of it.
+/// What is assumed of a stack: what its file says, and that serialising costs nothing for each KiB where the file does not
+/// say what it costs.
 pub(crate) fn assumptions(spec: &Spec) -> Vec<Assumption> {
     let mut all = spec.assumptions().to_vec();
     let topics = &spec.stack().topics;
-    if !topics.is_empty() && topics.iter().all(|topic| topic.serialisation.is_none()) {
+    let states_none = |topic: &Topic| {
+        topic
+            .serialisation
+            .is_none_or(|cost| cost.kib_iterations == 0)
+    };
+    if !topics.is_empty() && topics.iter().all(states_none) {
         all.push(Assumption {
             path: SERIALISATION.to_owned(),
             value: 0.0,
@@ -57,10 +63,11 @@ fn with_serialisation(mut stack: Stack, values: &Values) -> Stack {
         return stack;
     };
     for topic in &mut stack.topics {
-        topic.serialisation.get_or_insert(Serialisation {
+        let cost = topic.serialisation.get_or_insert(Serialisation {
             message_iterations: 0,
-            kib_iterations: kib.round() as u64,
+            kib_iterations: 0,
         });
+        cost.kib_iterations = kib.round() as u64;
     }
     stack
 }
@@ -250,5 +257,17 @@ mod tests {
         let (assumed, kib, of_topics) = costs(&stated);
         assert_eq!((assumed, kib), (0, None));
         assert_eq!(of_topics.iter().flatten().count(), 1);
+        // What a message costs besides stays.
+        let (assumed, kib, of_topics) = costs(&stated.replace("kib: 7", "message: 7"));
+        assert_eq!(assumed, 1);
+        let costs = of_topics.iter().map(|cost| {
+            let cost = cost.unwrap();
+            assert_eq!(cost.kib_iterations as f64, kib.unwrap().round());
+            cost.message_iterations
+        });
+        let mut costs: Vec<u64> = costs.collect();
+        costs.sort_unstable();
+        assert_eq!(costs.pop(), Some(7));
+        assert!(costs.iter().all(|cost| *cost == 0), "{costs:?}");
     }
 }
