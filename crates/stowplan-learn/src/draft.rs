@@ -154,8 +154,25 @@ pub struct DraftTopic {
     pub qos: Option<DraftQos>,
     /// Whether endpoints of one process hand messages over by pointer.
     pub intra_process: bool,
+    /// Iterations of serialising a message; `None` is none.
+    pub serialisation: Option<Figure>,
     /// What is known of it.
     pub comment: String,
+}
+
+impl DraftTopic {
+    /// A topic that differs from the stack's others in nothing.
+    #[must_use]
+    pub fn new(name: &str, bytes: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            bytes: bytes.into(),
+            qos: None,
+            intra_process: false,
+            serialisation: None,
+            comment: String::new(),
+        }
+    }
 }
 
 /// A process.

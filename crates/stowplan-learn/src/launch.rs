@@ -59,6 +59,18 @@ impl LaunchTimes {
         })
     }
 
+    /// The same where everything takes `factor` times as long.
+    pub(crate) fn slower(&self, factor: f64) -> Self {
+        let later =
+            |at_ns: i64| self.begin_ns + ((at_ns - self.begin_ns) as f64 * factor).round() as i64;
+        Self {
+            first_node_ns: later(self.first_node_ns),
+            last_process_ns: later(self.last_process_ns),
+            last_node_ns: later(self.last_node_ns),
+            ..*self
+        }
+    }
+
     /// Serial time for each process and component, in nanoseconds: as processes appear, unless loading
     /// components at that pace would take longer than it did.
     #[must_use]

@@ -28,7 +28,7 @@ pub use draft::{
 };
 pub use error::ImportError;
 pub use facts::{CallbackFacts, Facts, TopicFacts};
-pub use fit::{Fit, Fitted, Round};
+pub use fit::{Counted, Fit, Fitted, Round};
 pub use held::{Came, Held, HeldCallback, HeldEndpoints, hold};
 pub use launch::LaunchTimes;
 pub use trace::{LearnError, Learned, Options, learn};

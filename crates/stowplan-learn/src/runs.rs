@@ -12,7 +12,7 @@ type Map = fn(f64) -> f64;
 const LEVEL: f64 = 0.95;
 
 impl Facts {
-    /// The same where calls take `factor` times as long.
+    /// The same where calls and the launch take `factor` times as long.
     pub(crate) fn slower(&self, factor: f64) -> Self {
         let mut facts = self.clone();
         let times = |ns: &mut Option<f64>| *ns = ns.map(|ns| ns * factor);
@@ -27,6 +27,7 @@ impl Facts {
             times(&mut callback.sent_ns);
             times(&mut callback.work_ns);
         }
+        facts.launch = facts.launch.map(|launch| launch.slower(factor));
         facts
     }
 

@@ -229,11 +229,8 @@ impl Reader<'_> {
             }
         };
         DraftTopic {
-            name: name.to_owned(),
-            bytes,
-            qos: None,
-            intra_process: false,
             comment: publisher.msg_type.clone(),
+            ..DraftTopic::new(name, bytes)
         }
     }
 }

@@ -242,6 +242,10 @@ fn topic(topic: &DraftTopic) -> String {
     if topic.intra_process {
         rest.push_str(", intra_process: true");
     }
+    if let Some(cost) = &topic.serialisation {
+        let cost = figure(cost, count);
+        let _ = write!(rest, ", serialisation: {{ message: {cost} }}");
+    }
     if rest.is_empty() {
         format!("{name}: {}", topic.bytes)
     } else {

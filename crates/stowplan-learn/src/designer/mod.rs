@@ -387,11 +387,9 @@ fn sizes(topics: &BTreeMap<String, DraftTopic>) -> Vec<(String, Figure)> {
 
 fn topic_of(name: &str, port: &Port) -> DraftTopic {
     DraftTopic {
-        name: name.to_owned(),
-        bytes: size_of(port.message_type.as_deref()).0.to_owned(),
         qos: port.qos.as_ref().map(qos_of),
-        intra_process: false,
         comment: port.message_type.clone().unwrap_or_default(),
+        ..DraftTopic::new(name, size_of(port.message_type.as_deref()).0)
     }
 }
 

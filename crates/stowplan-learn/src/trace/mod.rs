@@ -233,7 +233,7 @@ pub fn learn(analysis: &Analysis, options: &Options) -> Result<Learned, LearnErr
     };
     let fit = options.fit.as_ref();
     let modelled = match (&launch, fit) {
-        (Ok(times), Some(fit)) => fit.launch(times),
+        (Ok(times), Some(fit)) => fit.launch(times, options.ns_per_iteration),
         _ => None,
     };
     if let Ok(times) = &launch {
@@ -248,8 +248,8 @@ pub fn learn(analysis: &Analysis, options: &Options) -> Result<Learned, LearnErr
     outside.add_to(&mut draft);
     draft.chains = chains::chains(&draft, options.chain.as_ref())?;
     let fitted = fit.map(|fit| Fitted {
-        callbacks: fit.work(&mut draft, &facts, options.ns_per_iteration),
         stretch: modelled.map(|(_, stretch)| stretch),
+        ..fit.work(&mut draft, &facts, options.ns_per_iteration)
     });
     draft.head = text::head(&observed, &draft, &facts, options, outside.topics());
     draft.head.extend(fitted.as_ref().map(text::fitted));
@@ -360,11 +360,10 @@ fn topics(observed: &Observed<'_>, entries: &[NodeEntry], facts: &Facts) -> Vec<
             }
             let known = facts.topics.iter().find(|topic| topic.name == *name);
             topics.push(DraftTopic {
-                name: name.clone(),
-                bytes: "unknown".to_owned(),
                 qos: text::own_qos(depths.get(name.as_str()).map_or(&[], Vec::as_slice)),
                 intra_process: pointers.contains(name.as_str()),
                 comment: known.map_or_else(String::new, text::topic_comment),
+                ..DraftTopic::new(name, "unknown")
             });
         }
     }

@@ -147,8 +147,8 @@ pub(super) fn fitted(fitted: &Fitted) -> String {
         )
     });
     format!(
-        "Fitted to runs: the work of {} callbacks is corrected by how long their calls took{launch}.",
-        fitted.callbacks
+        "Fitted to runs: the work of {} callbacks is corrected by how long their calls took, {} topics have a cost of serialising for what sending took longer in the trace{launch}.",
+        fitted.callbacks, fitted.topics
     )
 }
 

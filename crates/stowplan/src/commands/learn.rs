@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use stowplan_learn::{Facts, Fit, Learned, Options, Round};
+use stowplan_learn::{Counted, Facts, Fit, Learned, Options, Round};
 use stowplan_model::units::show_ns;
 use stowplan_model::{FIRST_LEVEL_BYTES, Stack};
 use stowplan_results::{Results, SubjectKind};
@@ -12,11 +12,11 @@ use stowplan_run::request::REQUEST_FILE;
 use stowplan_trace::Analysis;
 
 use crate::cli::LearnArgs;
+use crate::commands::plan;
 use crate::documents::learn::LearntTrace;
 use crate::documents::{self};
 use crate::failure::{CommandError, ExitCode, OrExit, in_words};
 use crate::output::{note, tell, tell_on};
-use crate::programs;
 
 /// Runs the command.
 pub fn run(args: &LearnArgs) -> Result<(), CommandError> {
@@ -26,14 +26,8 @@ pub fn run(args: &LearnArgs) -> Result<(), CommandError> {
             let message = format!("an iteration cannot take {ns} ns");
             return Err(CommandError::new(ExitCode::Usage, message));
         }
-        // Durations are those that nothing disturbed, so the speed is too.
-        None => {
-            let node = programs::node()?;
-            let measured = stowplan_host::calibrate(&node, 0, &[FIRST_LEVEL_BYTES])
-                .or_exit(ExitCode::RunFailed)?;
-            let least = measured.iter().map(|c| c.least_ns_per_iteration);
-            least.fold(f64::INFINITY, f64::min)
-        }
+        // The statistic that the blocks of an experiment have, so that both say the same of one machine.
+        None => plan::speed(&[FIRST_LEVEL_BYTES])?.ns(),
     };
     let analysis = read(&args.dir)?;
     let options = Options {
@@ -124,7 +118,7 @@ pub fn of_runs(dirs: &[PathBuf]) -> Result<Round, CommandError> {
         work_scale: 1.0,
         ns_per_iteration: None,
         counted_ns: None,
-        iterations: BTreeMap::new(),
+        counted: BTreeMap::new(),
     };
     if let Some(result) = results.iter().flatten().next() {
         let numbers = numbers.into_iter().flatten().collect();
@@ -134,7 +128,7 @@ pub fn of_runs(dirs: &[PathBuf]) -> Result<Round, CommandError> {
         round.work_scale = results.experiment.scale_factor.unwrap_or(1.0);
         round.ns_per_iteration = speed(&results, &numbers);
         round.counted_ns = spec.stack().ns_per_iteration;
-        round.iterations = iterations(spec.stack());
+        round.counted = counted(spec.stack());
     }
     Ok(round)
 }
@@ -147,13 +141,26 @@ fn speed(results: &Results, runs: &BTreeSet<u32>) -> Option<f64> {
     Some((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
 }
 
-/// Iterations of a call of each callback.
-fn iterations(stack: &Stack) -> BTreeMap<(String, String), f64> {
+/// What a call of each callback counts.
+fn counted(stack: &Stack) -> BTreeMap<(String, String), Counted> {
+    let topics = stack.topics.iter().filter(|topic| !topic.intra_process);
+    let serialising: BTreeMap<&str, f64> = topics
+        .filter_map(|topic| {
+            let cost = topic.serialisation?;
+            Some((topic.name.as_str(), cost.iterations(topic.bytes.median())))
+        })
+        .collect();
     let nodes = stack.nodes.iter();
     let callbacks = nodes.flat_map(|node| {
         node.callbacks.iter().map(|callback| {
-            let name = (node.name.to_string(), callback.name.to_string());
-            (name, callback.work.iterations.median())
+            let messages = callback.publishes.iter();
+            let counted = Counted {
+                work: callback.work.iterations.median(),
+                serialising: messages
+                    .filter_map(|topic| serialising.get(topic.as_str()))
+                    .sum(),
+            };
+            ((node.name.to_string(), callback.name.to_string()), counted)
         })
     });
     callbacks.collect()
@@ -233,8 +240,9 @@ fn summary(learned: &Learned, path: &Path) -> Result<(), CommandError> {
     )?;
     if let Some(fitted) = &learned.fitted {
         tell!(
-            "fitted: the work of {} callbacks{}",
+            "fitted: the work of {} callbacks, the serialising of {} topics{}",
             fitted.callbacks,
+            fitted.topics,
             fitted.stretch.map_or_else(String::new, |stretch| format!(
                 "; the launch takes {stretch:.2} times as long as in the trace"
             ))

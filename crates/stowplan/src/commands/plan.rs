@@ -118,17 +118,17 @@ fn machine(
         memory_bytes: None,
         multicast: multicast(),
     };
-    match speed(stack) {
+    match speed(&WorkSpeed::sizes(stack)) {
         Ok(speed) => Ok((facts(Some(speed)), None)),
         Err(error) if calibration_needed => Err(error),
         Err(error) => Ok((facts(None), Some(error.message))),
     }
 }
 
-fn speed(stack: &Stack) -> Result<WorkSpeed, CommandError> {
+/// How fast this machine works, with working sets of these sizes.
+pub fn speed(working_sets: &[u64]) -> Result<WorkSpeed, CommandError> {
     let node = programs::node()?;
-    let measured = stowplan_host::calibrate(&node, 0, &WorkSpeed::sizes(stack))
-        .or_exit(ExitCode::RunFailed)?;
+    let measured = stowplan_host::calibrate(&node, 0, working_sets).or_exit(ExitCode::RunFailed)?;
     work_speed(&measured).ok_or_else(|| {
         let message = format!("{} did not calibrate what it was asked to", node.display());
         CommandError::new(ExitCode::RunFailed, message)

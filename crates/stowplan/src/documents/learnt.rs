@@ -18,7 +18,8 @@ pub struct LearntComparison {
     pub work_scale: f64,
     /// Nanoseconds that an iteration took in the runs, by the calibrations of their blocks; null where not known.
     pub ns_per_iteration: Option<f64>,
-    /// Nanoseconds of an iteration by which the stack's work was counted, and at which the run's times are told; null where not known.
+    /// Nanoseconds of an iteration by which the stack's work was counted; null where not known. Where both speeds are known, the
+    /// run's times are told at this one: multiplied by it and divided by `ns_per_iteration`.
     pub counted_ns_per_iteration: Option<f64>,
     /// Callbacks that the trace called at least twice.
     pub callbacks: Vec<ReturnedCallback>,
@@ -45,7 +46,7 @@ pub struct ReturnedCallback {
     pub callback: String,
     /// In the trace.
     pub trace: ReturnedSide,
-    /// In the run; null if it has no such callback.
+    /// In the run, its times told at `counted_ns_per_iteration`; null if it has no such callback.
     pub run: Option<ReturnedSide>,
     /// Median that the run should have: the trace's, of which the work is scaled.
     pub expected_ns: Option<f64>,
