@@ -223,26 +223,56 @@ fn known(held: &HeldCallback) -> Option<(f64, f64)> {
 /// Work with which a call takes `wanted_ns`, by what was seen, the latest last.
 ///
 /// What a call takes beyond its work is between two things: a cost of every call, which stays, and one of the work, as
-/// fetching its working set, which goes with it. Two rounds tell by how much more work took longer; one does not, and the
-/// middle is taken.
+/// fetching its working set, which goes with it. Several rounds tell by how much more work took longer: the line of least
+/// squares, so that what a short call differs by from round to round is averaged. One round does not, and the middle is taken.
 fn work_that_takes(wanted_ns: f64, seen: &[Seen]) -> f64 {
-    let Some((last, earlier)) = seen.split_last() else {
+    let Some(last) = seen.last() else {
         return wanted_ns;
     };
-    let cost_of_calls = (last.work_ns + wanted_ns - last.took_ns).max(0.0);
-    let cost_of_work = last.work_ns * wanted_ns / last.took_ns;
-    let (least, most) = (
-        cost_of_calls.min(cost_of_work),
-        cost_of_calls.max(cost_of_work),
-    );
-    let apart = |other: &&Seen| (other.work_ns - last.work_ns).abs() > APART * wanted_ns;
-    let Some(other) = earlier.iter().rev().find(apart) else {
+    let slope = slope(wanted_ns, seen).filter(|slope| *slope > 0.0);
+    let Some(slope) = slope else {
+        // A slope that is not positive is noise.
+        let (least, most) = last.bounds(wanted_ns);
         return f64::midpoint(least, most);
     };
-    let slope = (last.took_ns - other.took_ns) / (last.work_ns - other.work_ns);
-    // A slope that is not positive is noise.
-    let longer = (wanted_ns - last.took_ns) / slope.max(f64::MIN_POSITIVE);
-    (last.work_ns + longer).clamp(least, most)
+    let (work_ns, took_ns) = means(seen);
+    let bounds = seen.iter().map(|seen| seen.bounds(wanted_ns));
+    let (least, most) = bounds.fold((f64::INFINITY, 0.0_f64), |(least, most), (low, high)| {
+        (least.min(low), most.max(high))
+    });
+    (work_ns + (wanted_ns - took_ns) / slope).clamp(least, most)
+}
+
+impl Seen {
+    /// Least and most work with which the call can take `wanted_ns`.
+    fn bounds(&self, wanted_ns: f64) -> (f64, f64) {
+        let cost_of_calls = (self.work_ns + wanted_ns - self.took_ns).max(0.0);
+        let cost_of_work = self.work_ns * wanted_ns / self.took_ns;
+        (
+            cost_of_calls.min(cost_of_work),
+            cost_of_calls.max(cost_of_work),
+        )
+    }
+}
+
+fn means(seen: &[Seen]) -> (f64, f64) {
+    let rounds = seen.len() as f64;
+    let sum = |of: fn(&Seen) -> f64| seen.iter().map(of).sum::<f64>() / rounds;
+    (sum(|seen| seen.work_ns), sum(|seen| seen.took_ns))
+}
+
+/// By how much longer a call takes with so much more work; `None` where all rounds had about the same.
+fn slope(wanted_ns: f64, seen: &[Seen]) -> Option<f64> {
+    let (work_ns, took_ns) = means(seen);
+    let works = || seen.iter().map(|seen| seen.work_ns);
+    let spread = works().fold(0.0, f64::max) - works().fold(f64::INFINITY, f64::min);
+    let more = |seen: &Seen| seen.work_ns - work_ns;
+    let squares: f64 = seen.iter().map(|seen| more(seen).powi(2)).sum();
+    let products: f64 = seen
+        .iter()
+        .map(|seen| more(seen) * (seen.took_ns - took_ns))
+        .sum();
+    (spread > APART * wanted_ns).then(|| products / squares)
 }
 
 /// Adds iterations to a figure, which stays above zero, and so does its range.
@@ -438,6 +468,22 @@ mod tests {
         assert!((of_both[2].1 - 4_000.0).abs() < 1e-6, "{of_both:?}");
         // A call that always takes longer is left without work.
         assert!(rounds(|work| 5_000.0 + work)[3].0 < 1_000.0);
+    }
+
+    #[test]
+    fn what_differs_from_round_to_round_is_averaged() {
+        // 1 µs for every call, and 300 ns more or less.
+        let at = |work_ns, more| Seen {
+            work_ns,
+            took_ns: work_ns + 1_000.0 + more,
+        };
+        let seen = [
+            at(1_000.0, 300.0),
+            at(1_000.0, -300.0),
+            at(3_000.0, -300.0),
+            at(3_000.0, 300.0),
+        ];
+        assert!((work_that_takes(4_000.0, &seen) - 3_000.0).abs() < 1e-6);
     }
 
     #[test]
