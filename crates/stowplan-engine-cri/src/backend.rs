@@ -14,8 +14,8 @@ use stowplan_host::Host;
 use stowplan_host::cgroup::Tree;
 use stowplan_wire::deployment::{DeploymentPlan, EngineEventKind, StopMode};
 
-use crate::api::runtime::v1::{PodSandboxStatusRequest, StopContainerRequest};
-use crate::client::{Client, insist, is_absent, patient, request};
+use crate::api::runtime::v1::StopContainerRequest;
+use crate::client::{Client, insist, is_absent, patient};
 use crate::config::Pod;
 use crate::ground::{self, Ground, Holder};
 use crate::images::Store;
@@ -107,14 +107,8 @@ impl CriBackend {
         let made = self.made.borrow();
         let sandboxes: Vec<&str> = made.values().map(|made| made.sandbox.as_str()).collect();
         let found = self.client.serving().each(sandboxes, 0, |id| async move {
-            let asked = request(PodSandboxStatusRequest {
-                pod_sandbox_id: id.to_owned(),
-                verbose: true,
-            });
-            let found = self.client.runtime().pod_sandbox_status(asked).await.ok()?;
-            let info: serde_json::Value =
-                serde_json::from_str(found.into_inner().info.get("info")?).ok()?;
-            u32::try_from(info["pid"].as_u64()?).ok()
+            let inside = self.client.sandbox(id).await.ok()?;
+            u32::try_from(inside["pid"].as_u64()?).ok()
         });
         found.into_iter().flatten().filter(|pid| *pid > 0).collect()
     }

@@ -1,5 +1,6 @@
 //! The connection to a runtime.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -14,7 +15,8 @@ use crate::api::containerd::services::containers::v1::containers_client::Contain
 use crate::api::runtime::v1::image_service_client::ImageServiceClient;
 use crate::api::runtime::v1::runtime_service_client::RuntimeServiceClient;
 use crate::api::runtime::v1::{
-    ContainerStatus, ContainerStatusRequest, StatusRequest, VersionRequest, VersionResponse,
+    ContainerStatus, ContainerStatusRequest, PodSandboxStatusRequest, StatusRequest,
+    VersionRequest, VersionResponse,
 };
 use crate::endpoint::{Endpoint, hint};
 use crate::settings::Settings;
@@ -123,9 +125,17 @@ impl Client {
             verbose: true,
         });
         let found = self.runtime().container_status(asked).await?.into_inner();
-        let info = found.info.get("info").map_or("null", String::as_str);
-        let info = serde_json::from_str(info).unwrap_or_default();
-        Ok((found.status.unwrap_or_default(), info))
+        Ok((found.status.unwrap_or_default(), inside(&found.info)))
+    }
+
+    /// What the runtime says of the inside of a pod.
+    pub(crate) async fn sandbox(&self, id: &str) -> Result<Value, Status> {
+        let asked = request(PodSandboxStatusRequest {
+            pod_sandbox_id: id.to_owned(),
+            verbose: true,
+        });
+        let found = self.runtime().pod_sandbox_status(asked).await?;
+        Ok(inside(&found.into_inner().info))
     }
 
     /// The process that listens on the socket, where the kernel tells.
@@ -235,4 +245,9 @@ fn no_cri(socket: &str, status: Status) -> EngineError {
         ),
         _ => error.because(status).hint(hint()),
     }
+}
+/// What a verbose status says of the inside, as JSON; null where it says nothing.
+fn inside(info: &HashMap<String, String>) -> Value {
+    let info = info.get("info").map_or("null", String::as_str);
+    serde_json::from_str(info).unwrap_or_default()
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use stowplan_engine::EngineError;
 use stowplan_engine_daemon::LogTail;
+use stowplan_host::rundir::RUN_FOLDER;
 use stowplan_host::tail;
 
 /// Most bytes that the format adds to a byte of output: time, stream and tags before a line that is empty.
@@ -26,9 +27,6 @@ pub(crate) fn last(path: &Path, bytes: u64) -> Result<String, EngineError> {
     }
     Ok(tail.text())
 }
-
-/// What folders of a run are called.
-const RUN_FOLDER: &str = "stowplan-";
 
 /// Removes the logs in a folder of a run, and the folder and that of the run where they are empty then. What is not a run's
 /// stays, and so does what cannot be removed: these are only logs that a runtime made again.

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use serde_json::Value;
 use stowplan_engine::EngineError;
 use stowplan_engine_daemon::{is_ours, labels};
 use tonic::Status;
 
 use crate::api::runtime::v1::{
     ListPodSandboxRequest, PodSandboxConfig, PodSandboxFilter, PodSandboxMetadata,
-    PodSandboxStatusRequest, RemovePodSandboxRequest, RunPodSandboxRequest, StopPodSandboxRequest,
+    RemovePodSandboxRequest, RunPodSandboxRequest, StopPodSandboxRequest,
 };
 use crate::client::{Client, insist, is_absent, request};
 use crate::logs;
@@ -115,18 +114,14 @@ async fn ours(client: &Client, name: &str) -> Result<Vec<String>, EngineError> {
 
 /// Where the runtime writes the logs of a pod; `None` where it does not say or has no such pod any more.
 async fn log_folder(client: &Client, id: &str) -> Result<Option<PathBuf>, Status> {
-    let asked = request(PodSandboxStatusRequest {
-        pod_sandbox_id: id.to_owned(),
-        verbose: true,
-    });
-    let status = match client.runtime().pod_sandbox_status(asked).await {
-        Ok(status) => status.into_inner(),
-        Err(status) if is_absent(&status) => return Ok(None),
-        Err(status) => return Err(status),
-    };
-    let info = status.info.get("info").map_or("null", String::as_str);
-    let info: Value = serde_json::from_str(info).unwrap_or_default();
-    Ok(info["config"]["log_directory"].as_str().map(PathBuf::from))
+    match client.sandbox(id).await {
+        Ok(inside) => {
+            let folder = inside["config"]["log_directory"].as_str();
+            Ok(folder.map(PathBuf::from))
+        }
+        Err(status) if is_absent(&status) => Ok(None),
+        Err(status) => Err(status),
+    }
 }
 
 /// Whether the pod was still there to be removed.
@@ -163,6 +158,7 @@ mod tests {
     use stowplan_testkit::{agent_program, available};
 
     use super::*;
+    use crate::api::runtime::v1::PodSandboxStatusRequest;
     use crate::images::{Store, provide_pause};
     use crate::{CriEngine, config};
 

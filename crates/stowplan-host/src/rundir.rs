@@ -15,6 +15,9 @@ use crate::{Host, HostError};
 /// tmpfs of every Linux machine; on a file system on disk a store into a trace buffer can wait for the disk.
 const TMPFS: &str = "/dev/shm";
 
+/// What the name of a run's folder begins with.
+pub const RUN_FOLDER: &str = "stowplan-";
+
 /// A run's folder. Removed by [`RunDir::remove`].
 #[derive(Debug)]
 pub struct RunDir {
@@ -54,7 +57,7 @@ impl RunDir {
         cyclonedds_xml: &str,
         ring_bytes: u64,
     ) -> Result<Self, HostError> {
-        let path = base.join(format!("stowplan-{run}"));
+        let path = base.join(format!("{RUN_FOLDER}{run}"));
         if path.exists() {
             return Err(HostError::new(format!(
                 "the run folder {} exists already",
