@@ -49,26 +49,37 @@ impl LaunchTimes {
         self.total_ns() - self.evaluate_ns() - self.spawn_ns()
     }
 
+    /// Evaluate, spawn and load, in nanoseconds.
+    #[must_use]
+    pub fn parts_ns(&self) -> [i64; 3] {
+        [self.evaluate_ns(), self.spawn_ns(), self.load_ns()]
+    }
+
+    /// The same where evaluate, spawn and load take so many nanoseconds.
+    pub(crate) fn with_parts_ns(&self, [evaluate, spawn, load]: [i64; 3]) -> Self {
+        let first_node_ns = self.begin_ns + evaluate;
+        let last_process_ns = first_node_ns + spawn;
+        Self {
+            first_node_ns,
+            last_process_ns,
+            last_node_ns: last_process_ns + load,
+            ..*self
+        }
+    }
+
     /// Shares of evaluate, spawn and load, which sum to 1; `None` for a launch without duration.
     #[must_use]
     pub fn shares(&self) -> Option<[f64; 3]> {
         let total = self.total_ns();
-        (total > 0).then(|| {
-            [self.evaluate_ns(), self.spawn_ns(), self.load_ns()]
-                .map(|part| part as f64 / total as f64)
-        })
+        (total > 0).then(|| self.parts_ns().map(|part| part as f64 / total as f64))
     }
 
     /// The same where everything takes `factor` times as long.
     pub(crate) fn slower(&self, factor: f64) -> Self {
-        let later =
-            |at_ns: i64| self.begin_ns + ((at_ns - self.begin_ns) as f64 * factor).round() as i64;
-        Self {
-            first_node_ns: later(self.first_node_ns),
-            last_process_ns: later(self.last_process_ns),
-            last_node_ns: later(self.last_node_ns),
-            ..*self
-        }
+        let longer = self
+            .parts_ns()
+            .map(|ns| (ns as f64 * factor).round() as i64);
+        self.with_parts_ns(longer)
     }
 
     /// Serial time for each process and component, in nanoseconds: as processes appear, unless loading

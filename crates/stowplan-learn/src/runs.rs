@@ -109,15 +109,11 @@ fn mean(all: &[LaunchTimes]) -> LaunchTimes {
         let sum: i64 = all.iter().map(of).sum();
         sum / i64::try_from(all.len()).unwrap_or(i64::MAX)
     };
-    let first = all[0];
-    let first_node_ns = first.begin_ns + part(LaunchTimes::evaluate_ns);
-    let last_process_ns = first_node_ns + part(LaunchTimes::spawn_ns);
-    LaunchTimes {
-        first_node_ns,
-        last_process_ns,
-        last_node_ns: last_process_ns + part(LaunchTimes::load_ns),
-        ..first
-    }
+    all[0].with_parts_ns([
+        part(LaunchTimes::evaluate_ns),
+        part(LaunchTimes::spawn_ns),
+        part(LaunchTimes::load_ns),
+    ])
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl Fit {
 /// What a launch has to model to have the trace's shares, where what was `modelled` came as `run`; and how many times as
 /// long as the trace's it takes.
 fn corrected(trace: &LaunchTimes, modelled: &LaunchTimes, run: &LaunchTimes) -> (LaunchTimes, f64) {
-    let parts = |t: &LaunchTimes| [t.evaluate_ns(), t.spawn_ns(), t.load_ns()].map(|ns| ns as f64);
+    let parts = |times: &LaunchTimes| times.parts_ns().map(|ns| ns as f64);
     let wanted = parts(trace);
     let mut beyond = parts(run);
     for (beyond, modelled) in beyond.iter_mut().zip(parts(modelled)) {
@@ -98,17 +98,7 @@ fn corrected(trace: &LaunchTimes, modelled: &LaunchTimes, run: &LaunchTimes) -> 
         .map(|(beyond, wanted)| beyond / wanted)
         .fold(1.0, f64::max);
     let model = |part: usize| (wanted[part] * stretch - beyond[part]).max(0.0) as i64;
-    let begin_ns = trace.begin_ns;
-    let first_node_ns = begin_ns + model(0);
-    let last_process_ns = first_node_ns + model(1);
-    let times = LaunchTimes {
-        begin_ns,
-        first_node_ns,
-        last_process_ns,
-        last_node_ns: last_process_ns + model(2),
-        ..*trace
-    };
-    (times, stretch)
+    (trace.with_parts_ns([0, 1, 2].map(model)), stretch)
 }
 
 #[cfg(test)]
@@ -191,10 +181,7 @@ mod tests {
     fn what_the_machine_adds_is_not_modelled() {
         let (model, stretch) = fitted(&[[110, 50, 80]]);
         assert!((stretch - 1.0).abs() < 1e-9);
-        assert_eq!(
-            [model.evaluate_ns(), model.spawn_ns(), model.load_ns()],
-            [90, 30, 40]
-        );
+        assert_eq!(model.parts_ns(), [90, 30, 40]);
     }
 
     #[test]
@@ -202,10 +189,7 @@ mod tests {
         // Loading took three times its time on top: so may everything.
         let (model, stretch) = fitted(&[[100, 60, 240]]);
         assert!((stretch - 3.0).abs() < 1e-9);
-        assert_eq!(
-            [model.evaluate_ns(), model.spawn_ns(), model.load_ns()],
-            [300, 100, 0]
-        );
+        assert_eq!(model.parts_ns(), [300, 100, 0]);
     }
 
     #[test]
@@ -221,10 +205,7 @@ mod tests {
         };
         let (model, stretch) = fit.launch(&times([100, 40, 60]), 2.0).unwrap();
         assert!((stretch - 1.0).abs() < 1e-9);
-        assert_eq!(
-            [model.evaluate_ns(), model.spawn_ns(), model.load_ns()],
-            [90, 30, 40]
-        );
+        assert_eq!(model.parts_ns(), [90, 30, 40]);
     }
 
     #[test]
@@ -243,10 +224,7 @@ mod tests {
             rounds: vec![first, second],
         };
         let (model, _) = fit.launch(&times([100, 40, 60]), 1.0).unwrap();
-        assert_eq!(
-            [model.evaluate_ns(), model.spawn_ns(), model.load_ns()],
-            [95, 35, 50]
-        );
+        assert_eq!(model.parts_ns(), [95, 35, 50]);
     }
 
     #[test]
@@ -254,9 +232,6 @@ mod tests {
         // The first asks for [300, 100, 0]. Of that came 20 more, 10 more and 120: loading adds twice its time.
         let (model, stretch) = fitted(&[[100, 60, 240], [320, 110, 120]]);
         assert!((stretch - 2.0).abs() < 1e-9);
-        assert_eq!(
-            [model.evaluate_ns(), model.spawn_ns(), model.load_ns()],
-            [180, 70, 0]
-        );
+        assert_eq!(model.parts_ns(), [180, 70, 0]);
     }
 }

@@ -41,11 +41,11 @@ impl Fit {
     pub(crate) fn work(&self, draft: &mut Draft, trace: &Facts, ns_per_iteration: f64) -> Fitted {
         let asked = self.asked(draft, trace, ns_per_iteration);
         let costs = serialising(draft, &asked);
-        let topics = costs
-            .values()
-            .filter(|cost| cost.iterations(ns_per_iteration) > 0);
-        let topics = topics.count() as u64;
-        let mut corrected = 0;
+        let mut fitted = Fitted {
+            callbacks: 0,
+            topics: 0,
+            stretch: None,
+        };
         let nodes = draft.modules.iter_mut().flat_map(|m| &mut m.nodes);
         for (node, asked) in nodes.zip(&asked) {
             for (callback, asked) in node.callbacks.iter_mut().zip(asked) {
@@ -59,19 +59,16 @@ impl Fit {
                 let serialising: f64 = messages.map(|cost| cost.ns).sum();
                 let work = (asked.counted_ns - serialising) / asked.to_ns;
                 shift(figure, work - figure.median() as f64);
-                corrected += 1;
+                fitted.callbacks += 1;
             }
         }
         for topic in &mut draft.topics {
             topic.serialisation = costs
                 .get(&topic.name)
                 .and_then(|cost| cost.figure(ns_per_iteration));
+            fitted.topics += u64::from(topic.serialisation.is_some());
         }
-        Fitted {
-            callbacks: corrected,
-            topics,
-            stretch: None,
-        }
+        fitted
     }
 
     fn asked(&self, draft: &Draft, trace: &Facts, ns_per_iteration: f64) -> AllAsked {
@@ -152,12 +149,8 @@ impl Cost {
         self.most_ns = self.most_ns.max(sent_ns);
     }
 
-    fn iterations(&self, ns_per_iteration: f64) -> u64 {
-        (self.ns / ns_per_iteration).round() as u64
-    }
-
     fn figure(&self, ns_per_iteration: f64) -> Option<Figure> {
-        let iterations = self.iterations(ns_per_iteration);
+        let iterations = (self.ns / ns_per_iteration).round() as u64;
         let most = (self.most_ns / ns_per_iteration) as u64;
         let because =
             "sending took so much longer in the trace than in the runs that it was fitted to";
@@ -230,7 +223,8 @@ fn work_that_takes(wanted_ns: f64, seen: &[Seen]) -> f64 {
     let Some(last) = seen.last() else {
         return wanted_ns;
     };
-    let Some(slope) = slope(wanted_ns, seen) else {
+    let mean = mean(seen);
+    let Some(slope) = slope(wanted_ns, seen, mean) else {
         let middles = seen.iter().map(|seen| seen.middle(wanted_ns));
         return middles.sum::<f64>() / seen.len() as f64;
     };
@@ -238,12 +232,11 @@ fn work_that_takes(wanted_ns: f64, seen: &[Seen]) -> f64 {
     if slope <= 0.0 {
         return last.middle(wanted_ns);
     }
-    let (work_ns, took_ns) = means(seen);
     let bounds = seen.iter().map(|seen| seen.bounds(wanted_ns));
     let (least, most) = bounds.fold((f64::INFINITY, 0.0_f64), |(least, most), (low, high)| {
         (least.min(low), most.max(high))
     });
-    (work_ns + (wanted_ns - took_ns) / slope).clamp(least, most)
+    (mean.work_ns + (wanted_ns - mean.took_ns) / slope).clamp(least, most)
 }
 
 impl Seen {
@@ -263,22 +256,23 @@ impl Seen {
     }
 }
 
-fn means(seen: &[Seen]) -> (f64, f64) {
-    let rounds = seen.len() as f64;
-    let sum = |of: fn(&Seen) -> f64| seen.iter().map(of).sum::<f64>() / rounds;
-    (sum(|seen| seen.work_ns), sum(|seen| seen.took_ns))
+fn mean(seen: &[Seen]) -> Seen {
+    let of = |of: fn(&Seen) -> f64| seen.iter().map(of).sum::<f64>() / seen.len() as f64;
+    Seen {
+        work_ns: of(|seen| seen.work_ns),
+        took_ns: of(|seen| seen.took_ns),
+    }
 }
 
 /// By how much longer a call takes with so much more work; `None` where all rounds had about the same.
-fn slope(wanted_ns: f64, seen: &[Seen]) -> Option<f64> {
-    let (work_ns, took_ns) = means(seen);
+fn slope(wanted_ns: f64, seen: &[Seen], mean: Seen) -> Option<f64> {
     let works = || seen.iter().map(|seen| seen.work_ns);
     let spread = works().fold(0.0, f64::max) - works().fold(f64::INFINITY, f64::min);
-    let more = |seen: &Seen| seen.work_ns - work_ns;
+    let more = |seen: &Seen| seen.work_ns - mean.work_ns;
     let squares: f64 = seen.iter().map(|seen| more(seen).powi(2)).sum();
     let products: f64 = seen
         .iter()
-        .map(|seen| more(seen) * (seen.took_ns - took_ns))
+        .map(|seen| more(seen) * (seen.took_ns - mean.took_ns))
         .sum();
     (spread > APART * wanted_ns).then(|| products / squares)
 }
