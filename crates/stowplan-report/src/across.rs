@@ -171,6 +171,7 @@ fn row_of_gone(
         verdict_reason: reason.to_owned(),
         difference_reason: Some(reason.to_owned()),
         blocks_needed: None,
+        unmarked: None,
     }
 }
 
@@ -212,5 +213,6 @@ fn row(
         verdict_reason: c.reason.to_string(),
         difference_reason: None,
         blocks_needed: None,
+        unmarked: None,
     }
 }

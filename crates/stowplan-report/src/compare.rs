@@ -8,6 +8,7 @@ use stowplan_stats::{
 };
 
 use crate::error::ReportError;
+use crate::marked::{self, Marked};
 use crate::metrics::{Metric, Values, metrics};
 use crate::report::Report;
 use crate::slower::Held;
@@ -44,10 +45,11 @@ pub(crate) fn all(
         return Ok(Vec::new());
     };
     let pairs = pairs(&ran, reference);
-    let losses = Losses::of(report);
+    let (losses, marked) = (Losses::of(report), Marked::of(&report.runs));
     let mut comparisons = Vec::new();
     for metric in metrics(report) {
-        comparisons.extend(one_metric(report, &metric, &pairs, reference, &losses)?);
+        let of_metric = one_metric(report, &metric, &pairs, reference, &losses, &marked)?;
+        comparisons.extend(of_metric);
     }
     comparisons.sort_by_key(|c| !c.primary);
     Ok(comparisons)
@@ -127,40 +129,51 @@ fn one_metric(
     pairs: &[Pair<'_>],
     reference: &DeploymentRecord,
     losses: &Losses,
+    marked: &Marked,
 ) -> Result<Vec<Comparison>, ReportError> {
     let primary = plan(&report.experiment, metric).is_some_and(|m| m.primary);
     let of_family = |pair: &Pair<'_>| primary && pair.0.id == reference.id;
-    let (mut family, mut others) = (Vec::new(), Vec::new());
-    for pair in pairs {
-        if let Some((blocks, c)) = one_pair(report, metric, *pair)? {
-            let side = if of_family(pair) {
-                &mut family
-            } else {
-                &mut others
-            };
-            side.push((*pair, blocks, c));
+    let compared = |marked: &Marked| -> Result<Vec<Comparison>, ReportError> {
+        let (mut family, mut others) = (Vec::new(), Vec::new());
+        for pair in pairs {
+            if let Some((blocks, c)) = one_pair(report, metric, *pair, marked)? {
+                let side = if of_family(pair) {
+                    &mut family
+                } else {
+                    &mut others
+                };
+                side.push((*pair, blocks, c));
+            }
         }
+        let mut corrected: Vec<PairedComparison> = family.iter().map(|(.., c)| c.clone()).collect();
+        apply_holm(&mut corrected);
+        for ((.., c), corrected) in family.iter_mut().zip(corrected) {
+            *c = corrected;
+        }
+        let rows = family.into_iter().chain(others).map(|(pair, blocks, c)| {
+            let mut row = row(metric, pair, &blocks, &c, of_family(&pair));
+            withhold(report, metric, pair, losses, &mut row);
+            row
+        });
+        Ok(rows.collect())
+    };
+    let mut rows = compared(&Marked::default())?;
+    let clean = compared(marked)?;
+    for row in &mut rows {
+        let same = |c: &&Comparison| c.reference == row.reference && c.candidate == row.candidate;
+        marked::beside(row, clean.iter().find(same));
     }
-    let mut corrected: Vec<PairedComparison> = family.iter().map(|(.., c)| c.clone()).collect();
-    apply_holm(&mut corrected);
-    for ((.., c), corrected) in family.iter_mut().zip(corrected) {
-        *c = corrected;
-    }
-    let rows = family.into_iter().chain(others).map(|(pair, blocks, c)| {
-        let mut row = row(metric, pair, &blocks, &c, of_family(&pair));
-        withhold(report, metric, pair, losses, &mut row);
-        row
-    });
-    Ok(rows.collect())
+    Ok(rows)
 }
 
-/// One pair over the blocks that both have; nothing where there are none or the metric has no ratio.
+/// One pair over the blocks that both have and that are not marked; nothing where there are none or the metric has no ratio.
 fn one_pair(
     report: &Report,
     metric: &Metric,
     pair: Pair<'_>,
+    marked: &Marked,
 ) -> Result<Option<(Blocks, PairedComparison)>, ReportError> {
-    let blocks = Blocks::of(metric, &pair.0.id, &pair.1.id);
+    let blocks = marked.without(metric, &pair.0.id, &pair.1.id);
     if blocks.a.is_empty() || !comparable(metric.scale, &blocks.a, &blocks.b) {
         return Ok(None);
     }
@@ -186,7 +199,8 @@ pub(crate) fn families(report: &Report) -> Result<Vec<Vec<PairedComparison>>, Re
         let mut family = Vec::new();
         for candidate in ran.iter().filter(|d| d.id != reference.id) {
             let pair = (*reference, *candidate);
-            family.extend(one_pair(report, &metric, pair)?.map(|(_, c)| c));
+            let compared = one_pair(report, &metric, pair, &Marked::default())?;
+            family.extend(compared.map(|(_, c)| c));
         }
         families.push(family);
     }
@@ -232,13 +246,20 @@ impl Blocks {
     }
 
     pub(crate) fn of_values(values: &Values, a: &str, b: &str) -> Self {
+        Self::that(values, a, b, |_| true)
+    }
+
+    /// Only of some blocks.
+    pub(crate) fn that(values: &Values, a: &str, b: &str, counts: impl Fn(u32) -> bool) -> Self {
         let mut blocks = Self {
             a: Vec::new(),
             b: Vec::new(),
         };
         if let (Some(a), Some(b)) = (values.get(a), values.get(b)) {
             for (block, value) in a {
-                if let Some(other) = b.get(block) {
+                if let Some(other) = b.get(block)
+                    && counts(*block)
+                {
                     blocks.a.push(*value);
                     blocks.b.push(*other);
                 }
@@ -284,6 +305,7 @@ pub(crate) fn row(
         verdict_reason: c.explain(),
         blocks_needed: c.blocks_needed,
         difference_reason: interval.then(|| "one block has no interval".to_owned()),
+        unmarked: None,
     }
 }
 

@@ -113,10 +113,17 @@ pub(crate) fn outcome(c: &Comparison) -> [String; 4] {
         (Some(low), Some(high)) => format!("{} … {}", shown(low), shown(high)),
         _ => dash(),
     };
-    let verdict = match (c.verdict, c.blocks_needed) {
+    let mut verdict = match (c.verdict, c.blocks_needed) {
         (Verdict::Inconclusive, Some(more)) => format!("inconclusive, +{more}"),
         (verdict, _) => verdict.to_string(),
     };
+    if let Some(clean) = &c.unmarked
+        && clean.verdict != Some(c.verdict)
+        && c.verdict != Verdict::Inconclusive
+    {
+        let found = clean.verdict.unwrap_or(Verdict::Inconclusive);
+        verdict += &format!("; {found} without marked runs");
+    }
     let estimate = c.difference.map_or_else(dash, shown);
     [estimate, interval, c.blocks.to_string(), verdict]
 }

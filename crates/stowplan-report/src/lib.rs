@@ -20,6 +20,7 @@ mod instrument;
 mod isolation;
 mod latency;
 mod losses;
+mod marked;
 mod metrics;
 mod page;
 mod report;

@@ -12,6 +12,7 @@ use crate::callbacks::CallbackTimes;
 use crate::error::ReportError;
 use crate::latency::ChainLatency;
 use crate::losses::DeploymentLosses;
+use crate::marked::STEAL;
 use crate::startup::DeploymentStartup;
 use crate::usage::DeploymentUsage;
 use crate::work::WorkRatio;
@@ -22,9 +23,6 @@ use crate::{
 
 /// Programs that are named in a warning.
 const NAMED: usize = 3;
-
-/// A run with more steal than this is marked (share of the window).
-const STEAL: f64 = 0.005;
 
 /// Share of the machine's CPU time that may stay unexplained.
 const RESIDUAL: f64 = 0.05;
@@ -232,6 +230,8 @@ impl Report {
     fn run_warnings(&self) -> Vec<String> {
         // Equal texts of many runs become one line.
         let mut texts: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        let stolen = self.runs.iter().filter_map(|run| run.steal);
+        let most_stolen = stolen.fold(0.0, f64::max);
         for run in &self.runs {
             let mut add = |text: String| texts.entry(text).or_default().push(run.run);
             match run.status {
@@ -254,7 +254,15 @@ impl Report {
                 add("the machine did not become quiet before the run".to_owned());
             }
             if run.steal.is_some_and(|steal| steal > STEAL) {
-                add("the hypervisor took more than 0.5 % of the CPU time".to_owned());
+                add(format!(
+                    "the hypervisor took more than 0.5 % of the CPU time, {:.1} % at most",
+                    100.0 * most_stolen
+                ));
+            }
+            if let Some(changed) = &run.changed {
+                add(format!(
+                    "not the environment of its deployment's first run: {changed}"
+                ));
             }
             run.warnings.iter().cloned().for_each(&mut add);
         }

@@ -177,6 +177,7 @@ fn run(run: u32, block: u32, order: usize, deployment: &str) -> RunRow {
         window_ns: Some(10_000_000_000),
         calibration_ns: Some(1.0),
         steal: Some(0.0),
+        changed: None,
         quiet: Some(true),
         cold: None,
         cold_resident: None,

@@ -168,6 +168,7 @@ fn run_row(key: &(u32, u32, Label), order: u32) -> RunRow {
         window_ns: Some(2_000_000_000),
         calibration_ns: None,
         steal: None,
+        changed: None,
         quiet: Some(true),
         cold: None,
         cold_resident: None,

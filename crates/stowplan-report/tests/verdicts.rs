@@ -114,6 +114,54 @@ fn different_loss_is_not_compared() {
 }
 
 #[test]
+fn what_the_blocks_without_marked_runs_say_stands_beside() {
+    let mut report = Report::read(&results().1).unwrap();
+    let pair = ("bare:flat/single", "oci/betz-8");
+    let clear = |report: &mut Report| {
+        for run in &mut report.runs {
+            (run.steal, run.changed) = (Some(0.005), None);
+        }
+    };
+    clear(&mut report);
+    let found = |report: &Report| {
+        let all = report.comparisons_with(None).unwrap();
+        find(&all, "e2e_paper_mean", pair.0, pair.1).clone()
+    };
+    let all = found(&report);
+    assert_eq!((all.verdict, all.unmarked), (Verdict::Better, None));
+
+    // Each run of a block marks it, once; those of other deployments do not.
+    for run in &mut report.runs {
+        match (&*run.deployment, run.block) {
+            ("bare:flat/single", 4) | ("oci/single", 5) => run.steal = Some(0.0051),
+            ("oci/betz-8", 4 | 6) => run.changed = Some("thp: 1, now 0".into()),
+            _ => {}
+        }
+    }
+    let marked = found(&report);
+    let clean = marked.unmarked.unwrap();
+    assert_eq!(clean.blocks, marked.blocks - 2);
+    assert_eq!(
+        marked.difference, all.difference,
+        "the figure itself is of all"
+    );
+    assert_ne!(clean.difference, all.difference);
+    assert!(
+        marked
+            .verdict_reason
+            .contains("; without 2 blocks that have a marked run: ")
+    );
+
+    clear(&mut report);
+    let of_candidate = report.runs.iter_mut().filter(|r| *r.deployment == *pair.1);
+    of_candidate.for_each(|run| run.steal = Some(0.3));
+    let marked = found(&report);
+    let clean = marked.unmarked.unwrap();
+    assert_eq!((clean.blocks, clean.verdict, clean.low), (0, None, None));
+    assert!(marked.verdict_reason.ends_with("nothing is left"));
+}
+
+#[test]
 fn a_reference_that_did_not_run_is_an_error() {
     let report = Report::read(&results().1).unwrap();
     let error = report.comparisons_with(Some("docker/betz-8")).unwrap_err();

@@ -148,6 +148,26 @@ pub struct Comparison {
     pub blocks_needed: Option<usize>,
     /// Why figures are null.
     pub difference_reason: Option<String>,
+    /// The same without the blocks in which a run of either is marked; null where none is.
+    #[serde(default)]
+    pub unmarked: Option<Unmarked>,
+}
+
+/// A comparison without the blocks that have a marked run: one of which the hypervisor took more than 0.5 % of the CPU time,
+/// or whose environment was not that of its deployment's first run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unmarked {
+    /// Blocks that are left.
+    pub blocks: usize,
+    /// Estimated difference; null where no block is left.
+    pub difference: Option<f64>,
+    /// Lower end of the 95 % interval; null below two blocks.
+    pub low: Option<f64>,
+    /// Upper end of the 95 % interval; null below two blocks.
+    pub high: Option<f64>,
+    /// Verdict on the candidate; null where no block is left.
+    #[schemars(with = "Option<VerdictWord>")]
+    pub verdict: Option<Verdict>,
 }
 
 /// The words of a verdict, for the JSON Schema.

@@ -98,8 +98,10 @@ table! {
         /// Calibration of the work kernel in this block, ns per iteration over up to 16 KiB; `experiment.json` has those
         /// of larger working sets.
         calibration_ns: Option<f64>,
-        /// Share of the window that the hypervisor took, 0 to 1.
+        /// Share of all CPUs' time that the hypervisor took in the window, or while services started, 0 to 1.
         steal: Option<f64>,
+        /// What of its processes' environment is not as in the deployment's first run; null if nothing is, or the run failed.
+        changed: Option<Label>,
         /// Whether the machine was quiet before the run.
         quiet: Option<bool>,
         /// Whether a cold start was proven cold; null if it was not to be cold.
@@ -214,7 +216,7 @@ table! {
 }
 
 table! {
-    /// One row per sample of a service, of the engine's own processes (`engine`, and `engine: PROGRAM` for each of their programs) with services and, before those were created, without (`engine idle`, `engine idle: PROGRAM`), of the machine (`machine`) or of Stowplan itself (`stowplan`); and two, just before and after the window, of each program that used most of the rest (`other: PROGRAM`).
+    /// One row per sample of a service, of the engine's own processes (`engine`, and `engine: PROGRAM` for each of their programs) with services and, before those were created, without (`engine idle`, `engine idle: PROGRAM`), of the machine (`machine`) or of Stowplan itself (`stowplan`); of what the hypervisor took of all CPUs (`other: hypervisor`); and two, just before and after the window, of each program that used most of the rest (`other: PROGRAM`).
     UsageRow in "usage" {
         /// Run.
         run: u32,
@@ -222,7 +224,7 @@ table! {
         block: u32,
         /// Id of the deployment.
         deployment: Label,
-        /// Service, `engine`, `engine: PROGRAM`, `engine idle`, `engine idle: PROGRAM`, `machine`, `stowplan` or `other: PROGRAM`.
+        /// Service, `engine`, `engine: PROGRAM`, `engine idle`, `engine idle: PROGRAM`, `machine`, `stowplan`, `other: hypervisor` or `other: PROGRAM`.
         subject: Label,
         /// When, ns since arm; negative before.
         t_ns: i64,

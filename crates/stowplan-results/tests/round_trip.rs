@@ -53,6 +53,7 @@ fn run(number: u32) -> RunData {
         window_ns: Some(1_500_000_000),
         calibration_ns: Some(0.25),
         steal: None,
+        changed: Some("thp: 1, now 0".into()),
         quiet: Some(true),
         cold: None,
         cold_resident: None,

@@ -8,6 +8,7 @@ mod engines;
 mod error;
 mod execute;
 mod expected;
+mod fingerprint;
 mod isolation;
 mod live;
 mod observe;

@@ -18,6 +18,7 @@ use stowplan_results::{BlockCalibration, Experiment, ResultsWriter, RunData, Sta
 
 use crate::analyse::{Analysed, analyse};
 use crate::engines::Engines;
+use crate::fingerprint::fingerprint;
 use crate::observe::{Observer, Step};
 use crate::prepare::{Planned, Prepared};
 use crate::request::{Request, Starts};
@@ -179,6 +180,7 @@ impl Live<'_> {
             .stack(job.block)
             .map_err(|e| self.failed(&planned.record.label, e))?;
         let speed = self.speed(job.block);
+        let environment = self.environment(&planned.record.id);
         let facts = RunFacts {
             number: number.unwrap_or(0),
             job,
@@ -188,6 +190,8 @@ impl Live<'_> {
             quiet: quiet.quiet,
             seed: self.request.seed,
             window_ns: (self.request.window_ns > 0).then_some(self.request.window_ns),
+            cpus: self.prepared.machine.cpus,
+            environment: &environment,
             stack: &stack,
             speed: speed.as_ref(),
             program_sha256: &self.image.program_sha256,
@@ -202,6 +206,13 @@ impl Live<'_> {
             let _ = std::fs::remove_dir_all(&trace_dir);
         }
         self.keep(number, &facts, result, &planned.record.label)
+    }
+
+    /// What the processes of a deployment's first run said of their environment.
+    fn environment(&self, deployment: &str) -> BTreeMap<String, String> {
+        let experiment = self.experiment.borrow();
+        let record = experiment.deployment(deployment);
+        record.map_or_else(BTreeMap::new, |record| record.fingerprint.clone())
     }
 
     /// What the calibration of a block gives.
@@ -330,7 +341,9 @@ impl Live<'_> {
             .find(|d| d.id == facts.deployment)
         {
             record.deviations.clone_from(&measured.deviations);
-            record.fingerprint = run_row::fingerprint(measured);
+            if record.fingerprint.is_empty() {
+                record.fingerprint = fingerprint(measured);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The row of a run, the checks that make it count, and its other rows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use stowplan_measure::rows::{
@@ -11,8 +12,10 @@ use stowplan_measure::{Measured, RunError};
 use stowplan_model::{Stack, WorkSpeed};
 use stowplan_results::{ColdState, RunData, RunRow, RunStatus, StartKind};
 use stowplan_wire::announce::Announcement;
+use stowplan_wire::host::{HYPERVISOR, UsageSample};
 
 use crate::analyse::Analysed;
+use crate::fingerprint::{changed, fingerprint};
 use crate::schedule::Job;
 
 /// Share of pages that may still be resident in a cold start (MEASURING §4).
@@ -29,6 +32,10 @@ pub(crate) struct RunFacts<'a> {
     pub quiet: bool,
     pub seed: u64,
     pub window_ns: Option<u64>,
+    /// CPUs of the machine.
+    pub cpus: u32,
+    /// What the processes of the deployment's first run said of their environment; empty if this is the first.
+    pub environment: &'a BTreeMap<String, String>,
     /// The stack of its block.
     pub stack: &'a Stack,
     /// What the calibration of its block gives.
@@ -118,6 +125,7 @@ fn row(facts: &RunFacts<'_>, status: RunStatus, reason: Option<&str>) -> RunRow 
         window_ns: facts.window_ns.and_then(|ns| i64::try_from(ns).ok()),
         calibration_ns: facts.speed.map(WorkSpeed::ns),
         steal: None,
+        changed: None,
         quiet: Some(facts.quiet),
         cold: None,
         cold_resident: None,
@@ -169,6 +177,9 @@ pub(crate) fn finished(
     run.published = Some(totals.published);
     run.taken = Some(totals.taken);
     run.lost = Some(totals.lost);
+    run.steal = stolen(&measured.samples, within(measured), facts.cpus);
+    run.changed =
+        changed(facts.environment, &fingerprint(measured)).map(|text| text.as_str().into());
     run.own_switches = measured.window.map(|w| w.own_switches);
     run.own_cpu_ns = measured.window.map(|w| w.own_cpu_ns);
     run.program_sha256 = Some(facts.program_sha256.into());
@@ -209,31 +220,56 @@ pub(crate) fn finished(
     data
 }
 
-/// What the processes of a deployment say of their environment, and the engine and the kernel of them: values that all
-/// share, and how many different ones there are where they do not.
-pub(crate) fn fingerprint(measured: &Measured) -> BTreeMap<String, String> {
-    let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for announced in &measured.announcements {
-        if let Announcement::Fingerprint { values, .. } = &announced.announcement {
-            for (key, value) in values {
-                seen.entry(key).or_default().insert(value);
-            }
-        }
+/// The measured window, or all from the request on where none was armed; CLOCK_MONOTONIC ns.
+fn within(measured: &Measured) -> RangeInclusive<u64> {
+    match measured.window {
+        Some(window) => window.t_arm_ns..=window.t_disarm_ns,
+        None => measured.t0_ns..=u64::MAX,
     }
-    seen.into_iter()
-        .map(|(key, values)| {
-            let mut values = values.into_iter();
-            let first = values.next().unwrap_or_default().to_owned();
-            let others = values.count();
-            (
-                key.to_owned(),
-                if others == 0 {
-                    first
-                } else {
-                    format!("{} different values", others + 1)
-                },
-            )
-        })
-        .chain(measured.label.clone())
-        .collect()
+}
+
+/// Share of the time of all CPUs that the hypervisor took, from the first to the last sample `within`.
+fn stolen(samples: &[UsageSample], within: RangeInclusive<u64>, cpus: u32) -> Option<f64> {
+    let of_it = samples.iter().filter(|s| s.subject == HYPERVISOR);
+    let inside = of_it.filter(|s| within.contains(&s.t_ns));
+    let mut inside = inside.filter_map(|s| Some((s.t_ns, s.cpu_ns?)));
+    let (begin, before) = inside.next()?;
+    let (end, after) = inside.next_back()?;
+    let passed = (end - begin) as f64 * f64::from(cpus);
+    Some(after.saturating_sub(before) as f64 / passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_is_the_share_of_all_cpus_in_the_window() {
+        let sample = |subject: &str, t_ns, cpu_ns| UsageSample {
+            subject: subject.to_owned(),
+            t_ns,
+            cpu_ns,
+            memory_bytes: None,
+            anon_bytes: None,
+            file_bytes: None,
+            read_bytes: None,
+            write_bytes: None,
+            throttled: None,
+        };
+        let samples = [
+            sample(HYPERVISOR, 50, Some(0)),
+            sample(HYPERVISOR, 100, Some(40)),
+            sample("machine", 100, Some(5)),
+            sample(HYPERVISOR, 200, None),
+            sample(HYPERVISOR, 300, Some(90)),
+            sample(HYPERVISOR, 350, Some(190)),
+        ];
+        assert_eq!(stolen(&samples, 100..=300, 2), Some(0.125));
+        assert_eq!(stolen(&samples, 0..=u64::MAX, 2), Some(190.0 / 600.0));
+        assert_eq!(
+            stolen(&samples, 0..=60, 2),
+            None,
+            "one sample has no length"
+        );
+    }
 }

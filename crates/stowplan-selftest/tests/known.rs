@@ -100,6 +100,7 @@ fn run(number: u32, block: u32, deployment: &str, e2e_ns: f64, idle_ns: f64) -> 
         window_ns: Some(2_000_000_000),
         calibration_ns: None,
         steal: None,
+        changed: None,
         quiet: Some(true),
         cold: None,
         cold_resident: None,

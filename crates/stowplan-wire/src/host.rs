@@ -57,11 +57,14 @@ pub struct Calibrations {
 /// Format of [`Calibrations`].
 pub const CALIBRATION_SCHEMA: &str = "stowplan.calibration/2";
 
+/// [`UsageSample::subject`] of the time in which CPUs had something to run and the hypervisor ran something else.
+pub const HYPERVISOR: &str = "other: hypervisor";
+
 /// One sample of one cgroup or of the whole machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageSample {
-    /// Service name, or one of the rows `stowplan`, `machine`.
+    /// Service name, or one of the rows `stowplan`, `machine`, [`HYPERVISOR`], `other: PROGRAM`.
     pub subject: String,
     /// CLOCK_MONOTONIC ns.
     pub t_ns: u64,

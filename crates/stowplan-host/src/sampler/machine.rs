@@ -67,9 +67,12 @@ impl Machine {
         }
     }
 
-    pub(super) fn read(&mut self, row: &mut Row, buffer: &mut Buffer) {
+    /// Fills the row, and gives the CPU time that a hypervisor has taken since the machine started, all CPUs, ns.
+    pub(super) fn read(&mut self, row: &mut Row, buffer: &mut Buffer) -> Option<u64> {
         let t_ns = row.t_ns;
-        let idle = self.stat.read(buffer).and_then(idle_ticks);
+        let stat = self.stat.read(buffer);
+        let stolen = stat.and_then(steal_ticks).map(|ticks| ticks * self.tick_ns);
+        let idle = stat.and_then(idle_ticks);
         row.cpu_ns = idle.map(|(ticks, cpus)| {
             let now = Idle {
                 t_ns,
@@ -102,6 +105,7 @@ impl Machine {
             row.read = Some(read);
             row.write = Some(write);
         }
+        stolen
     }
 }
 
@@ -133,6 +137,13 @@ fn idle_ticks(text: &[u8]) -> Option<(u64, u64)> {
     (cpus > 0).then_some((idle, cpus as u64))
 }
 
+/// Ticks in which a CPU had something to run and the hypervisor ran something else, all CPUs, of /proc/stat.
+fn steal_ticks(text: &[u8]) -> Option<u64> {
+    let line = text.split(|byte| *byte == b'\n').next()?;
+    let words = line.split(|byte| *byte == b' ');
+    number(words.filter(|word| !word.is_empty()).nth(8)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +154,17 @@ mod tests {
         assert_eq!(idle_ticks(text), Some((3000, 2)));
         assert_eq!(idle_ticks(b"cpu  1 2 4 1000 2000 8\n"), None, "no CPU");
         assert_eq!(idle_ticks(b"cpu  1 2 4\ncpu0 1\n"), None);
+    }
+
+    #[test]
+    fn steal_is_the_eighth_number_of_all_cpus() {
+        let text = b"cpu  1 2 4 1000 2000 8 16 32 0 0\ncpu0 1 2 4 8 16 32 64 128 0 0\n";
+        assert_eq!(steal_ticks(text), Some(32));
+        assert_eq!(
+            steal_ticks(b"cpu  1 2 4 1000 2000 8 16\n"),
+            None,
+            "before Linux 2.6.11"
+        );
     }
 
     #[test]

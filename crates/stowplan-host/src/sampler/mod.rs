@@ -12,7 +12,7 @@ mod source;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use stowplan_wire::host::{SampleSubject, UsageSample};
+use stowplan_wire::host::{HYPERVISOR, SampleSubject, UsageSample};
 
 use crate::process::clock_ns;
 use machine::Machine;
@@ -179,7 +179,7 @@ impl Sampler {
                 programs => Reader::Sum(programs),
             });
         }
-        names.extend(["machine", "stowplan"].map(str::to_owned));
+        names.extend(["machine", "stowplan", HYPERVISOR].map(str::to_owned));
         Self {
             names,
             subjects: readers,
@@ -227,7 +227,8 @@ impl Sampler {
             t_ns: clock_ns(),
             ..Row::default()
         };
-        self.machine.read(&mut row, &mut self.buffer);
+        let at_machine = row.t_ns;
+        let stolen_ns = self.machine.read(&mut row, &mut self.buffer);
         self.rows.push(row);
         let mut row = Row {
             subject: self.subjects.len() + 1,
@@ -236,6 +237,12 @@ impl Sampler {
         };
         self.own.read(&mut row, &mut self.buffer);
         self.rows.push(row);
+        self.rows.push(Row {
+            subject: self.subjects.len() + 2,
+            t_ns: at_machine,
+            cpu_ns: stolen_ns,
+            ..Row::default()
+        });
     }
 
     /// Looks at all other processes of the machine: what they use from now to the end becomes rows `other: PROGRAM`,
@@ -258,8 +265,8 @@ impl Sampler {
             return Vec::new();
         };
         let now = Look::now();
-        let mut known: BTreeSet<u32> = self.members().into_iter().collect();
-        known.extend(&self.known);
+        let mut known = self.known.clone();
+        known.extend(self.members());
         let programs = now.since(before, &known).into_iter();
         let rows = programs.flat_map(|(program, cpu_ns)| {
             [(before.t_ns, 0), (now.t_ns, cpu_ns)].map(|(t_ns, cpu_ns)| UsageSample {
@@ -320,6 +327,7 @@ impl Sampler {
 mod tests {
     use std::collections::BTreeMap;
     use std::fs;
+    use std::process::{Child, ChildStdout, Command, Stdio};
 
     use super::*;
 
@@ -361,10 +369,7 @@ mod tests {
 
     #[test]
     fn each_program_is_a_subject_of_its_own() {
-        let mut other = std::process::Command::new("cat")
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let engine = SampleSubject {
             subject: "engine".to_owned(),
             cgroups: BTreeMap::new(),
@@ -484,16 +489,22 @@ mod tests {
         assert!(machine + step >= 200_000_000, "{machine} of {own}");
     }
 
-    #[test]
-    fn others_are_told_apart_from_what_is_sampled() {
-        let mut other = std::process::Command::new("sh")
-            .args(["-c", "echo begun; while :; do :; done"])
-            .stdout(std::process::Stdio::piped())
+    /// A shell that has begun, and then does `work`.
+    fn begun(shell: &Path, work: &str) -> (Child, ChildStdout) {
+        let mut child = Command::new(shell)
+            .args(["-c", &format!("echo begun; {work}")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = [0; 6];
-        let mut out = other.stdout.take().unwrap();
-        std::io::Read::read_exact(&mut out, &mut said).unwrap();
+        let mut out = child.stdout.take().unwrap();
+        std::io::Read::read_exact(&mut out, &mut [0; 6]).unwrap();
+        (child, out)
+    }
+
+    #[test]
+    fn others_are_told_apart_from_what_is_sampled() {
+        let (mut other, _out) = begun(Path::new("sh"), "while :; do :; done");
         let of_shell = |sampled: &[u32]| {
             let mut sampler = Sampler::new(&[], sampled);
             sampler.look_around();
@@ -524,16 +535,8 @@ mod tests {
         // Other tests have shells, too.
         let program = group.path().join("stowplan-ended");
         std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
-        let work = "echo begun; read -r go; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
-        let mut service = std::process::Command::new(program)
-            .args(["-c", work])
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = [0; 6];
-        let mut out = service.stdout.take().unwrap();
-        std::io::Read::read_exact(&mut out, &mut said).unwrap();
+        let work = "read -r go; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        let (mut service, mut out) = begun(&program, work);
         fs::write(&procs, format!("{}\n", service.id())).unwrap();
         let mut sampler = Sampler::new(&[subject(group.path(), &["unified"])], &[]);
         sampler.look_around();

@@ -193,6 +193,7 @@ fn run_row(run: u32, block: u32, order: u32, deployment: &str) -> RunRow {
         window_ns: Some(60_000_000_000),
         calibration_ns: Some(0.9134),
         steal: Some(0.0004),
+        changed: None,
         quiet: Some(true),
         cold: Some(ColdState::Proven),
         cold_resident: Some(0.0021),

@@ -1,0 +1,66 @@
+//! Runs that are marked: the hypervisor took CPU time from them, or their environment was not that of their deployment's
+//! first run. Comparisons are told with and without them (MEASURING §5).
+
+use std::collections::BTreeSet;
+
+use stowplan_results::{Comparison, RunRow, RunStatus, Unmarked};
+
+use crate::compare::Blocks;
+use crate::format::difference;
+use crate::metrics::Metric;
+
+/// A run with more steal than this is marked (share of the time of all CPUs).
+pub(crate) const STEAL: f64 = 0.005;
+
+fn is_marked(run: &RunRow) -> bool {
+    run.steal.is_some_and(|steal| steal > STEAL) || run.changed.is_some()
+}
+
+/// Deployments and their blocks with a marked run.
+#[derive(Debug, Default)]
+pub(crate) struct Marked(BTreeSet<(String, u32)>);
+
+impl Marked {
+    pub(crate) fn of(runs: &[RunRow]) -> Self {
+        let marked = runs.iter().filter(|run| is_marked(run));
+        let finished = marked.filter(|run| run.status == RunStatus::Finished);
+        Self(
+            finished
+                .map(|run| (run.deployment.to_string(), run.block))
+                .collect(),
+        )
+    }
+
+    /// The values of the blocks in which neither run is marked.
+    pub(crate) fn without(&self, metric: &Metric, a: &str, b: &str) -> Blocks {
+        Blocks::that(&metric.values, a, b, |block| {
+            let marked = |id: &str| self.0.contains(&(id.to_owned(), block));
+            !marked(a) && !marked(b)
+        })
+    }
+}
+
+/// Says beside a comparison what the blocks without marked runs say, which `clean` is, if any are left.
+pub(crate) fn beside(all: &mut Comparison, clean: Option<&Comparison>) {
+    let left = clean.map_or(0, |c| c.blocks);
+    if left == all.blocks {
+        return;
+    }
+    let shown = |v| difference(all.relative, &all.unit, Some(v));
+    let found = clean.map_or_else(
+        || "nothing is left".to_owned(),
+        |c| match (c.low, c.high) {
+            (Some(low), Some(high)) => format!("{}, {} … {}", c.verdict, shown(low), shown(high)),
+            _ => c.verdict.to_string(),
+        },
+    );
+    let marked = all.blocks - left;
+    all.verdict_reason += &format!("; without {marked} blocks that have a marked run: {found}");
+    all.unmarked = Some(Unmarked {
+        blocks: left,
+        difference: clean.and_then(|c| c.difference),
+        low: clean.and_then(|c| c.low),
+        high: clean.and_then(|c| c.high),
+        verdict: clean.map(|c| c.verdict),
+    });
+}
