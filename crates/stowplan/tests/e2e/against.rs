@@ -8,6 +8,7 @@ use stowplan_results::Results;
 use crate::measured::shared;
 use crate::one_at_a_time::turn;
 use crate::support::{Bench, Ended, engines_missing, fixture};
+use crate::undisturbed::undisturbed;
 
 /// The least that gives a verdict.
 const BLOCKS: u32 = 6;
@@ -140,10 +141,12 @@ fn again<'a>(stack: &'a str, earlier: &'a str) -> Vec<&'a str> {
 #[test]
 fn the_same_experiment_again_is_no_regression() {
     let Some(earlier) = shared() else { return };
-    let bench = Bench::new();
-    let _turn = turn();
     let (stack, earlier) = (fixture("tiny.yaml"), earlier.dir.to_str().unwrap());
-    let ended = bench.run(again(stack.to_str().unwrap(), earlier)).expect(0);
+    let stack = stack.to_str().unwrap();
+    let Some((bench, ended)) = undisturbed(|bench| bench.run(again(stack, earlier))) else {
+        return;
+    };
+    let ended = ended.expect(0);
     let name = Path::new(earlier).file_name().unwrap().to_str().unwrap();
     assert!(
         ended.out.contains(&format!("Against {name}")),

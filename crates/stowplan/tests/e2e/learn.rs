@@ -6,9 +6,10 @@ use serde_json::Value;
 use stowplan_results::{Results, RunStatus};
 
 use crate::measured::only_result;
-use crate::one_at_a_time::{shared_turn, turn};
+use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, engines_missing};
 use crate::traces::{data, unpacked};
+use crate::undisturbed::undisturbed;
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -81,15 +82,13 @@ fn the_stack_of_a_chain_is_learnt() {
 /// disturbed run tells how long callbacks take.
 #[test]
 fn a_learnt_stack_runs_and_gives_its_figures_back() {
-    let bench = Bench::new();
-    let Some(trace) = unpacked(&bench, "humble-chain_perpid") else {
+    let traces = Bench::new();
+    let Some(trace) = unpacked(&traces, "humble-chain_perpid") else {
         return;
     };
     if engines_missing(&["bare", "oci"]) {
         return;
     }
-    let _turn = turn();
-    let before = learn(&bench, &trace, &["-o", "chain.yaml"]);
     let latency = [
         "latency",
         "chain.yaml",
@@ -105,7 +104,14 @@ fn a_learnt_stack_runs_and_gives_its_figures_back() {
         "0s",
         "--keep-traces",
     ];
-    bench.run(latency).expect(0);
+    let measured = undisturbed(|bench| {
+        let before = learn(bench, &trace, &["-o", "chain.yaml"]);
+        (before, bench.run(latency))
+    });
+    let Some((bench, (before, ended))) = measured else {
+        return;
+    };
+    ended.expect(0);
     let dir = only_result(&bench);
     let results = Results::open(&dir).unwrap();
     let mut again = Vec::new();
@@ -159,6 +165,7 @@ fn fitted_twice(bench: &Bench, trace: &Path, first: &Path) {
         yaml
     };
     let once = fit("once.yaml", &[first]);
+    let _turn = shared_turn();
     let place = ["--place", "bare:flat", "--partition", "single"];
     let length = ["--blocks", "1", "--window", "2s", "--settle", "0s"];
     let kept = ["--keep-traces", "--out", "second"];

@@ -26,3 +26,4 @@ mod support;
 mod trace_outputs;
 mod traced;
 mod traces;
+mod undisturbed;

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use stowplan_host::network;
 use stowplan_results::{Results, RunStatus, UsageRow};
 
-use crate::one_at_a_time::turn;
 use crate::support::{Bench, assert_valid, engines_missing, fixture, root};
+use crate::undisturbed::undisturbed;
 
 /// The places of the reference question.
 pub const PLACES: [&str; 3] = ["bare:flat", "bare:grouped", "oci"];
@@ -21,7 +21,7 @@ pub struct Shared {
     pub dir: PathBuf,
 }
 
-/// The stack `tiny` on three places, measured once for all tests. `None` where engines are missing.
+/// The stack `tiny` on three places, measured once for all tests. `None` where engines are missing, or CPUs.
 pub fn shared() -> Option<&'static Shared> {
     static SHARED: OnceLock<Option<Shared>> = OnceLock::new();
     SHARED.get_or_init(measure).as_ref()
@@ -31,25 +31,14 @@ fn measure() -> Option<Shared> {
     if engines_missing(&["bare", "oci"]) {
         return None;
     }
-    let bench = Bench::new();
-    let _turn = turn();
     let stack = fixture("tiny.yaml");
-    let ended = bench.run([
-        "latency",
-        stack.to_str().unwrap(),
-        "--place",
-        &PLACES.join(","),
-        "--partition",
-        "modules",
-        "--blocks",
-        &BLOCKS.to_string(),
-        "--window",
-        "1s",
-        "--settle",
-        "0s",
-        "--keep-traces",
-        "--callback-cpu",
-    ]);
+    let (places, blocks) = (PLACES.join(","), BLOCKS.to_string());
+    let at = ["--place", &places, "--partition", "modules"];
+    let length = ["--blocks", &blocks, "--window", "1s", "--settle", "0s"];
+    let latency = ["latency", stack.to_str().unwrap()].into_iter();
+    let latency = latency.chain(at).chain(length);
+    let latency = latency.chain(["--keep-traces", "--callback-cpu"]);
+    let (bench, ended) = undisturbed(|bench| bench.run(latency.clone()))?;
     let ended = ended.expect(0);
     assert!(ended.out.contains("scan_to_brake"), "{}", ended.out);
     // One line before each run.
@@ -104,7 +93,7 @@ fn a_result_has_the_files_of_its_page() {
 }
 
 #[test]
-fn services_find_each_other_by_multicast_where_they_may_have_a_network_of_their_own() {
+fn services_find_each_other_by_multicast_atthey_may_have_a_network_of_their_own() {
     let Some(shared) = shared() else { return };
     let xml = std::fs::read_to_string(shared.dir.join("cyclonedds.xml")).unwrap();
     let settings = Results::open(&shared.dir)

@@ -11,8 +11,8 @@ use stowplan_results::{LatencyRow, Results, RunRow, RunStatus};
 use stowplan_run::Request;
 
 use crate::interrupted::wait;
-use crate::one_at_a_time::turn;
 use crate::support::{Bench, Ended, assert_valid, engines_missing, fixture, root};
+use crate::undisturbed::undisturbed;
 
 /// Period of both timers of `tiny`.
 const PERIOD_NS: u64 = 50_000_000;
@@ -77,13 +77,16 @@ fn a_selftest_goes_on_where_it_was_interrupted_and_judges_what_it_injected() {
     if engines_missing(&["bare"]) {
         return;
     }
-    let bench = Bench::new();
-    let _turn = turn();
-    let (folder, kept) = interrupted(&bench);
-    let resume = ["selftest", "--settle", "0s", "--json", "--resume"];
-    let mut arguments = resume.to_vec();
-    arguments.push(folder.to_str().unwrap());
-    let resumed = ended(bench.command(&arguments));
+    let measured = undisturbed(|bench| {
+        let (folder, kept) = interrupted(bench);
+        let resume = ["selftest", "--settle", "0s", "--json", "--resume"];
+        let folder_name = folder.to_str().unwrap();
+        let resumed = bench.run(resume.into_iter().chain([folder_name]));
+        (folder, kept, resumed)
+    });
+    let Some((bench, (folder, kept, resumed))) = measured else {
+        return;
+    };
     // Whether so few comparisons pass is open.
     assert!(
         [Some(0), Some(6)].contains(&resumed.code),

@@ -4,8 +4,8 @@ use serde_json::Value;
 use stowplan_results::{Results, RunStatus};
 
 use crate::measured::only_result;
-use crate::one_at_a_time::turn;
 use crate::support::{Bench, assert_valid, engines_missing, root};
+use crate::undisturbed::undisturbed;
 
 const BLOCKS: u32 = 3;
 
@@ -14,14 +14,15 @@ fn every_block_has_values_of_its_own_that_all_its_deployments_share() {
     if engines_missing(&["bare"]) {
         return;
     }
-    let bench = Bench::new();
-    let _turn = turn();
     let text = format!(
         "name: ranges\nstack: hello\nplaces: [bare:flat]\npartitions: [single, modules]\nsensitivity: true\n\
          blocks: {BLOCKS}\nwarm_up: 200ms\nwindow: 2s\n"
     );
-    let file = bench.write("ranges.yaml", &text);
-    let run = bench.run(["run", file.to_str().unwrap(), "--settle", "0s", "--json"]);
+    let measured = undisturbed(|bench| {
+        let file = bench.write("ranges.yaml", &text);
+        bench.run(["run", file.to_str().unwrap(), "--settle", "0s", "--json"])
+    });
+    let Some((bench, run)) = measured else { return };
     let document = run.expect(0).document("compare");
     let dir = only_result(&bench);
     let results = Results::open(&dir).unwrap();
