@@ -5,7 +5,7 @@
 //! started and end it. With `--own-network` it does all that in a network namespace of its own, where it may make
 //! one. `stowplan-agent oci` is the helper process of one container, `stowplan-agent hold` the first process of a
 //! container that stands for a network, `stowplan-agent exec` becomes the program of a container whose engine ends words
-//! at blanks.
+//! at blanks, `stowplan-agent exec-with-loopback` that of one whose engine leaves the loopback of its network down.
 
 mod agent;
 mod arm;
@@ -39,6 +39,7 @@ fn main() -> ExitCode {
             error => outcome(error),
         },
         Some("exec") => outcome(exec(arguments)),
+        Some("exec-with-loopback") => outcome(loopback_up().and_then(|()| exec(arguments))),
         Some("hold") => outcome(hold(arguments.next().as_deref())),
         Some("--version") => {
             println!("stowplan-agent {}", stowplan_wire::build_id());
@@ -67,6 +68,12 @@ fn exec(words: impl Iterator<Item = String>) -> Result<(), HostError> {
     };
     let error = Command::new(program).args(arguments).exec();
     Err(HostError::io("execute", Path::new(program), error))
+}
+
+fn loopback_up() -> Result<(), HostError> {
+    network::loopback_up().map_err(|error| {
+        HostError::new("cannot set the loopback interface of the container up").because(error)
+    })
 }
 
 /// Does nothing for ever, in the network namespace that the file stands for: containers that are to share a network

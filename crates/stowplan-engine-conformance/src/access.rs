@@ -1,6 +1,7 @@
 //! What real programs have of their host, as whom and where they run.
 
-use stowplan_wire::deployment::{Access, BindMount, Program, Select};
+use stowplan_engine::{IsolationFeature, Variant};
+use stowplan_wire::deployment::{Access, BindMount, IsolationPlan, Program, Select};
 
 use crate::look::file_of;
 use crate::trial::{Stop, Trial, ensure, needs, plain};
@@ -22,6 +23,10 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "access.own-root",
         check: own_root,
+    },
+    Case {
+        name: "access.own-network",
+        check: own_network,
     },
 ];
 
@@ -57,7 +62,7 @@ fn run<'a>(
     Ok((trial, folder))
 }
 
-fn can(setup: &Setup<'_>, what: fn(&stowplan_engine::Variant) -> bool, name: &str) -> Checked {
+fn can(setup: &Setup<'_>, what: fn(&Variant) -> bool, name: &str) -> Checked {
     needs(setup.can().is_some_and(|variant| what(&variant)), name)
 }
 
@@ -144,4 +149,35 @@ fn own_root(setup: &Setup<'_>) -> Checked {
     let root = setup.rootfs.as_deref().unwrap_or_default();
     let left = file_of(setup, &format!("{root}/tmp/stowplan-conformance"));
     ensure(left.is_none(), || "what it wrote is still there".to_owned())
+}
+
+/// Services that are asked into networks of their own are in different ones, whose loopback is up.
+fn own_network(setup: &Setup<'_>) -> Checked {
+    let has_switch = |can: &Variant| can.isolation.contains(&IsolationFeature::Net);
+    can(setup, has_switch, "isolation.net")?;
+    let apart = Setup {
+        isolation: IsolationPlan {
+            net: true,
+            ..setup.isolation
+        },
+        variant: setup.variant.clone(),
+        rootfs: setup.rootfs.clone(),
+        ..*setup
+    };
+    let script = "readlink /proc/self/ns/net; while read -r line; do case $line in *127.0.0.1*) echo loopback; break; esac; \
+                  done < /proc/net/fib_trie";
+    let (mut trial, _) = run(&apart, |_| {
+        ["a", "b"]
+            .map(|name| (name, script.to_owned(), Access::default()))
+            .to_vec()
+    })?;
+    let mut networks = Vec::new();
+    for name in ["a", "b"] {
+        trial.says(name, "loopback")?;
+        networks.push(trial.deployment().log(name, 1 << 12)?);
+    }
+    ensure(networks[0].starts_with("net:["), || networks[0].clone())?;
+    ensure(networks[0] != networks[1], || {
+        format!("both are in {}", networks[0])
+    })
 }

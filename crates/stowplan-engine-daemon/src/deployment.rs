@@ -184,10 +184,11 @@ impl<B: Backend> ContainerDeployment<B> {
         };
         let place = self.backend.locate(id)?;
         if place.pid > 0 {
-            if is_elsewhere(&place, self.network_of) {
+            let own = self.plan.isolation.net;
+            if is_elsewhere(&place, self.network_of).is_some_and(|elsewhere| elsewhere != own) {
+                let (found, network) = (if own { "in" } else { "not in" }, &self.network);
                 return Err(EngineError::new(format!(
-                    "it is not in the network of the run, though it was created with '{}'",
-                    self.network
+                    "it is {found} the network of the run, though it was created with '{network}'"
                 )));
             }
             let locator = service.locator(&place, &self.host.id());

@@ -61,11 +61,11 @@ fn cgroups(pid: u32, id: &str) -> Result<BTreeMap<String, String>, EngineError> 
         .collect())
 }
 
-/// Whether the container's first process is in another network than `of_process`.
+/// Whether the container's first process is in another network than `of_process`; `None` when it is gone.
 #[must_use]
-pub fn is_elsewhere(place: &Place, of_process: u32) -> bool {
-    let has = network::of_process(place.pid);
-    has.is_some() && has != network::of_process(of_process)
+pub fn is_elsewhere(place: &Place, of_process: u32) -> Option<bool> {
+    let has = network::of_process(place.pid)?;
+    Some(Some(has) != network::of_process(of_process))
 }
 
 /// Inode of the node program that a container executes. On an overlay every mount has a device number of its own, but

@@ -58,9 +58,9 @@ pub(crate) fn prepare(
     let prepared = Prepared {
         requests: requests.collect(),
         folders: folders.into_iter().collect(),
-        deviations: ground.told(),
+        deviations: ground.told(plan.isolation.net),
         network_of: holder.of_process,
-        network: ground.network_mode.clone(),
+        network: config::network_mode(plan, &ground).to_owned(),
     };
     let backend = DockerBackend {
         feed: Feed::open(&client, &plan.run),

@@ -21,7 +21,7 @@ pub(crate) fn container(
     let mounts = mounts(plan, service).iter().map(mount).collect();
     let environment = environment(&service.program).into_iter();
     let mut host_config = HostConfig {
-        network_mode: Some(ground.network_mode.clone()),
+        network_mode: Some(network_mode(plan, ground).to_owned()),
         ulimits: ground.ulimits.clone(),
         log_config: ground.log_config.clone(),
         mounts: Some(mounts),
@@ -42,6 +42,15 @@ pub(crate) fn container(
         labels: Some(labels(&plan.run, Some(&service.name))),
         host_config: Some(host_config),
         ..ContainerCreateBody::default()
+    }
+}
+
+/// The network of the run, or one for each container with nothing but a loopback.
+pub(crate) fn network_mode<'a>(plan: &DeploymentPlan, ground: &'a Ground) -> &'a str {
+    if plan.isolation.net {
+        "none"
+    } else {
+        &ground.network_mode
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, LimitSupport, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
 };
 use stowplan_engine_daemon::Images;
 use stowplan_host::Host;
@@ -79,6 +79,7 @@ impl Engine for DockerEngine {
                     scheduling: false,
                     ..LimitSupport::all()
                 },
+                isolation: vec![IsolationFeature::Net],
                 ..Variant::container("")
             }],
             max_services: None,

@@ -48,13 +48,21 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// What is another way than the daemon's defaults, the network among it.
-    pub(crate) fn told(&self) -> BTreeSet<String> {
-        let network = (self.network_mode != HOST).then(|| {
-            "network: containers join the run's network namespace through one that stands for it, in place of the \
-             daemon's host network"
-                .to_owned()
-        });
+    /// What is another way than the daemon's defaults, the network among it, which each container has for itself or not.
+    pub(crate) fn told(&self, own_networks: bool) -> BTreeSet<String> {
+        let network = if own_networks {
+            Some(
+                "network: none, so that each container has a network of its own with nothing but a loopback",
+            )
+        } else if self.network_mode == HOST {
+            None
+        } else {
+            Some(
+                "network: containers join the run's network namespace through one that stands for it, in place of the \
+                 daemon's host network",
+            )
+        };
+        let network = network.map(str::to_owned);
         self.deviations.iter().cloned().chain(network).collect()
     }
 }

@@ -66,7 +66,13 @@ pub(crate) fn text(plan: &DeploymentPlan, service: &ServiceStart) -> Result<Stri
     config.set("lxc.uts.name", &service.name)?;
     config.set("lxc.rootfs.path", &format!("overlay:{lower}:{upper}"))?;
     config.set("lxc.apparmor.profile", "unconfined")?;
-    config.set("lxc.net.0.type", "none")?;
+    if plan.isolation.net {
+        // Nothing but a loopback, which is up.
+        config.set("lxc.net.0.type", "empty")?;
+        config.set("lxc.net.0.flags", "up")?;
+    } else {
+        config.set("lxc.net.0.type", "none")?;
+    }
     config.set("lxc.console.path", "none")?;
     config.set("lxc.tty.max", "0")?;
     // Below the control groups that the tool is started in.
@@ -116,6 +122,15 @@ mod tests {
     fn lines(plan: &DeploymentPlan) -> Vec<String> {
         let text = text(plan, &plan.services[0]).unwrap();
         text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_network_of_its_own_has_nothing_but_a_loopback() {
+        let mut plan = plan();
+        plan.isolation.net = true;
+        let lines = lines(&plan);
+        let network: Vec<&String> = lines.iter().filter(|l| l.starts_with("lxc.net")).collect();
+        assert_eq!(network, ["lxc.net.0.type = empty", "lxc.net.0.flags = up"]);
     }
 
     #[test]

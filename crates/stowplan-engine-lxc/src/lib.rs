@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, LimitSupport, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
 };
 use stowplan_engine_tool::{ToolDeployment, ask};
 use stowplan_host::cgroup::Tree;
@@ -71,6 +71,7 @@ impl Engine for Lxc {
                     scheduling: false,
                     ..LimitSupport::all()
                 },
+                isolation: vec![IsolationFeature::Net],
                 ..Variant::container("")
             }],
             max_services: None,

@@ -13,17 +13,23 @@ pub(crate) struct Command {
 }
 
 impl Command {
-    pub(crate) fn of(arguments: &[String]) -> Self {
+    /// The agent sets the loopback up where the network is the container's own: the server leaves that to an init system.
+    pub(crate) fn of(arguments: &[String], own_network: bool) -> Self {
         let words: Vec<String> = arguments.iter().map(|word| words::encode(word)).collect();
         let line = words.join(" ");
-        if words == arguments {
+        if words == arguments && !own_network {
             return Self {
                 line,
                 by_agent: false,
             };
         }
+        let how = if own_network {
+            "exec-with-loopback"
+        } else {
+            "exec"
+        };
         Self {
-            line: format!("{AGENT} exec {line}"),
+            line: format!("{AGENT} {how} {line}"),
             by_agent: true,
         }
     }
@@ -37,7 +43,7 @@ mod tests {
     fn plain_words_stand_for_themselves_and_others_go_through_the_agent() {
         let of = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            Command::of(&words)
+            Command::of(&words, false)
         };
         let plain = of(&["/stowplan-node", "launch", "/run/x/plan.json"]);
         assert_eq!(plain.line, "/stowplan-node launch /run/x/plan.json");
@@ -45,5 +51,12 @@ mod tests {
         let other = of(&["/bin/sh", "-c", "echo a", ""]);
         assert_eq!(other.line, "/.stowplan-agent exec /bin/sh -c echo%20a %");
         assert!(other.by_agent);
+    }
+
+    #[test]
+    fn in_a_network_of_its_own_the_agent_goes_first() {
+        let made = Command::of(&["/x".to_owned()], true);
+        assert_eq!(made.line, "/.stowplan-agent exec-with-loopback /x");
+        assert!(made.by_agent);
     }
 }

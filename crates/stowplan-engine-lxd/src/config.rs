@@ -17,7 +17,8 @@ pub(crate) struct Ground<'a> {
     /// The static agent program.
     pub(crate) agent: &'a Path,
     /// The process in whose network the services are to be.
-    pub(crate) network_of: u32,
+    /// The process in whose network instances are; `None` where each has one of its own.
+    pub(crate) network_of: Option<u32>,
     /// Storage pool of the root file systems.
     pub(crate) pool: &'a str,
 }
@@ -35,12 +36,13 @@ impl Draft {
         arguments: &[String],
         keys: Map<String, Value>,
     ) -> Result<Self, EngineError> {
-        let command = Command::of(arguments);
+        let command = Command::of(arguments, ground.network_of.is_none());
         let mut lxc = lxc::Config::default();
         lxc.set("lxc.init.cmd", &command.line)?;
-        // Instances have no interface of their own, for which the server makes an empty network, that this one replaces.
-        let network = network(ground.network_of);
-        lxc.set("lxc.namespace.share.net", &network)?;
+        // Instances have no interface of their own, for which the server makes an empty network. That of the run replaces it.
+        if let Some(process) = ground.network_of {
+            lxc.set("lxc.namespace.share.net", &network(process))?;
+        }
         lxc.set("lxc.signal.halt", "SIGTERM")?;
         lxc.set("lxc.log.level", "info")?;
         let mut config = keys;
@@ -172,6 +174,10 @@ pub(crate) fn service(
     // Not the server's devices: it mounts those before liblxc's own lines, which would hide what is below /dev/shm.
     draft.lxc.mounts(&mounts(plan, service))?;
     let access = access(&service.program);
+    if plan.isolation.net && access.user.is_some() {
+        let why = "a program of another user than root cannot have a network of its own: it could not set its loopback up";
+        return Err(EngineError::new(why));
+    }
     draft.nodes(&access.devices)?;
     draft.lxc.program(root, &access)?;
     Ok(draft.request(image))
@@ -194,7 +200,7 @@ mod tests {
     fn ground() -> Ground<'static> {
         Ground {
             agent: Path::new("/agent"),
-            network_of: 7,
+            network_of: Some(7),
             pool: "p",
         }
     }
@@ -244,6 +250,29 @@ mod tests {
         assert_eq!(made["config"]["user.stowplan.service"], "a");
         assert_eq!(made["profiles"], json!([]));
         assert_eq!(made["source"]["fingerprint"], "i");
+    }
+
+    #[test]
+    fn in_a_network_of_its_own_a_program_is_roots() {
+        let root = tempfile::tempdir().unwrap();
+        let mut plan = plan(root.path(), LimitsPlan::default(), Access::default());
+        plan.isolation.net = true;
+        let ground = Ground {
+            network_of: None,
+            ..ground()
+        };
+        let made = service(&ground, &plan, &plan.services[0], "i").unwrap();
+        let lines = lines(&made);
+        assert!(lines[0].contains("exec-with-loopback /x"), "{lines:?}");
+        assert!(
+            !lines.iter().any(|line| line.contains("share.net")),
+            "{lines:?}"
+        );
+        if let Program::Command { access, .. } = &mut plan.services[0].program {
+            access.user = Some("nobody".to_owned());
+        }
+        let refused = service(&ground, &plan, &plan.services[0], "i").unwrap_err();
+        assert!(refused.to_string().contains("loopback"), "{refused}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, LimitSupport, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
 };
 use stowplan_engine_daemon::{ContainerDeployment, Images, Prepared, contents};
 use stowplan_host::Host;
@@ -78,6 +78,7 @@ impl Engine for LxdEngine {
                     scheduling: false,
                     ..LimitSupport::all()
                 },
+                isolation: vec![IsolationFeature::Net],
                 ..Variant::container("")
             }],
             max_services: None,
@@ -95,7 +96,7 @@ impl Engine for LxdEngine {
         let found = pool.choose(&client)?;
         let ground = Ground {
             agent: &self.agent,
-            network_of: self.network_of,
+            network_of: (!plan.isolation.net).then_some(self.network_of),
             pool: &found.name,
         };
         let mut requests = Vec::new();
@@ -114,11 +115,11 @@ impl Engine for LxdEngine {
                 .iter()
                 .map(|file| file.display().to_string())
                 .collect(),
-            deviations: deviations(&found.driver, pool.is_ours()),
+            deviations: deviations(&found.driver, pool.is_ours(), ground.network_of.is_none()),
             network_of: self.network_of,
-            network: format!(
-                "lxc.namespace.share.net = {}",
-                config::network(self.network_of)
+            network: ground.network_of.map_or_else(
+                || "no interface".to_owned(),
+                |process| format!("lxc.namespace.share.net = {}", config::network(process)),
             ),
         };
         let backend = LxdBackend::listen(client, plan)?;
@@ -146,7 +147,7 @@ impl LxdEngine {
 }
 
 /// What is another way than the server's defaults.
-fn deviations(driver: &str, own_pool: bool) -> BTreeSet<String> {
+fn deviations(driver: &str, own_pool: bool, own_networks: bool) -> BTreeSet<String> {
     let pool = own_pool.then(|| {
         format!(
             "storage pool: one of Stowplan's own with the driver {driver}, because there is none"
@@ -156,7 +157,12 @@ fn deviations(driver: &str, own_pool: bool) -> BTreeSet<String> {
         "profiles: none, so no network interface and no device but the root disk and what the service asks for",
         "security.privileged = true: no user namespace, as in containers of other engines",
         "boot.autostart = false: the server does not start again what an interrupted run has left",
-        "lxc.namespace.share.net: instances join the run's network namespace in place of a bridge",
+        if own_networks {
+            "no network interface: each instance has a network of its own with nothing but a loopback, which one exec of \
+             Stowplan's agent sets up"
+        } else {
+            "lxc.namespace.share.net: instances join the run's network namespace in place of a bridge"
+        },
         "lxc.init.cmd: the program is process 1 in place of /sbin/init; where its arguments have more than plain \
          characters, through one exec of Stowplan's agent",
         "lxc.signal.halt = SIGTERM: a program is asked to end by SIGTERM and not by SIGPWR",

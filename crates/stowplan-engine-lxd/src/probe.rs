@@ -35,7 +35,7 @@ pub(crate) fn try_out(
     let tag = images.load(&client, &contents)?;
     let ground = Ground {
         agent,
-        network_of,
+        network_of: Some(network_of),
         pool: &pool.name,
     };
     in_probe_run(server.name(), |run, host| {

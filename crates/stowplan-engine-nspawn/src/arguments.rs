@@ -31,6 +31,9 @@ pub(crate) fn arguments(
         // Output goes where it goes for plain processes, not through a terminal that the tool would have to serve.
         "--console=pipe".into(),
     ];
+    if plan.isolation.net {
+        arguments.push("--private-network".into());
+    }
     let own = format!("{}/{}", plan.run_dir, service.name);
     arguments.push(bind(&own, &own, false));
     let variables = environment(&service.program);
@@ -99,6 +102,14 @@ mod tests {
         assert!(lines.contains(&"--bind=/r/a:/r/a".to_owned()), "{lines:?}");
         assert!(lines.contains(&"--directory=/i".to_owned()));
         assert!(lines.iter().any(|line| line.starts_with("--setenv=PATH=")));
+        assert!(!lines.contains(&"--private-network".to_owned()));
+    }
+
+    #[test]
+    fn a_network_of_its_own_has_nothing_but_a_loopback() {
+        let mut plan = command_plan("r", "/r", None, &[("a", &["x"])]);
+        plan.isolation.net = true;
+        assert!(lines(&plan).contains(&"--private-network".to_owned()));
     }
 
     #[test]

@@ -14,7 +14,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::process::geteuid;
-use stowplan_engine::{Capabilities, Deployment, Engine, EngineError, Probe, Variant};
+use stowplan_engine::{
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
+};
 use stowplan_engine_tool::{ToolDeployment, ask};
 use stowplan_host::cgroup::Tree;
 use stowplan_host::{Host, chain};
@@ -59,6 +61,7 @@ impl Engine for Nspawn {
         Capabilities {
             variants: vec![Variant {
                 separate_create: false,
+                isolation: vec![IsolationFeature::Net],
                 ..Variant::container("")
             }],
             max_services: None,

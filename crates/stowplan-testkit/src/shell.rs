@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Programs of the shell's scripts.
-const PROGRAMS: [&str; 8] = ["sh", "sleep", "head", "tail", "wc", "setsid", "cat", "env"];
+const PROGRAMS: [&str; 9] = [
+    "sh", "sleep", "head", "tail", "wc", "setsid", "cat", "env", "readlink",
+];
 
 /// A folder with [`shell_root`] in it, removed at the end.
 #[derive(Debug)]

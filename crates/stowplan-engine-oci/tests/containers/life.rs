@@ -6,8 +6,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{Run, bare, docker, is_root, located, run_once, wait_for_exit};
-use stowplan_engine::{Engine, Probe};
+use stowplan_engine::{Deployment, Engine, Probe};
 use stowplan_wire::deployment::{Access, EngineEventKind, Program, Select, StopMode};
+
+/// A service `a` that sleeps once it is started.
+fn created(run: &Run) -> Box<dyn Deployment> {
+    let plan = run.plan(docker(), vec![run.service("a", &["sleep", "1000"])]);
+    let mut deployment = run.prepare(&plan).unwrap();
+    deployment.create(&Select::All).unwrap();
+    deployment
+}
 
 #[test]
 fn a_service_is_created_started_stopped_and_removed() {
@@ -114,9 +122,7 @@ fn a_frozen_service_is_started_after_it_was_resumed_only() {
         return;
     }
     let run = Run::new();
-    let plan = run.plan(docker(), vec![run.service("a", &["sleep", "1000"])]);
-    let mut deployment = run.prepare(&plan).unwrap();
-    deployment.create(&Select::All).unwrap();
+    let mut deployment = created(&run);
     deployment.pause("a").unwrap();
     let error = deployment.start(&Select::All).unwrap_err();
     assert!(error.to_string().contains("frozen"), "{error}");
@@ -230,9 +236,7 @@ fn a_helper_that_is_gone_is_an_error_and_leaves_nothing() {
         return;
     }
     let run = Run::new();
-    let plan = run.plan(docker(), vec![run.service("a", &["sleep", "1000"])]);
-    let mut deployment = run.prepare(&plan).unwrap();
-    deployment.create(&Select::All).unwrap();
+    let mut deployment = created(&run);
     deployment.start(&Select::All).unwrap();
     let locator = located(&*deployment)["a"].clone();
     let first = locator.pid;
