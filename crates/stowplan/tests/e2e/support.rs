@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::one_at_a_time::turn_of_command;
+
 /// Root of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -70,8 +72,9 @@ impl Bench {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs it to its end, not beside a test that is to run alone.
     pub fn run<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Ended {
+        let _turn = turn_of_command();
         let output = self.command(arguments).output();
         Ended::new(output.expect("the program can be started"))
     }
@@ -145,7 +148,8 @@ pub fn assert_valid(schema: &Path, document: &Value) {
 pub fn engines_missing(needed: &[&str]) -> bool {
     static STATUSES: OnceLock<Vec<(String, String)>> = OnceLock::new();
     let statuses = STATUSES.get_or_init(|| {
-        let doctor = Bench::new().run(["doctor", "--json"]).expect(0);
+        let doctor = Bench::new().command(["doctor", "--json"]).output();
+        let doctor = Ended::new(doctor.expect("the program can be started")).expect(0);
         let document = doctor.document("doctor");
         let engines = document["engines"].as_array().expect("a list").iter();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
