@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use stowplan_measure::Measured;
 use stowplan_wire::announce::Announcement;
 
-/// Values that are given anew at every start: paths with the run's name, and numbers that the kernel draws.
-const OF_A_START: [&str; 7] = [
+/// Values that are given anew at every start: paths with the run's name, numbers that the kernel draws, and the copy of
+/// the program where an engine makes one for each service (which program it is, its digest says).
+const OF_A_START: [&str; 9] = [
     "autogroup",
     "cgroup.",
     "environ.bytes",
     "ns.",
     "process_group",
+    "program.device",
+    "program.inode",
     "session",
     "stdio.",
 ];
