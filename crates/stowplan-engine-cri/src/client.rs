@@ -246,6 +246,7 @@ fn no_cri(socket: &str, status: Status) -> EngineError {
         _ => error.because(status).hint(hint()),
     }
 }
+
 /// What a verbose status says of the inside, as JSON; null where it says nothing.
 fn inside(info: &HashMap<String, String>) -> Value {
     let info = info.get("info").map_or("null", String::as_str);

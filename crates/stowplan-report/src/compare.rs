@@ -158,6 +158,9 @@ fn one_metric(
         Ok(rows.collect())
     };
     let mut rows = compared(&Marked::default())?;
+    if marked.is_empty() {
+        return Ok(rows);
+    }
     let clean = compared(marked)?;
     for row in &mut rows {
         let same = |c: &&Comparison| c.reference == row.reference && c.candidate == row.candidate;

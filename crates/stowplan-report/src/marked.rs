@@ -31,6 +31,10 @@ impl Marked {
         )
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The values of the blocks in which neither run is marked.
     pub(crate) fn without(&self, metric: &Metric, a: &str, b: &str) -> Blocks {
         Blocks::that(&metric.values, a, b, |block| {

@@ -245,17 +245,7 @@ mod tests {
 
     #[test]
     fn steal_is_the_share_of_all_cpus_in_the_window() {
-        let sample = |subject: &str, t_ns, cpu_ns| UsageSample {
-            subject: subject.to_owned(),
-            t_ns,
-            cpu_ns,
-            memory_bytes: None,
-            anon_bytes: None,
-            file_bytes: None,
-            read_bytes: None,
-            write_bytes: None,
-            throttled: None,
-        };
+        let sample = |subject: &str, t_ns, cpu_ns| UsageSample::of_cpu(subject, t_ns, cpu_ns);
         let samples = [
             sample(HYPERVISOR, 50, Some(0)),
             sample(HYPERVISOR, 100, Some(40)),

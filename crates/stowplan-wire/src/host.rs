@@ -84,6 +84,24 @@ pub struct UsageSample {
     pub throttled: Option<u64>,
 }
 
+impl UsageSample {
+    /// CPU time alone.
+    #[must_use]
+    pub fn of_cpu(subject: impl Into<String>, t_ns: u64, cpu_ns: Option<u64>) -> Self {
+        Self {
+            subject: subject.into(),
+            t_ns,
+            cpu_ns,
+            memory_bytes: None,
+            anon_bytes: None,
+            file_bytes: None,
+            read_bytes: None,
+            write_bytes: None,
+            throttled: None,
+        }
+    }
+}
+
 /// What is sampled: a service or the processes of an engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

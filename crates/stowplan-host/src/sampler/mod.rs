@@ -269,17 +269,9 @@ impl Sampler {
         known.extend(self.members());
         let programs = now.since(before, &known).into_iter();
         let rows = programs.flat_map(|(program, cpu_ns)| {
-            [(before.t_ns, 0), (now.t_ns, cpu_ns)].map(|(t_ns, cpu_ns)| UsageSample {
-                subject: format!("other: {program}"),
-                t_ns,
-                cpu_ns: Some(cpu_ns),
-                memory_bytes: None,
-                anon_bytes: None,
-                file_bytes: None,
-                read_bytes: None,
-                write_bytes: None,
-                throttled: None,
-            })
+            let subject = format!("other: {program}");
+            [(before.t_ns, 0), (now.t_ns, cpu_ns)]
+                .map(|(t_ns, cpu_ns)| UsageSample::of_cpu(&subject, t_ns, Some(cpu_ns)))
         });
         rows.collect()
     }

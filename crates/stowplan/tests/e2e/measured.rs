@@ -93,7 +93,7 @@ fn a_result_has_the_files_of_its_page() {
 }
 
 #[test]
-fn services_find_each_other_by_multicast_atthey_may_have_a_network_of_their_own() {
+fn services_find_each_other_by_multicast_where_they_may_have_a_network_of_their_own() {
     let Some(shared) = shared() else { return };
     let xml = std::fs::read_to_string(shared.dir.join("cyclonedds.xml")).unwrap();
     let settings = Results::open(&shared.dir)
