@@ -7,8 +7,9 @@ use stowplan_stats::{
 };
 
 use crate::common::{Common, Side};
-use crate::compare::{Blocks, Losses, NATURAL, comparable, plan, rule};
+use crate::compare::{Blocks, Losses, OF_PHASES, comparable, has_natural_phases, plan, rule};
 use crate::error::ReportError;
+use crate::marked::{self, Marked};
 use crate::metrics::{LOST_INPUTS, Metric, metrics};
 use crate::report::Report;
 use crate::slower::Held;
@@ -22,6 +23,7 @@ pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> 
     let common = Common::of(&Side::measured(old), &Side::measured(new))?;
     let reports = (Report::read(old)?, Report::read(new)?);
     let losses = (Losses::of(&reports.0), Losses::of(&reports.1));
+    let marked = (Marked::of(&reports.0.runs), Marked::of(&reports.1.runs));
     let old_metrics = metrics(&reports.0);
     let mut rows = Vec::new();
     for new_metric in metrics(&reports.1) {
@@ -29,13 +31,13 @@ pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> 
         let Some(old_metric) = old_metrics.iter().find(same) else {
             continue;
         };
-        let pair = (old_metric, &new_metric);
-        rows.extend(one_metric(
-            (&reports.0, &reports.1),
-            pair,
-            &common,
-            &losses,
-        )?);
+        let both = Both {
+            old: (&reports.0, old_metric),
+            new: (&reports.1, &new_metric),
+            common: &common,
+            losses: &losses,
+        };
+        rows.extend(both.rows(&marked)?);
     }
     let mut slower = Vec::new();
     for candidate in &common.candidates {
@@ -82,56 +84,131 @@ pub(crate) fn deployment_of(named: &str) -> &str {
 const BEFORE: &str = " (before)";
 const AFTER: &str = " (after)";
 
-fn one_metric(
-    (old, new): (&Report, &Report),
-    (old_metric, new_metric): (&Metric, &Metric),
-    common: &Common,
-    losses: &(Losses, Losses),
-) -> Result<Vec<Comparison>, ReportError> {
-    let rule = rule(&old.experiment, old_metric);
-    let declared = plan(&old.experiment, old_metric);
-    let primary = declared.is_some_and(|m| m.primary);
-    let delta = declared.map_or(DEFAULT_DELTA, |m| m.delta);
-    let (mut compared, mut gone) = (Vec::new(), Vec::new());
-    for candidate in &common.candidates {
-        let blocks = |metric| Blocks::of(metric, &common.reference.id, &candidate.id);
-        let (before, after) = (blocks(old_metric), blocks(new_metric));
-        let usable = |blocks: &Blocks| {
-            blocks.a.len() >= 2 && comparable(old_metric.scale, &blocks.a, &blocks.b)
-        };
-        if usable(&before) && usable(&after) {
-            let what = format!("{} of {}", old_metric.label, candidate.label);
-            let c = compare_across(&rule, (&before.a, &before.b), (&after.a, &after.b))
-                .map_err(ReportError::stats(what))?;
-            compared.push((candidate, before, after, c));
-        } else if primary && usable(&before) && has_gone(new_metric, &common.reference, candidate) {
-            gone.push(row_of_gone(old_metric, delta, candidate, &before));
-        }
-    }
-    if primary {
-        let mut family: Vec<AcrossComparison> = compared.iter().map(|(.., c)| c.clone()).collect();
-        apply_holm_across(&mut family);
-        for ((.., c), corrected) in compared.iter_mut().zip(family) {
-            *c = corrected;
-        }
-    }
-    let natural = |report: &Report| report.experiment.phase.as_deref() == Some("natural");
-    let rows = compared.into_iter().map(|(candidate, before, after, c)| {
-        let mut row = row(old_metric, candidate, (&before, &after), &c, primary);
-        let loss = |d| losses.0.changed(&losses.1, old_metric, d);
-        let reason = if old_metric.of_phase && (natural(old) || natural(new)) {
-            Some(NATURAL.to_owned())
-        } else if old_metric.of_loss {
-            loss(candidate).or_else(|| loss(&common.reference))
-        } else {
+/// What both results say of one metric.
+struct Both<'a> {
+    old: (&'a Report, &'a Metric),
+    new: (&'a Report, &'a Metric),
+    common: &'a Common,
+    losses: &'a (Losses, Losses),
+}
+
+/// A deployment that both results have, and its blocks in each.
+struct Found<'a> {
+    candidate: &'a DeploymentRecord,
+    before: Blocks,
+    after: Blocks,
+    c: AcrossComparison,
+}
+
+impl<'a> Both<'a> {
+    fn rows(&self, marked: &(Marked, Marked)) -> Result<Vec<Comparison>, ReportError> {
+        let mut rows = Vec::new();
+        let all = self.compared(&Default::default())?;
+        let clean = if marked.0.is_empty() && marked.1.is_empty() {
             None
+        } else {
+            Some(self.compared(marked)?)
         };
-        if let Some(reason) = reason {
+        for found in &all {
+            let mut row = self.row(found);
+            if let Some(clean) = &clean {
+                let same = |f: &&Found<'_>| f.candidate.id == found.candidate.id;
+                let clean = clean.iter().find(same).map(|f| self.row(f));
+                let (before, after) = self.blocks(found.candidate, marked);
+                let left_out = found.blocks() - before.a.len() - after.a.len();
+                marked::beside(&mut row, clean.as_ref(), left_out);
+            }
+            rows.push(row);
+        }
+        let compared: Vec<&str> = all.iter().map(|found| &*found.candidate.id).collect();
+        let others = self.common.candidates.iter();
+        let others = others.filter(|candidate| !compared.contains(&&*candidate.id));
+        rows.extend(others.filter_map(|candidate| self.row_of_gone(candidate)));
+        Ok(rows)
+    }
+
+    /// Each candidate that has enough blocks without a marked run, corrected together.
+    fn compared(&self, marked: &(Marked, Marked)) -> Result<Vec<Found<'a>>, ReportError> {
+        let rule = rule(&self.old.0.experiment, self.old.1);
+        let mut all = Vec::new();
+        for candidate in &self.common.candidates {
+            let (before, after) = self.blocks(candidate, marked);
+            if self.usable(&before) && self.usable(&after) {
+                let what = format!("{} of {}", self.old.1.label, candidate.label);
+                let c = compare_across(&rule, (&before.a, &before.b), (&after.a, &after.b))
+                    .map_err(ReportError::stats(what))?;
+                all.push(Found {
+                    candidate,
+                    before,
+                    after,
+                    c,
+                });
+            }
+        }
+        if self.is_primary() {
+            let mut family: Vec<AcrossComparison> = all.iter().map(|f| f.c.clone()).collect();
+            apply_holm_across(&mut family);
+            for (found, corrected) in all.iter_mut().zip(family) {
+                found.c = corrected;
+            }
+        }
+        Ok(all)
+    }
+
+    fn blocks(&self, candidate: &DeploymentRecord, marked: &(Marked, Marked)) -> (Blocks, Blocks) {
+        let of = |marked: &Marked, metric| {
+            marked.without(metric, &self.common.reference.id, &candidate.id)
+        };
+        (of(&marked.0, self.old.1), of(&marked.1, self.new.1))
+    }
+
+    fn usable(&self, blocks: &Blocks) -> bool {
+        blocks.a.len() >= 2 && comparable(self.old.1.scale, &blocks.a, &blocks.b)
+    }
+
+    fn is_primary(&self) -> bool {
+        plan(&self.old.0.experiment, self.old.1).is_some_and(|m| m.primary)
+    }
+
+    fn row(&self, found: &Found<'_>) -> Comparison {
+        let mut row = row(self.old.1, found, self.is_primary());
+        if let Some(reason) = self.withheld(found.candidate) {
             (row.verdict, row.verdict_reason) = (Verdict::Inconclusive, reason);
         }
         row
-    });
-    Ok(rows.chain(gone).collect())
+    }
+
+    /// Why the figures cannot carry a verdict, whatever the interval says.
+    fn withheld(&self, candidate: &DeploymentRecord) -> Option<String> {
+        let metric = self.old.1;
+        let natural = has_natural_phases(self.old.0) || has_natural_phases(self.new.0);
+        if metric.of_phase && natural {
+            return Some(OF_PHASES.to_owned());
+        }
+        let (old, new) = self.losses;
+        let loss = |d| old.changed(new, metric, d);
+        let reference = &self.common.reference;
+        metric
+            .of_loss
+            .then(|| loss(candidate).or_else(|| loss(reference)))?
+    }
+
+    /// What answers the question and is not there any more has no interval, and is told all the same.
+    fn row_of_gone(&self, candidate: &DeploymentRecord) -> Option<Comparison> {
+        let (old, _) = self.blocks(candidate, &Default::default());
+        let gone = has_gone(self.new.1, &self.common.reference, candidate);
+        let told = self.is_primary() && self.usable(&old) && gone;
+        let declared = plan(&self.old.0.experiment, self.old.1);
+        let delta = declared.map_or(DEFAULT_DELTA, |m| m.delta);
+        told.then(|| row_of_gone(self.old.1, delta, candidate, &old))
+    }
+}
+
+impl Found<'_> {
+    /// How many in both results.
+    fn blocks(&self) -> usize {
+        self.before.a.len() + self.after.a.len()
+    }
 }
 
 /// Whether the reference has values and the candidate has none: no input reached the end of the chain any more.
@@ -140,7 +217,6 @@ fn has_gone(metric: &Metric, reference: &DeploymentRecord, candidate: &Deploymen
     has(reference) && !has(candidate)
 }
 
-/// What is not there any more has no interval, and is told all the same.
 fn row_of_gone(
     metric: &Metric,
     delta: f64,
@@ -183,13 +259,13 @@ pub(crate) fn is_regression(c: &Comparison) -> bool {
     gone || worse && (c.primary || c.metric == LOST_INPUTS)
 }
 
-fn row(
-    metric: &Metric,
-    candidate: &DeploymentRecord,
-    (old, new): (&Blocks, &Blocks),
-    c: &AcrossComparison,
-    primary: bool,
-) -> Comparison {
+fn row(metric: &Metric, found: &Found<'_>, primary: bool) -> Comparison {
+    let Found {
+        candidate,
+        before: old,
+        after: new,
+        c,
+    } = found;
     Comparison {
         metric: metric.key.clone(),
         label: metric.label.clone(),

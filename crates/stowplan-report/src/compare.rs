@@ -164,7 +164,9 @@ fn one_metric(
     let clean = compared(marked)?;
     for row in &mut rows {
         let same = |c: &&Comparison| c.reference == row.reference && c.candidate == row.candidate;
-        marked::beside(row, clean.iter().find(same));
+        let clean = clean.iter().find(same);
+        let left_out = row.blocks - clean.map_or(0, |c| c.blocks);
+        marked::beside(row, clean, left_out);
     }
     Ok(rows)
 }

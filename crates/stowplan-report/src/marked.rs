@@ -44,24 +44,23 @@ impl Marked {
     }
 }
 
-/// Says beside a comparison what the blocks without marked runs say, which `clean` is, if any are left.
-pub(crate) fn beside(all: &mut Comparison, clean: Option<&Comparison>) {
-    let left = clean.map_or(0, |c| c.blocks);
-    if left == all.blocks {
+/// Says beside a comparison what the blocks without marked runs say, which `clean` is, if enough are left.
+pub(crate) fn beside(all: &mut Comparison, clean: Option<&Comparison>, marked_blocks: usize) {
+    if marked_blocks == 0 {
         return;
     }
     let shown = |v| difference(all.relative, &all.unit, Some(v));
     let found = clean.map_or_else(
-        || "nothing is left".to_owned(),
+        || "too few are left".to_owned(),
         |c| match (c.low, c.high) {
             (Some(low), Some(high)) => format!("{}, {} … {}", c.verdict, shown(low), shown(high)),
             _ => c.verdict.to_string(),
         },
     );
-    let marked = all.blocks - left;
-    all.verdict_reason += &format!("; without {marked} blocks that have a marked run: {found}");
+    all.verdict_reason +=
+        &format!("; without {marked_blocks} blocks that have a marked run: {found}");
     all.unmarked = Some(Unmarked {
-        blocks: left,
+        blocks: clean.map_or(0, |c| c.blocks),
         difference: clean.and_then(|c| c.difference),
         low: clean.and_then(|c| c.low),
         high: clean.and_then(|c| c.high),

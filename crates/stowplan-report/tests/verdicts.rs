@@ -158,7 +158,7 @@ fn what_the_blocks_without_marked_runs_say_stands_beside() {
     let marked = found(&report);
     let clean = marked.unmarked.unwrap();
     assert_eq!((clean.blocks, clean.verdict, clean.low), (0, None, None));
-    assert!(marked.verdict_reason.ends_with("nothing is left"));
+    assert!(marked.verdict_reason.ends_with("too few are left"));
 }
 
 #[test]
@@ -182,6 +182,15 @@ fn a_result_is_equivalent_to_itself() {
         assert!(c.difference.unwrap().abs() < 1e-12, "{c:?}");
         let deployment = c.reference.strip_suffix(" (before)").unwrap();
         assert_eq!(c.candidate, format!("{deployment} (after)"));
+        // One run of this deployment is marked, in both.
+        let left = c.unmarked.as_ref().map(|clean| clean.blocks);
+        let marked = deployment == "bare:flat/betz-8";
+        assert_eq!(left, marked.then(|| c.blocks - 1), "{c:?}");
+        assert_eq!(
+            marked,
+            c.verdict_reason
+                .contains("without 2 blocks that have a marked run")
+        );
     }
 }
 
