@@ -49,12 +49,7 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             let probe = agent.engine(&engine)?.probe(&*agent.host);
             Ok(Answer::Probed(probe.into()))
         }
-        Call::Capabilities { engine } => {
-            let capabilities = agent.engine(&engine)?.capabilities();
-            let text = serde_json::to_string(&capabilities)
-                .map_err(|e| EngineError::new("cannot tell capabilities").because(e))?;
-            Ok(Answer::Capabilities(text))
-        }
+        Call::Capabilities { engine } => capabilities(agent, &engine),
         Call::Prepare { engine, plan } => prepare(agent, &engine, &plan),
         Call::Watch { timeout_ms } => watch(agent, Duration::from_millis(timeout_ms)),
         Call::ArmAndWait { lead_ns, window_ns } => arm::arm_and_wait(agent, lead_ns, window_ns),
@@ -72,6 +67,7 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             Ok(Answer::Done)
         }
         Call::StopSampling => Ok(Answer::Samples(agent.host.stop_sampling()?)),
+        Call::Memory { subjects } => Ok(Answer::Memory(agent.host.memory(&subjects)?)),
         Call::Limits(locator) => Ok(Answer::Limits(agent.host.limits(&locator)?)),
         Call::Digests => {
             let nodes = &agent.run()?.nodes;
@@ -89,6 +85,13 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
         }
         verb => with_deployment(agent, verb),
     }
+}
+
+fn capabilities(agent: &mut Agent, engine: &str) -> Result<Answer, CallError> {
+    let capabilities = agent.engine(engine)?.capabilities();
+    let text = serde_json::to_string(&capabilities)
+        .map_err(|e| EngineError::new("cannot tell capabilities").because(e))?;
+    Ok(Answer::Capabilities(text))
 }
 
 /// The verbs of the deployment.

@@ -11,6 +11,7 @@ mod host;
 pub mod ledger;
 mod local;
 mod log;
+mod memory;
 pub mod network;
 pub mod open_files;
 pub mod process;

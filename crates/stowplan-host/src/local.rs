@@ -12,7 +12,7 @@ use rustix::time::{
 };
 use stowplan_wire::agent::ProgramDigest;
 use stowplan_wire::deployment::Locator;
-use stowplan_wire::host::{LimitsReadBack, MachineFacts, SampleSubject, UsageSample};
+use stowplan_wire::host::{LimitsReadBack, MachineFacts, MemorySample, SampleSubject, UsageSample};
 
 use crate::ledger::{Ledger, Object};
 use crate::sampler::Sampler;
@@ -168,6 +168,10 @@ impl Host for LocalHost {
         };
         sampling.sampler.sample();
         Ok(sampling.sampler.finish())
+    }
+
+    fn memory(&self, subjects: &[SampleSubject]) -> Result<Vec<MemorySample>, HostError> {
+        Ok(memory::proportional(subjects))
     }
 
     fn limits(&self, service: &Locator) -> Result<LimitsReadBack, HostError> {

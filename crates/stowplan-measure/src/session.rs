@@ -10,10 +10,11 @@ use stowplan_engine::{Deployment, Engine};
 use stowplan_host::Host;
 use stowplan_model::RealService;
 use stowplan_remote::{AgentHost, Armed, Watched};
+use stowplan_results::MemoryAt;
 use stowplan_wire::agent::{Announced, ProgramDigest};
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{DeploymentPlan, Locator, Program, Select, StopMode};
-use stowplan_wire::host::{ColdProof, LimitsReadBack, SampleSubject, UsageSample};
+use stowplan_wire::host::{ColdProof, LimitsReadBack, MemorySample, SampleSubject, UsageSample};
 use stowplan_wire::service::ServicePlan;
 
 use crate::collect::{self, RingFile};
@@ -74,6 +75,8 @@ pub struct Measured {
     pub digests: Vec<ProgramDigest>,
     /// What the engine really is, read back about every service.
     pub label: BTreeMap<String, String>,
+    /// Memory with what is shared divided, before the window and after it.
+    pub memory: Vec<(MemoryAt, MemorySample)>,
     /// Limits read back, by service.
     pub limits: Vec<(String, LimitsReadBack)>,
     /// Proof that the cache was cold.
@@ -189,7 +192,10 @@ impl<'a> Session<'a> {
         self.wait_ready()?;
         self.look_at_traced(&locators);
         let limits = self.read_limits(&locators)?;
-        let window = self.warm_up_and_arm()?;
+        std::thread::sleep(self.plan.warm_up);
+        let mut memory = self.memory(MemoryAt::Arm, &subjects)?;
+        let window = self.arm()?;
+        memory.extend(self.memory(MemoryAt::Disarm, &subjects)?);
         self.take_in(Duration::ZERO)?;
         self.look_at_traced(&locators);
         let digests = self.host.node_digests()?;
@@ -322,8 +328,20 @@ impl<'a> Session<'a> {
         Ok(limits)
     }
 
-    fn warm_up_and_arm(&mut self) -> Result<Option<Armed>, RunError> {
-        std::thread::sleep(self.plan.warm_up);
+    /// Nothing where there is no window: a start-up is not to be disturbed before its end, and has none.
+    fn memory(
+        &self,
+        at: MemoryAt,
+        subjects: &[SampleSubject],
+    ) -> Result<Vec<(MemoryAt, MemorySample)>, RunError> {
+        if self.plan.window.is_none() {
+            return Ok(Vec::new());
+        }
+        let samples = self.host.memory(subjects)?.into_iter();
+        Ok(samples.map(|sample| (at, sample)).collect())
+    }
+
+    fn arm(&mut self) -> Result<Option<Armed>, RunError> {
         let Some(window) = self.plan.window else {
             return Ok(None);
         };

@@ -11,7 +11,8 @@ use stowplan_host::{Host, HostError, chain};
 use stowplan_wire::agent::{Announced, Answer, Call, ProbeAnswer, ProgramDigest};
 use stowplan_wire::deployment::{EngineEvent, Locator};
 use stowplan_wire::host::{
-    Calibration, ColdProof, LimitsReadBack, MachineFacts, Quiet, SampleSubject, UsageSample,
+    Calibration, ColdProof, LimitsReadBack, MachineFacts, MemorySample, Quiet, SampleSubject,
+    UsageSample,
 };
 use stowplan_wire::service::ServicePlan;
 
@@ -362,6 +363,13 @@ impl Host for AgentHost {
     fn stop_sampling(&self) -> Result<Vec<UsageSample>, HostError> {
         expect!(self.call(Call::StopSampling), Answer::Samples(samples) => samples)
             .map_err(host_error)
+    }
+
+    fn memory(&self, subjects: &[SampleSubject]) -> Result<Vec<MemorySample>, HostError> {
+        let call = Call::Memory {
+            subjects: subjects.to_vec(),
+        };
+        expect!(self.call(call), Answer::Memory(samples) => samples).map_err(host_error)
     }
 
     fn limits(&self, service: &Locator) -> Result<LimitsReadBack, HostError> {

@@ -189,5 +189,18 @@ fn usage_metrics(report: &Report) -> Vec<Metric> {
             });
         }
     }
+    let shared = report.memory.iter().map(|view| {
+        let runs = view.runs.iter().map(|r| (r.block, r.services.pss));
+        (view.deployment.clone(), by_block(runs))
+    });
+    metrics.push(Metric {
+        unit: "bytes",
+        ..Metric::time(
+            "memory_pss".to_owned(),
+            "memory by share".to_owned(),
+            SERVICES,
+            shared.collect(),
+        )
+    });
     metrics
 }

@@ -13,6 +13,8 @@ use crate::error::ReportError;
 use crate::latency::ChainLatency;
 use crate::losses::DeploymentLosses;
 use crate::marked::STEAL;
+use crate::memory::DeploymentMemory;
+use crate::phases::TimerPhases;
 use crate::startup::DeploymentStartup;
 use crate::usage::DeploymentUsage;
 use crate::work::WorkRatio;
@@ -40,6 +42,8 @@ pub struct Report {
     pub latency: Vec<ChainLatency>,
     /// Usage, by deployment.
     pub usage: Vec<DeploymentUsage>,
+    /// Memory after the window, by deployment.
+    pub memory: Vec<DeploymentMemory>,
     /// Losses, by deployment.
     pub losses: Vec<DeploymentLosses>,
     /// Callbacks, those that took most time first.
@@ -72,6 +76,7 @@ impl Report {
             usage: usage::read(results, &counted)?,
             losses: losses::read(results, &counted)?,
             callbacks: callbacks::read(results, &counted)?,
+            memory: memory::read(results, &counted)?,
             comparisons: Vec::new(),
             slower: Vec::new(),
             against: results.against()?,

@@ -73,6 +73,7 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
     tables.push(engine_tables::table(report));
     tables.push(losses(report));
     tables.push(difference_tables::differences(report));
+    tables.push(memory::table(report));
     tables.push(difference_tables::effects(report));
     tables.push(slower_tables::slower(&report.slower, &|id| {
         label(report, id)

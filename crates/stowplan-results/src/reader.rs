@@ -8,7 +8,7 @@ use crate::error::ResultsError;
 use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
 use crate::file::{TableReader, read_json, sync_folder, write_json};
 use crate::folder;
-use crate::rows::{CallbackRow, LatencyRow, LossRow, RunRow, StartupRow, UsageRow};
+use crate::rows::{CallbackRow, LatencyRow, LossRow, MemoryRow, RunRow, StartupRow, UsageRow};
 use crate::selftest::{SELFTEST_FILE, Selftest};
 use crate::table::Table;
 
@@ -95,6 +95,11 @@ impl Results {
 
     /// The losses table.
     pub fn losses(&self) -> Result<Vec<LossRow>, ResultsError> {
+        self.read()
+    }
+
+    /// The memory table; empty in a result of before there was one.
+    pub fn memory(&self) -> Result<Vec<MemoryRow>, ResultsError> {
         self.read()
     }
 

@@ -275,6 +275,46 @@ table! {
     }
 }
 
+words! {
+    /// When memory was read.
+    MemoryAt {
+        /// Just before the window.
+        Arm = "arm",
+        /// Just after the window.
+        Disarm = "disarm",
+    }
+}
+
+table! {
+    /// Two rows per run with a window and service, and engine where it has processes of its own: memory of its processes with what several processes of the machine share divided between them (`smaps_rollup` of proc_pid_smaps(5)).
+    MemoryRow in "memory" {
+        /// Run.
+        run: u32,
+        /// Block.
+        block: u32,
+        /// Id of the deployment.
+        deployment: Label,
+        /// Service, or `engine`.
+        subject: Label,
+        /// When.
+        at: MemoryAt,
+        /// Processes that were read.
+        processes: u32,
+        /// Resident memory, what is shared in full for each process, bytes.
+        rss_bytes: u64,
+        /// Resident memory, what is shared by its share (PSS), bytes.
+        pss_bytes: u64,
+        /// Of PSS, anonymous memory, bytes.
+        pss_anon_bytes: u64,
+        /// Of PSS, pages of files, bytes.
+        pss_file_bytes: u64,
+        /// Of PSS, shared memory and tmpfs, where the trace buffers of the node programs are, bytes.
+        pss_shmem_bytes: u64,
+        /// Resident memory that no other process maps, bytes.
+        private_bytes: u64,
+    }
+}
+
 table! {
     /// One row per run and callback that was called in the window: what a call took.
     CallbackRow in "callbacks" {

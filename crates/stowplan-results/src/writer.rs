@@ -11,7 +11,7 @@ use crate::experiment::Experiment;
 use crate::file::{sync_folder, write_json, write_table};
 use crate::folder;
 use crate::reader::{Results, scan};
-use crate::rows::{CallbackRow, LatencyRow, LossRow, RunRow, StartupRow, UsageRow};
+use crate::rows::{CallbackRow, LatencyRow, LossRow, MemoryRow, RunRow, StartupRow, UsageRow};
 use crate::table::Table;
 
 /// Everything that a run gave.
@@ -25,6 +25,8 @@ pub struct RunData {
     pub latency: Vec<LatencyRow>,
     /// Its samples.
     pub usage: Vec<UsageRow>,
+    /// Its memory.
+    pub memory: Vec<MemoryRow>,
     /// Its losses.
     pub losses: Vec<LossRow>,
     /// Its callbacks.
@@ -40,6 +42,7 @@ impl RunData {
             startup: Vec::new(),
             latency: Vec::new(),
             usage: Vec::new(),
+            memory: Vec::new(),
             losses: Vec::new(),
             callbacks: Vec::new(),
         }
@@ -107,6 +110,7 @@ impl ResultsWriter {
         self.write_part(run, &data.startup)?;
         self.write_part(run, &data.latency)?;
         self.write_part(run, &data.usage)?;
+        self.write_part(run, &data.memory)?;
         self.write_part(run, &data.losses)?;
         self.write_part(run, &data.callbacks)?;
         let parts = self.dir.join("parts");
@@ -124,6 +128,7 @@ impl ResultsWriter {
         self.merge::<StartupRow>(&runs)?;
         self.merge::<LatencyRow>(&runs)?;
         self.merge::<UsageRow>(&runs)?;
+        self.merge::<MemoryRow>(&runs)?;
         self.merge::<LossRow>(&runs)?;
         self.merge::<CallbackRow>(&runs)?;
         self.merge::<RunRow>(&runs)?;

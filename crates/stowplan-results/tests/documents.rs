@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use stowplan_results::{
-    CallbackRow, Comparisons, Experiment, LatencyRow, LossRow, RunRow, Selftest, StartupRow, Table,
-    UsageRow,
+    CallbackRow, Comparisons, Experiment, LatencyRow, LossRow, MemoryRow, RunRow, Selftest,
+    StartupRow, Table, UsageRow,
 };
 
 fn section<T: Table>() -> String {
@@ -52,6 +52,7 @@ fn every_column_is_documented() {
         section::<StartupRow>(),
         section::<LatencyRow>(),
         section::<UsageRow>(),
+        section::<MemoryRow>(),
         section::<LossRow>(),
         section::<CallbackRow>(),
     ];
@@ -71,6 +72,7 @@ fn times_say_their_unit() {
         StartupRow::columns(),
         LatencyRow::columns(),
         UsageRow::columns(),
+        MemoryRow::columns(),
     ];
     for column in columns.iter().flatten() {
         if column.name.ends_with("_bytes") {

@@ -9,8 +9,9 @@ use std::path::Path;
 
 use stowplan_results::{
     CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, EarlierResult, Experiment,
-    Label, LatencyRow, LossCause, LossRow, Machine, Results, ResultsError, ResultsWriter, RunData,
-    RunRow, RunStatus, StackRecord, StartKind, StartupRow, SubjectKind, Table, UsageRow,
+    Label, LatencyRow, LossCause, LossRow, Machine, MemoryAt, MemoryRow, Results, ResultsError,
+    ResultsWriter, RunData, RunRow, RunStatus, StackRecord, StartKind, StartupRow, SubjectKind,
+    Table, UsageRow,
 };
 
 fn experiment() -> Experiment {
@@ -80,6 +81,7 @@ fn run(number: u32) -> RunData {
             }
         })
         .collect();
+    data.memory = vec![memory(number, block, deployment.clone())];
     data.usage = vec![usage(number, block, deployment.clone())];
     data.losses = vec![LossRow {
         run: number,
@@ -129,6 +131,24 @@ fn callback(run: u32, block: u32, deployment: Label) -> CallbackRow {
         calls: 10,
         wall_mean_ns: 1_500.5,
         wall_median_ns: 1_500.0,
+        ..CallbackRow::new((run, block, deployment), "on_points".into())
+    }
+}
+
+fn memory(run: u32, block: u32, deployment: Label) -> MemoryRow {
+    MemoryRow {
+        run,
+        block,
+        deployment,
+        subject: "all".into(),
+        at: MemoryAt::Disarm,
+        processes: 9,
+        rss_bytes: u64::MAX,
+        pss_bytes: 700,
+        pss_anon_bytes: 400,
+        pss_file_bytes: 200,
+        pss_shmem_bytes: 100,
+        private_bytes: 0,
         wall_max_ns: 2_000,
         cpu_mean_ns: None,
         cpu_median_ns: None,
@@ -160,8 +180,9 @@ fn usage(run: u32, block: u32, deployment: Label) -> UsageRow {
 fn all(results: &Results) -> Vec<RunData> {
     let (startup, latency) = (results.startup().unwrap(), results.latency().unwrap());
     let (usage, losses) = (results.usage().unwrap(), results.losses().unwrap());
-    let callbacks = results.callbacks().unwrap();
+    let (memory, callbacks) = (results.memory().unwrap(), results.callbacks().unwrap());
     fn of<T: Table + Clone>(rows: &[T], run: u32) -> Vec<T> {
+        memory: of(&memory, run.run),
         rows.iter().filter(|r| r.run() == run).cloned().collect()
     }
     let data = results.runs.iter().map(|run| RunData {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use stowplan_measure::rows::{
-    Calibrated, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, startup_rows,
+    Known, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, memory_rows, startup_rows,
     usage_rows,
 };
 use stowplan_measure::{Measured, RunError};
@@ -217,6 +217,7 @@ pub(crate) fn finished(
     });
     data.callbacks = callback_rows(&key, &analysed.analysis, analysed.window, calibrated);
     data.usage = usage_rows(&key, &measured.samples, zero);
+    data.memory = memory_rows(&key, &measured.memory);
     data
 }
 

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::announce::Announcement;
 use crate::deployment::{DeploymentPlan, EngineEvent, EngineRequest, Locator, Select, StopMode};
 use crate::host::{
-    Calibration, ColdProof, LimitsReadBack, MachineFacts, Quiet, SampleSubject, UsageSample,
+    Calibration, ColdProof, LimitsReadBack, MachineFacts, MemorySample, Quiet, SampleSubject,
+    UsageSample,
 };
 use crate::service::ServicePlan;
 
@@ -162,6 +163,11 @@ pub enum Call {
     },
     /// End sampling and give what was sampled.
     StopSampling,
+    /// Memory of the processes of these subjects, shared pages by their share.
+    Memory {
+        /// Whose.
+        subjects: Vec<SampleSubject>,
+    },
     /// Limits of a service, read back from the kernel.
     Limits(Locator),
     /// SHA-256 of the programs that the node-program processes of the run really execute (/proc/PID/exe),
@@ -244,6 +250,8 @@ pub enum Answer {
     },
     /// To `StopSampling`.
     Samples(Vec<UsageSample>),
+    /// To `Memory`.
+    Memory(Vec<MemorySample>),
     /// To `Limits`.
     Limits(LimitsReadBack),
     /// To `Digests` and `DigestsOf`: path, SHA-256 in hex, number of processes.

@@ -115,6 +115,29 @@ pub struct SampleSubject {
     pub pids: Vec<u32>,
 }
 
+/// Memory of the processes of a subject at one instant, added up: `smaps_rollup` of proc_pid_smaps(5). What several
+/// processes of the machine share counts for each by its share (`pss`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemorySample {
+    /// As in [`SampleSubject`].
+    pub subject: String,
+    /// Processes that were read.
+    pub processes: u32,
+    /// Resident, what is shared in full for each of them.
+    pub rss_bytes: u64,
+    /// Resident, what is shared by its share.
+    pub pss_bytes: u64,
+    /// Of these, anonymous memory.
+    pub pss_anon_bytes: u64,
+    /// Of these, pages of files.
+    pub pss_file_bytes: u64,
+    /// Of these, shared memory and tmpfs.
+    pub pss_shmem_bytes: u64,
+    /// Resident and mapped by no other process.
+    pub private_bytes: u64,
+}
+
 /// Limits of a service as the kernel has them, read back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -3,12 +3,14 @@
 mod callbacks;
 mod latency;
 mod losses;
+mod memory;
 mod startup;
 mod usage;
 
 pub use callbacks::{Calibrated, callback_rows};
 pub use latency::latency_rows;
 pub use losses::loss_rows;
+pub use memory::memory_rows;
 pub use startup::{StartUpFacts, startup_rows};
 pub use usage::usage_rows;
 

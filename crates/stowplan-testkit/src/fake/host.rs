@@ -9,7 +9,9 @@ use stowplan_host::ledger::Object;
 use stowplan_host::{Host, HostError};
 use stowplan_wire::agent::ProgramDigest;
 use stowplan_wire::deployment::{EngineEventKind, Locator, SchedulingPlan};
-use stowplan_wire::host::{LimitsReadBack, MachineFacts, SampleSubject, UsageSample};
+use stowplan_wire::host::{
+    CpuLevel, LimitsReadBack, MachineFacts, MemorySample, SampleSubject, UsageSample,
+};
 
 use super::process::{FakeProcess, Life};
 use super::world::{HOST, Sampling, World};
@@ -146,6 +148,15 @@ impl Host for FakeHost {
                 }
             })
             .collect())
+    }
+
+    fn memory(&self, subjects: &[SampleSubject]) -> Result<Vec<MemorySample>, HostError> {
+        let of = |subject: &SampleSubject| MemorySample {
+            subject: subject.subject.clone(),
+            processes: 1,
+            ..MemorySample::default()
+        };
+        Ok(subjects.iter().map(of).collect())
     }
 
     fn limits(&self, service: &Locator) -> Result<LimitsReadBack, HostError> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use stowplan_host::network;
-use stowplan_results::{Results, RunStatus, UsageRow};
+use stowplan_results::{MemoryRow, Results, RunStatus, UsageRow};
 
 use crate::support::{Bench, assert_valid, engines_missing, fixture, root};
 use crate::undisturbed::undisturbed;
@@ -74,6 +74,7 @@ fn a_result_has_the_files_of_its_page() {
         "startup.parquet",
         "latency.parquet",
         "usage.parquet",
+        "memory.parquet",
         "losses.parquet",
         "callbacks.parquet",
         "comparisons.json",
@@ -186,6 +187,31 @@ fn cpu_and_memory_are_told_for_every_service() {
             assert!(last.cpu_ns > first.cpu_ns, "{first:?} {last:?}");
             assert!(last.memory_bytes.unwrap() > 1 << 20, "{last:?}");
         }
+    }
+}
+
+#[test]
+fn what_processes_share_is_divided_between_them() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    let rows = results.memory().unwrap();
+    let services: Vec<&MemoryRow> = rows
+        .iter()
+        .filter(|row| &*row.subject != "engine")
+        .collect();
+    assert_eq!(
+        services.len(),
+        2 * 3 * results.runs.len(),
+        "at both ends of a window"
+    );
+    for row in services {
+        assert_eq!(row.processes, 2, "a launcher and a node: {row:?}");
+        assert!(row.private_bytes <= row.pss_bytes, "{row:?}");
+        // All run one program: a part of what is resident is of several.
+        assert!(row.pss_bytes < row.rss_bytes, "{row:?}");
+        // Each part is told in whole KiB.
+        let parts = row.pss_anon_bytes + row.pss_file_bytes + row.pss_shmem_bytes;
+        assert!(parts.abs_diff(row.pss_bytes) <= 2 * 3 * 1024, "{row:?}");
     }
 }
 
