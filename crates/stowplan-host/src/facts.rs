@@ -105,8 +105,10 @@ fn settings() -> BTreeMap<String, String> {
         settings.insert("kernel-parameters".to_owned(), parameters);
     }
     if let Ok(multicast) = crate::network::loopback_has_multicast() {
-        let text = if multicast { "yes" } else { "no" };
-        settings.insert(LOOPBACK_MULTICAST.to_owned(), text.to_owned());
+        settings.insert(LOOPBACK_MULTICAST.to_owned(), yes_or_no(multicast));
+    }
+    if let Some(is) = is_virtual_machine() {
+        settings.insert(VIRTUAL_MACHINE.to_owned(), yes_or_no(is));
     }
     if let Some(line) = read("/proc/stat").and_then(|text| text.lines().next().map(str::to_owned))
         && let Some(steal) = line.split_whitespace().nth(8)

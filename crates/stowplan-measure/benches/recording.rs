@@ -8,11 +8,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stowplan_image::{Image, ImageSpec, LibFile};
-use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
+use stowplan_measure::dds::{DdsConfig, cyclonedds_xml, free_domain};
 use stowplan_measure::lower::{LowerOptions, lower, start_up_files};
 use stowplan_measure::phases::PhaseDraw;
 use stowplan_measure::{Measured, SessionPlan, measure};
-use stowplan_model::{CallbackRef, Partition, Stack, Trigger};
+use stowplan_model::{CallbackRef, DdsProfile, Partition, Stack, Trigger};
 use stowplan_plan::{Choice, Preset};
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_stats::t_interval;
@@ -177,9 +177,9 @@ impl Bench {
             deployment,
             real: &[],
             domain,
-            cyclonedds_xml: &cyclonedds_xml(DdsProfile {
+            cyclonedds_xml: &cyclonedds_xml(DdsConfig {
                 domain: Some(domain),
-                ..DdsProfile::for_participants(participants, false)
+                ..DdsConfig::new(DdsProfile::Stowplan, participants, false)
             }),
             ring_bytes: 32 << 20,
             cold: None,

@@ -2,6 +2,8 @@
 
 use std::net::UdpSocket;
 
+use stowplan_model::DdsProfile;
+
 /// Domains that Stowplan draws from, probed to be empty. They end where Linux's ephemeral ports (32768 to
 /// 60999) begin: sockets that send would else take ports that participants listen on.
 const DOMAINS: std::ops::RangeInclusive<u32> = 61..=100;
@@ -22,13 +24,13 @@ fn unicast_ports(domain: u32, index: u32) -> [u32; 2] {
     [base + 10, base + 11]
 }
 
-/// What a profile of the generated configuration is about.
+/// What the generated configuration is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DdsProfile {
+pub struct DdsConfig {
+    /// Where its settings are from.
+    pub profile: DdsProfile,
     /// How participants find each other.
     pub discovery: Discovery,
-    /// Receive buffer asked of the kernel, in bytes.
-    pub receive_buffer_bytes: u32,
     /// The domain; `None` is any. A program that asks for the default domain, as most tools do, joins the first
     /// one that its configuration names, or 0.
     pub domain: Option<u32>,
@@ -37,7 +39,7 @@ pub struct DdsProfile {
 /// How participants find each other on loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discovery {
-    /// By multicast. Everything else is sent to each reader: data in a multicast would wake every participant.
+    /// By multicast.
     Multicast,
     /// Every participant asks every index up to this one.
     Unicast {
@@ -46,10 +48,11 @@ pub enum Discovery {
     },
 }
 
-impl DdsProfile {
-    /// A profile for a run with this many participants, on a loopback with or without multicast.
+impl DdsConfig {
+    /// For a run with this many participants, on a loopback with or without multicast. Profiles but the default one need
+    /// multicast (the plan refuses them without).
     #[must_use]
-    pub fn for_participants(participants: usize, multicast: bool) -> Self {
+    pub fn new(profile: DdsProfile, participants: usize, multicast: bool) -> Self {
         let participants = u32::try_from(participants).unwrap_or(u32::MAX);
         let discovery = if multicast {
             Discovery::Multicast
@@ -61,40 +64,87 @@ impl DdsProfile {
             }
         };
         Self {
+            profile,
             discovery,
-            receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             domain: None,
         }
     }
 }
 
-/// The CycloneDDS XML.
+/// The CycloneDDS XML, for loopback only. A machine's own `lo` has no multicast flag as a rule; one of a run's own has.
+#[must_use]
+pub fn cyclonedds_xml(config: DdsConfig) -> String {
+    let DdsConfig {
+        profile,
+        discovery,
+        domain,
+    } = config;
+    let multicast = discovery == Discovery::Multicast;
+    let domain = domain.map_or_else(|| "any".to_owned(), |id| id.to_string());
+    let settings = match profile {
+        DdsProfile::Stowplan => of_stowplan(discovery),
+        DdsProfile::Autoware => of_autoware(),
+        DdsProfile::RmwHumble => of_rmw("<ParticipantIndex>none</ParticipantIndex>"),
+        DdsProfile::RmwJazzy => of_rmw(
+            "<ParticipantIndex>auto</ParticipantIndex>
+      <MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>",
+        ),
+    };
+    let Settings {
+        general,
+        discovery,
+        internal,
+    } = settings;
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8" ?>
+<CycloneDDS xmlns="https://cdds.io/config">
+  <Domain Id="{domain}">
+    <General>
+      <Interfaces>
+        <NetworkInterface name="lo" multicast="{multicast}" />
+      </Interfaces>
+      {general}
+    </General>
+    <Discovery>
+      {discovery}
+    </Discovery>
+    <Internal>
+      {internal}
+    </Internal>
+    <Tracing>
+      <Verbosity>warning</Verbosity>
+      <OutputFile>stderr</OutputFile>
+    </Tracing>
+  </Domain>
+</CycloneDDS>
+"#
+    )
+}
+
+/// What a profile sets, section by section.
+struct Settings {
+    general: String,
+    discovery: String,
+    internal: String,
+}
+
+/// Data in a multicast would wake every participant: only announcements are sent so.
 ///
 /// A lease of 60 s instead of 10 s, announced as often as with 10 s: on a machine with more work than cores a
 /// receive thread can wait longer than ten seconds, and a lost lease makes everything be discovered again.
 /// Heartbeats every second instead of every 100 ms. One goes to all participants, by unicast, as long as one of them has
 /// not answered; while nodes load that is always so, since most of them wait for a CPU. With 95 participants on two
 /// cores heartbeats then were most of 50,000 datagrams a second, buffers overflowed, and discovery stood still.
-/// Loopback only. With multicast, participants announce themselves to a group and need no index. A machine's own `lo`
-/// has no multicast flag as a rule; there, every participant asks every index up to the highest. Sizes are those of
-/// rmw_cyclonedds' defaults with the message size at which loopback UDP does not fragment.
-#[must_use]
-pub fn cyclonedds_xml(profile: DdsProfile) -> String {
-    let DdsProfile {
-        discovery,
-        receive_buffer_bytes,
-        domain,
-    } = profile;
-    let (multicast, allow, participants) = match discovery {
+/// The message size is one at which loopback UDP does not fragment.
+fn of_stowplan(discovery: Discovery) -> Settings {
+    let (allow, participants) = match discovery {
         Discovery::Multicast => (
-            "true",
             "spdp",
             "<ParticipantIndex>none</ParticipantIndex>".to_owned(),
         ),
         Discovery::Unicast {
             max_participant_index,
         } => (
-            "false",
             "false",
             format!(
                 r#"<ParticipantIndex>auto</ParticipantIndex>
@@ -105,36 +155,51 @@ pub fn cyclonedds_xml(profile: DdsProfile) -> String {
             ),
         ),
     };
-    let domain = domain.map_or_else(|| "any".to_owned(), |id| id.to_string());
-    format!(
-        r#"<?xml version="1.0" encoding="UTF-8" ?>
-<CycloneDDS xmlns="https://cdds.io/config">
-  <Domain Id="{domain}">
-    <General>
-      <Interfaces>
-        <NetworkInterface name="lo" multicast="{multicast}" />
-      </Interfaces>
-      <AllowMulticast>{allow}</AllowMulticast>
+    Settings {
+        general: format!(
+            "<AllowMulticast>{allow}</AllowMulticast>
       <MaxMessageSize>65500B</MaxMessageSize>
-      <FragmentSize>65000B</FragmentSize>
-    </General>
-    <Discovery>
-      <LeaseDuration>60s</LeaseDuration>
+      <FragmentSize>65000B</FragmentSize>"
+        ),
+        discovery: format!(
+            "<LeaseDuration>60s</LeaseDuration>
       <SPDPInterval>8s</SPDPInterval>
-      {participants}
-    </Discovery>
-    <Internal>
-      <HeartbeatInterval min="100ms" minsched="200ms" max="8s">1s</HeartbeatInterval>
-      <SocketReceiveBufferSize min="default" max="{receive_buffer_bytes}B" />
-    </Internal>
-    <Tracing>
-      <Verbosity>warning</Verbosity>
-      <OutputFile>stderr</OutputFile>
-    </Tracing>
-  </Domain>
-</CycloneDDS>
-"#
-    )
+      {participants}"
+        ),
+        internal: format!(
+            r#"<HeartbeatInterval min="100ms" minsched="200ms" max="8s">1s</HeartbeatInterval>
+      <SocketReceiveBufferSize min="default" max="{RECEIVE_BUFFER_BYTES}B" />"#
+        ),
+    }
+}
+
+/// Autoware's documentation, "DDS settings". It asks for a receive buffer of at least 10 MB, without which no participant
+/// comes up; here it gets what the kernel gives (`net.core.rmem_max`), which the fingerprint of a run has.
+fn of_autoware() -> Settings {
+    Settings {
+        general: "<AllowMulticast>default</AllowMulticast>
+      <MaxMessageSize>65500B</MaxMessageSize>"
+            .to_owned(),
+        discovery: "<ParticipantIndex>none</ParticipantIndex>".to_owned(),
+        internal: r#"<SocketReceiveBufferSize min="default" max="10MB" />
+      <Watermarks>
+        <WhcHigh>500kB</WhcHigh>
+      </Watermarks>"#
+            .to_owned(),
+    }
+}
+
+/// `rmw_cyclonedds_cpp` (`check_create_domain` in `rmw_node.cpp`) leaves all but participant indices to CycloneDDS; message
+/// and fragment sizes are the defaults of all its releases in ROS 2.
+fn of_rmw(participants: &str) -> Settings {
+    Settings {
+        general: "<AllowMulticast>default</AllowMulticast>
+      <MaxMessageSize>14720B</MaxMessageSize>
+      <FragmentSize>1344B</FragmentSize>"
+            .to_owned(),
+        discovery: participants.to_owned(),
+        internal: r#"<SocketReceiveBufferSize min="default" max="default" />"#.to_owned(),
+    }
 }
 
 /// No domain of the reserved range is free.
@@ -187,17 +252,33 @@ mod tests {
 
     #[test]
     fn with_multicast_nobody_needs_an_index() {
-        let xml = cyclonedds_xml(DdsProfile::for_participants(500, true));
+        let xml = cyclonedds_xml(DdsConfig::new(DdsProfile::Stowplan, 500, true));
         assert!(xml.contains(r#"<NetworkInterface name="lo" multicast="true" />"#));
         assert!(xml.contains("<ParticipantIndex>none</ParticipantIndex>"));
         assert!(!xml.contains("Peer"));
     }
 
     #[test]
+    fn profiles_are_those_of_their_sources() {
+        let of = |profile| cyclonedds_xml(DdsConfig::new(profile, 20, true));
+        let autoware = of(DdsProfile::Autoware);
+        assert!(autoware.contains("<WhcHigh>500kB</WhcHigh>"));
+        assert!(autoware.contains("<MaxMessageSize>65500B</MaxMessageSize>"));
+        assert!(!autoware.contains("FragmentSize"), "CycloneDDS's own");
+        let (humble, jazzy) = (of(DdsProfile::RmwHumble), of(DdsProfile::RmwJazzy));
+        assert!(humble.contains("<ParticipantIndex>none</ParticipantIndex>"));
+        assert!(jazzy.contains("<MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>"));
+        for profile in [autoware, humble, jazzy] {
+            assert!(profile.contains("<AllowMulticast>default</AllowMulticast>"));
+            assert!(!profile.contains("HeartbeatInterval"), "CycloneDDS's own");
+        }
+    }
+
+    #[test]
     fn without_it_the_configuration_addresses_every_participant() {
-        let xml = cyclonedds_xml(DdsProfile {
+        let xml = cyclonedds_xml(DdsConfig {
             domain: Some(110),
-            ..DdsProfile::for_participants(80, false)
+            ..DdsConfig::new(DdsProfile::Stowplan, 80, false)
         });
         assert!(xml.contains("<Domain Id=\"110\">"));
         assert!(xml.contains("<MaxAutoParticipantIndex>96</MaxAutoParticipantIndex>"));

@@ -14,12 +14,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use stowplan_host::Host;
-use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
+use stowplan_measure::dds::{DdsConfig, cyclonedds_xml, free_domain};
 use stowplan_measure::lower::{LowerOptions, lower};
 use stowplan_measure::phases::PhaseDraw;
 use stowplan_measure::rows::{RunKey, StartUpFacts, startup_rows, usage_rows};
 use stowplan_measure::{Measured, RunError, SessionPlan, measure};
-use stowplan_model::Stack;
+use stowplan_model::{DdsProfile, Stack};
 use stowplan_plan::{Choice, Preset};
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_results::{StartKind, SubjectKind};
@@ -172,9 +172,9 @@ impl Run {
                 deployment: self.deployment(image.path()),
                 real: &self.stack.services,
                 domain,
-                cyclonedds_xml: &cyclonedds_xml(DdsProfile {
+                cyclonedds_xml: &cyclonedds_xml(DdsConfig {
                     domain: Some(domain),
-                    ..DdsProfile::for_participants(4, false)
+                    ..DdsConfig::new(DdsProfile::Stowplan, 4, false)
                 }),
                 ring_bytes: 4 << 20,
                 cold: None,

@@ -3,6 +3,7 @@
 //! Plain types without I/O, clock or serialisation. Files and wire messages have
 //! their own types (`stowplan-spec`, `stowplan-wire`) and convert into these.
 
+pub mod dds;
 pub mod deployment;
 pub mod distribution;
 pub mod endpoints;
@@ -14,6 +15,7 @@ pub mod stack;
 pub mod units;
 pub mod work_speed;
 
+pub use dds::DdsProfile;
 pub use deployment::{Deployment, Isolation, Limits, SchedulingClass};
 pub use distribution::Distribution;
 pub use endpoints::Endpoints;

@@ -1,6 +1,6 @@
 //! What cannot be run, and what makes results doubtful.
 
-use stowplan_model::{Profile, Stack, units};
+use stowplan_model::{DdsProfile, Profile, Stack, units};
 
 use crate::plan::{MachineFacts, Plan, PlanOptions};
 
@@ -15,6 +15,21 @@ pub(crate) fn refusals(
     options: &PlanOptions,
 ) -> Vec<String> {
     let mut refusals = Vec::new();
+    let dds = options.dds;
+    if !machine.multicast && dds != DdsProfile::Stowplan {
+        refusals.push(format!(
+            "DDS profile '{dds}' finds participants by multicast, which the loopback of this network does not have: measure in a network namespace of the experiment's own, or leave the profile out"
+        ));
+    }
+    if let Some(most) = dds
+        .most_participants()
+        .filter(|most| plan.participants > *most)
+    {
+        refusals.push(format!(
+            "{} DDS participants, and with DDS profile '{dds}' at most {most} find each other on one machine",
+            plan.participants
+        ));
+    }
     if !machine.multicast && plan.participants > MOST_WITHOUT_MULTICAST {
         refusals.push(format!(
             "{} DDS participants, and without multicast at most {MOST_WITHOUT_MULTICAST} find each other: use a partition with fewer services and processes, or a network namespace with multicast",

@@ -1,6 +1,6 @@
 //! What a partition of a stack amounts to on a machine, before anything is started.
 
-use stowplan_model::{Endpoints, Partition, Stack, WorkSpeed};
+use stowplan_model::{DdsProfile, Endpoints, Partition, Stack, WorkSpeed};
 
 use crate::duration::{Duration, Schedule};
 use crate::edges::{Crossing, EdgeClass, Flow, edges, serialisation_per_s};
@@ -29,6 +29,8 @@ pub struct PlanOptions {
     pub utilisation: Option<f64>,
     /// Whether each service has a network namespace of its own.
     pub own_network: bool,
+    /// Where the configuration of DDS is from.
+    pub dds: DdsProfile,
     /// How often and how long it is measured; `None` plans one run without a window.
     pub schedule: Option<Schedule>,
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{name, node, on, process, stack, timer, topic};
-use stowplan_model::{Partition, Ready, RealService, Serialisation, Stack, WorkSpeed};
+use stowplan_model::{DdsProfile, Partition, Ready, RealService, Serialisation, Stack, WorkSpeed};
 use stowplan_plan::{
     Choice, EdgeClass, Flow, MachineFacts, Plan, PlanError, PlanOptions, Preset, Schedule, Table,
     TableService, dot, partition, plan, scale_work, split,
@@ -383,6 +383,48 @@ fn more_participants_than_ports_are_refused() {
         nodes.refusals[0].contains("multicast"),
         "{:?}",
         nodes.refusals
+    );
+}
+
+#[test]
+fn a_profile_of_dds_refuses_what_it_cannot_address() {
+    let stack = three();
+    let partition = preset(&stack, Preset::Nodes);
+    let refusals = |multicast: bool, dds: DdsProfile| {
+        let machine = MachineFacts {
+            multicast,
+            ..MACHINE
+        };
+        let options = PlanOptions {
+            dds,
+            ..PlanOptions::default()
+        };
+        plan(&stack, &partition, &machine, &options)
+            .unwrap()
+            .refusals
+    };
+    for profile in DdsProfile::ALL {
+        assert_eq!(refusals(true, profile), [""; 0], "six participants");
+        let told = refusals(false, profile);
+        assert_eq!(told.is_empty(), profile == DdsProfile::Stowplan, "{told:?}");
+    }
+    let nodes = (0..17).map(|i| node(&format!("n{i}"), "m", &format!("p{i}"), vec![]));
+    let processes = (0..17).map(|i| process(&format!("p{i}"))).collect();
+    let many = self::stack(vec![], processes, nodes.collect());
+    let machine = MachineFacts {
+        multicast: true,
+        ..MACHINE
+    };
+    let options = PlanOptions {
+        dds: DdsProfile::RmwJazzy,
+        ..PlanOptions::default()
+    };
+    let told = plan(&many, &preset(&many, Preset::Nodes), &machine, &options).unwrap();
+    assert_eq!(told.participants, 34);
+    assert!(
+        told.refusals[0].contains("at most 33"),
+        "{:?}",
+        told.refusals
     );
 }
 

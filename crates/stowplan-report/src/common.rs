@@ -1,6 +1,8 @@
 //! What two results have in common, so that they can be compared: machine, stack, reference and deployments.
 
-use stowplan_results::{DeploymentRecord, Experiment, Results, RunStatus};
+use serde_json::Value;
+use stowplan_model::DdsProfile;
+use stowplan_results::{DDS_PROFILE, DeploymentRecord, Experiment, Results, RunStatus};
 
 use crate::error::ReportError;
 
@@ -120,7 +122,7 @@ fn same_subject(old: &Experiment, new: &Experiment) -> Result<(), ReportError> {
 /// What has to be equal for the reference to be one and the same.
 type Setting = (&'static str, fn(&Experiment) -> String);
 
-const SETTINGS: [Setting; 4] = [
+const SETTINGS: [Setting; 5] = [
     ("window", |e| format!("{} s", e.window_s)),
     ("utilisation", |e| {
         e.utilisation
@@ -132,6 +134,11 @@ const SETTINGS: [Setting; 4] = [
     ("starts", |e| {
         let starts = e.parameters.get("starts");
         starts.map_or_else(|| "not said".to_owned(), ToString::to_string)
+    }),
+    ("DDS profile", |e| {
+        let named = e.parameters.get(DDS_PROFILE).and_then(Value::as_str);
+        // Results of before there were profiles have it too.
+        named.unwrap_or(DdsProfile::Stowplan.name()).to_owned()
     }),
 ];
 

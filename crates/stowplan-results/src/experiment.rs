@@ -13,6 +13,15 @@ use crate::{AblationDeployment, StartKind};
 /// Format of `experiment.json`.
 pub const EXPERIMENT_SCHEMA: &str = "stowplan.experiment/1";
 
+/// Key in [`Experiment::parameters`] of the profile of the DDS configuration.
+pub const DDS_PROFILE: &str = "dds_profile";
+
+/// [`Experiment::phase`] where phases are drawn per block and equal in all deployments of it.
+pub const RE_BASED: &str = "re-based";
+
+/// [`Experiment::phase`] where they are what the start of the nodes gave.
+pub const NATURAL: &str = "natural";
+
 /// An experiment with everything that is needed to repeat it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {

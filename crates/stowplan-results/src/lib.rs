@@ -28,9 +28,10 @@ pub use ablation::{Ablation, AblationDeployment, AblationStep};
 pub use comparison::{COMPARE_SCHEMA, Comparison, Comparisons, Effect, Unmarked};
 pub use error::ResultsError;
 pub use experiment::{
-    Assumption, BlockCalibration, DeploymentRecord, EXPERIMENT_SCHEMA, EdgeCount, Experiment,
-    InjectionRecord, LimitsRecord, Machine, MetricPlan, PartitionRecord, PilotRecord, ScheduledRun,
-    SensitivityRecord, StackRecord, StowplanOwn, WorkingSetCalibration,
+    Assumption, BlockCalibration, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA, EdgeCount,
+    Experiment, InjectionRecord, LimitsRecord, Machine, MetricPlan, NATURAL, PartitionRecord,
+    PilotRecord, RE_BASED, ScheduledRun, SensitivityRecord, StackRecord, StowplanOwn,
+    WorkingSetCalibration,
 };
 pub use folder::{date, folder_name};
 pub use ranking::{RankedPair, Ranking};

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use stowplan_host::facts::LOOPBACK_MULTICAST;
-use stowplan_measure::dds::{DdsProfile, cyclonedds_xml};
+use stowplan_measure::dds::{DdsConfig, cyclonedds_xml};
+use stowplan_model::DdsProfile;
 use stowplan_wire::host::MachineFacts;
 
 use crate::error::ExperimentError;
@@ -18,13 +19,13 @@ pub(crate) fn has_multicast(facts: &MachineFacts) -> bool {
     setting.is_some_and(|has| has == "yes")
 }
 
-/// The profile that addresses the participants of every deployment, for any domain.
-pub(crate) fn profile(prepared: &Prepared, facts: &MachineFacts) -> DdsProfile {
-    DdsProfile::for_participants(prepared.participants(), has_multicast(facts))
+/// The configuration that addresses the participants of every deployment, for any domain.
+pub(crate) fn config(profile: DdsProfile, prepared: &Prepared, facts: &MachineFacts) -> DdsConfig {
+    DdsConfig::new(profile, prepared.participants(), has_multicast(facts))
 }
 
 /// Keeps the configuration beside the result. That of a run has the number of its domain instead of `any`.
-pub(crate) fn keep(profile: DdsProfile, dir: &Path) -> Result<(), ExperimentError> {
+pub(crate) fn keep(config: DdsConfig, dir: &Path) -> Result<(), ExperimentError> {
     let path = dir.join(FILE);
     std::fs::write(&path, cyclonedds_xml(profile))
         .map_err(|source| ExperimentError::Write { path, source })

@@ -319,7 +319,7 @@ fn run(
         session.observer.warning(warning);
     }
     let blocks = jobs(prepared.deployments.len(), request.blocks, request.seed);
-    let dds = dds::profile(prepared, &station.facts);
+    let dds = dds::config(request.dds_profile()?, prepared, &station.facts);
     dds::keep(dds, writer.dir())?;
     let mut live = Live {
         request,

@@ -38,6 +38,7 @@ pub fn expected(
     let options = PlanOptions {
         utilisation: request.utilisation,
         own_network: false,
+        dds: request.dds_profile()?,
         schedule: Some(Schedule {
             deployments: 1,
             blocks: 1,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use stowplan_host::Host;
 use stowplan_image::Image;
-use stowplan_measure::dds::{DdsProfile, cyclonedds_xml, free_domain};
+use stowplan_measure::dds::{DdsConfig, cyclonedds_xml, free_domain};
 use stowplan_measure::lower::{LowerOptions, lower};
 use stowplan_measure::{Measured, RunError, SessionPlan, measure};
 use stowplan_model::WorkSpeed;
@@ -42,8 +42,8 @@ pub(crate) struct Live<'a> {
     pub host: Rc<AgentHost>,
     pub engines: Engines<'a>,
     pub image: Image,
-    /// Profile of DDS in all deployments, for any domain.
-    pub dds: DdsProfile,
+    /// Configuration of DDS in all deployments, for any domain.
+    pub dds: DdsConfig,
     pub writer: &'a ResultsWriter,
     pub experiment: RefCell<Experiment>,
     pub begun: Instant,
@@ -281,7 +281,7 @@ impl Live<'_> {
                 ),
                 real: &self.prepared.stack.services,
                 domain,
-                cyclonedds_xml: &cyclonedds_xml(DdsProfile {
+                cyclonedds_xml: &cyclonedds_xml(DdsConfig {
                     domain: Some(domain),
                     ..self.dds
                 }),

@@ -79,6 +79,7 @@ pub fn prepare(
     let options = PlanOptions {
         utilisation: request.utilisation,
         own_network: false,
+        dds: request.dds_profile()?,
         schedule: None,
     };
     let mut prepared = Prepared {

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use stowplan_image::Image;
 use stowplan_model::WorkSpeed;
 use stowplan_results::{
-    Assumption, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan, PartitionRecord, ScheduledRun,
-    StackRecord,
+    Assumption, DDS_PROFILE, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan, NATURAL,
+    PartitionRecord, RE_BASED, ScheduledRun, StackRecord,
 };
 use stowplan_wire::host::MachineFacts;
 
@@ -97,6 +97,26 @@ pub(crate) fn experiment(
 }
 
 fn parameters(
+fn phase(request: &Request) -> &'static str {
+    if request.natural_phase {
+        NATURAL
+    } else {
+        RE_BASED
+    }
+}
+
+fn warnings(request: &Request, prepared: &Prepared, facts: &MachineFacts) -> Vec<String> {
+    let mut warnings = prepared.warnings.clone();
+    let cold = matches!(request.starts, Starts::Cold | Starts::ColdThenReRun);
+    let virtual_machine = facts.settings.get(VIRTUAL_MACHINE);
+    if cold && virtual_machine.is_some_and(|is| is == "yes") {
+        warnings.push(
+            "cold starts are cold by the page cache of this virtual machine; that of its host is not controlled".to_owned(),
+        );
+    }
+    warnings
+}
+
     request: &Request,
     prepared: &Prepared,
     speed: &WorkSpeed,
@@ -108,6 +128,7 @@ fn parameters(
             serde_json::to_value(request.starts).unwrap_or_default(),
         ),
     ]);
+        (DDS_PROFILE.to_owned(), request.dds.clone().into()),
     parameters.extend(speed::parameters(speed));
     if !request.phase_spans.is_empty() {
         let spans = serde_json::to_value(&request.phase_spans).unwrap_or_default();

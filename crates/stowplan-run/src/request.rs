@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use stowplan_model::dds::NoSuchProfile;
 use stowplan_model::{
-    Isolation, Limits, Name, Partition, PhaseSpan, Place, SchedulingClass, ServiceAssignment,
-    Stack, Variant,
+    DdsProfile, Isolation, Limits, Name, Partition, PhaseSpan, Place, SchedulingClass,
+    ServiceAssignment, Stack, Variant,
 };
 use stowplan_remote::Network;
 use stowplan_spec::Spec;
@@ -100,6 +101,12 @@ pub struct Request {
     /// Timers whose phases are drawn from a part of their period, in all deployments.
     #[serde(default)]
     pub phase_spans: Vec<PhaseSpanRequest>,
+    /// Whether timers keep the phases that their start gave them.
+    #[serde(default)]
+    pub natural_phase: bool,
+    /// Profile of the DDS configuration; the default one where there is none.
+    #[serde(default)]
+    pub dds: Option<String>,
     /// Whether traces are kept.
     pub keep_traces: bool,
     /// Whether each call's CPU time is recorded.
@@ -182,6 +189,10 @@ pub struct Ask<'a> {
     pub variants: Vec<Variant>,
     /// Timers whose phases are drawn from a part of their period.
     pub phase_spans: Vec<PhaseSpan>,
+    /// Whether timers keep the phases that their start gave them.
+    pub natural_phase: bool,
+    /// Profile of the DDS configuration.
+    pub dds: DdsProfile,
     /// Whether traces are kept.
     pub keep_traces: bool,
     /// Whether each call's CPU time is recorded.
@@ -222,11 +233,28 @@ impl Request {
             ablation: ask.ablation,
             variants: ask.variants.iter().map(VariantRequest::of).collect(),
             phase_spans: ask.phase_spans.iter().map(PhaseSpanRequest::of).collect(),
+            natural_phase: ask.natural_phase,
+            dds: Some(ask.dds.to_string()),
             keep_traces: ask.keep_traces,
             callback_cpu: ask.callback_cpu,
             host_network: ask.host_network,
             command: ask.command,
         }
+    }
+
+    /// Profile of the DDS configuration.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    pub fn dds_profile(&self) -> Result<DdsProfile, ExperimentError> {
+        let wrong = |error: NoSuchProfile| ExperimentError::Name {
+            what: error.to_string(),
+        };
+        self.dds
+            .as_deref()
+            .map_or(Ok(DdsProfile::default()), |name| {
+                name.parse().map_err(wrong)
+            })
     }
 
     /// The network that services without one of their own share.
@@ -411,6 +439,8 @@ pub(crate) mod tests {
             ablation: false,
             variants: vec![],
             phase_spans: vec![],
+            natural_phase: false,
+            dds: DdsProfile::Stowplan,
             keep_traces: false,
             callback_cpu: false,
             host_network: false,
@@ -445,6 +475,18 @@ pub(crate) mod tests {
             Some(SchedulingClass::Fifo(3))
         );
         assert!(deployments[3].isolation.net);
+    }
+
+    #[test]
+    fn the_profile_of_dds_is_found_by_its_name() {
+        let named = |dds: Option<&str>| {
+            let dds = dds.map(str::to_owned);
+            Request { dds, ..request() }.dds_profile()
+        };
+        assert_eq!(named(None).unwrap(), DdsProfile::Stowplan);
+        assert_eq!(named(Some("autoware")).unwrap(), DdsProfile::Autoware);
+        let error = named(Some("rmw")).unwrap_err();
+        assert!(error.to_string().contains("'rmw'"), "{error}");
     }
 
     #[test]

@@ -138,6 +138,7 @@ fn stack(
     let options = PlanOptions {
         utilisation: request.utilisation,
         own_network: false,
+        dds: request.dds_profile()?,
         schedule: None,
     };
     let partition = &first.deployment.partition;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stowplan_model::{Injection, Isolation, Name, Partition, Place, Stack, Variant};
+use stowplan_model::{DdsProfile, Injection, Isolation, Name, Partition, Place, Stack, Variant};
 use stowplan_plan::{Choice, Preset};
 use stowplan_results::{InjectedDifference, SelftestKind};
 use stowplan_run::request::REQUEST_FILE;
@@ -237,6 +237,8 @@ impl Design {
             ablation: false,
             variants,
             phase_spans,
+            natural_phase: false,
+            dds: DdsProfile::default(),
             keep_traces: false,
             // What the injected work took is read from it.
             callback_cpu: true,

@@ -1,6 +1,6 @@
 //! What an experiment file says.
 
-use stowplan_model::{Isolation, Limits, Name, Place};
+use stowplan_model::{DdsProfile, Isolation, Limits, Name, Place};
 
 /// State of the page cache at start (MEASURING §4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,10 @@ pub struct Experiment {
     pub window_ns: u64,
     /// Share of the machine's CPUs that callback work is scaled to; `None` does not scale.
     pub utilisation: Option<f64>,
+    /// Profile of the DDS configuration.
+    pub dds: DdsProfile,
+    /// Whether timers keep the phases that their start gave them.
+    pub natural_phase: bool,
     /// State of the page cache at start; `None` leaves it as it is.
     pub start: Option<Start>,
     /// Limits by service name.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use stowplan_model::DdsProfile;
 
 /// Find out where each part of a vehicle's software should run, by starting and measuring it.
 #[derive(Debug, Parser)]
@@ -92,6 +93,9 @@ pub struct PlanArgs {
     /// Scale callback work to this utilisation of the machine, 0 to 1
     #[arg(long)]
     pub utilisation: Option<f64>,
+    /// Profile of the DDS configuration
+    #[arg(long, value_name = "PROFILE", value_parser = DdsProfile::ALL.map(DdsProfile::name))]
+    pub dds: Option<String>,
     /// Print JSON
     #[arg(long, conflicts_with = "dot")]
     pub json: bool,
@@ -124,6 +128,12 @@ pub struct MeasureArgs {
     /// Record the CPU time of each callback's calls in its trace, at two system calls a call
     #[arg(long)]
     pub callback_cpu: bool,
+    /// Profile of the DDS configuration: that of this name instead of Stowplan's own or the file's
+    #[arg(long, value_name = "PROFILE", value_parser = DdsProfile::ALL.map(DdsProfile::name))]
+    pub dds: Option<String>,
+    /// Leave timers the phases that their start gives them, which no verdict on idle or end-to-end latency outlives
+    #[arg(long)]
+    pub natural_phase: bool,
     /// Run in the machine's network namespace instead of one of the experiment's own
     #[arg(long)]
     pub host_network: bool,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stowplan_model::{Partition, Place, Stack, units};
+use stowplan_model::{DdsProfile, Partition, Place, Stack, units};
 use stowplan_spec::Spec;
 
 use crate::failure::{CommandError, ExitCode, OrExit};
@@ -29,6 +29,12 @@ pub fn duration(text: &str) -> Result<Duration, CommandError> {
     units::parse_duration_ns(text)
         .map(Duration::from_nanos)
         .or_exit(ExitCode::Usage)
+}
+
+/// A profile of the DDS configuration; the default one where none is named.
+pub fn dds_profile(name: Option<&str>) -> Result<DdsProfile, CommandError> {
+    let named = name.map(str::parse::<DdsProfile>).transpose();
+    Ok(named.or_exit(ExitCode::Usage)?.unwrap_or_default())
 }
 
 /// A utilisation of the machine, more than 0 and at most 1.

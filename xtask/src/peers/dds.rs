@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use stowplan_model::DdsProfile;
+
 use super::build::{Workspace, installed};
-use super::configuration::{DdsProfile, cyclonedds_xml, free_domain};
+use super::configuration::{DdsConfig, cyclonedds_xml, free_domain};
 use super::ddsperf::{self, Wake};
 use super::error::PeersError;
 use super::figures::{self, Series, order};
@@ -42,7 +44,7 @@ const TABLES: [&[usize]; 2] = [&[0, 1, 4], &[2, 3]];
 pub fn row(workspace: &Workspace, rounds: usize) -> Result<(), PeersError> {
     let contenders = contenders(workspace)?;
     let configuration = workspace.peers().join("cyclonedds.xml");
-    let text = cyclonedds_xml(DdsProfile::for_participants(2, false));
+    let text = cyclonedds_xml(DdsConfig::new(DdsProfile::Stowplan, 2, false));
     fs::create_dir_all(workspace.peers())
         .and_then(|()| fs::write(&configuration, text))
         .map_err(PeersError::io(format!("write {}", configuration.display())))?;

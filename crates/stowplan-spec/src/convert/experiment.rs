@@ -1,11 +1,11 @@
 //! Experiments.
 
-use stowplan_model::{Isolation, Limits, Name, SchedulingClass};
+use stowplan_model::{DdsProfile, Isolation, Limits, Name, SchedulingClass};
 
 use crate::at::{At, Mark};
 use crate::context::Context;
 use crate::elements::experiment::{
-    ExperimentSpec, IsolationSpec, LimitsSpec, SchedulingSpec, StartSpec,
+    DdsProfileSpec, ExperimentSpec, IsolationSpec, LimitsSpec, PhaseSpec, SchedulingSpec, StartSpec,
 };
 use crate::experiment::{Experiment, Start};
 
@@ -68,6 +68,8 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         warm_up_ns,
         window_ns,
         utilisation,
+        dds: dds_profile(spec.dds),
+        natural_phase: spec.phase == PhaseSpec::Natural,
         start: spec.start.map(|s| match s {
             StartSpec::Cold => Start::Cold,
             StartSpec::ReRun => Start::ReRun,
@@ -79,6 +81,15 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         callback_cpu: spec.callback_cpu,
         host_network: spec.host_network,
     })
+}
+
+fn dds_profile(spec: DdsProfileSpec) -> DdsProfile {
+    match spec {
+        DdsProfileSpec::Stowplan => DdsProfile::Stowplan,
+        DdsProfileSpec::Autoware => DdsProfile::Autoware,
+        DdsProfileSpec::RmwHumble => DdsProfile::RmwHumble,
+        DdsProfileSpec::RmwJazzy => DdsProfile::RmwJazzy,
+    }
 }
 
 fn ablation(context: &mut Context, spec: &ExperimentSpec) -> bool {

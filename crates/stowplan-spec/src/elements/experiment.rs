@@ -45,6 +45,12 @@ pub(crate) struct ExperimentSpec {
     /// Share of the machine's CPUs that callback work is scaled to; not scaled where left out.
     #[serde(default)]
     pub utilisation: Option<At<f64>>,
+    /// Profile of the DDS configuration; `stowplan` where left out.
+    #[serde(default)]
+    pub dds: DdsProfileSpec,
+    /// Timer phases; re-based where left out.
+    #[serde(default)]
+    pub phase: PhaseSpec,
     /// State of the page cache at start; left as it is where left out.
     #[serde(default)]
     pub start: Option<StartSpec>,
@@ -68,6 +74,32 @@ pub(crate) struct ExperimentSpec {
     /// the experiment. Where left out they have a network of their own with multicast on its loopback.
     #[serde(default)]
     pub host_network: bool,
+}
+
+/// Where the configuration of CycloneDDS is from; what a profile does not set is CycloneDDS's default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DdsProfileSpec {
+    /// For hundreds of participants on few cores.
+    #[default]
+    Stowplan,
+    /// As in Autoware's documentation.
+    Autoware,
+    /// As ROS 2 Humble has it.
+    RmwHumble,
+    /// As ROS 2 Jazzy has it: at most 33 participants.
+    RmwJazzy,
+}
+
+/// What becomes of timer phases when the measurement begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PhaseSpec {
+    /// Drawn for each block, equal in all deployments.
+    #[default]
+    ReBased,
+    /// As nodes happened to start, as in ROS 2.
+    Natural,
 }
 
 /// State of the page cache at start.

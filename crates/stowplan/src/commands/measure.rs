@@ -98,6 +98,8 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             resume: None,
             keep_traces: false,
             callback_cpu: false,
+            natural_phase: false,
+            dds: None,
             host_network: false,
             against: None,
             require_verdict: false,
@@ -168,6 +170,8 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
         phase_spans: Vec::new(),
         keep_traces: experiment.keep_traces,
         callback_cpu: experiment.callback_cpu,
+        natural_phase: experiment.natural_phase,
+        dds: experiment.dds,
         host_network: experiment.host_network,
         command: std::env::args().collect(),
     }))
@@ -244,6 +248,8 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         phase_spans: Vec::new(),
         keep_traces: args.measure.keep_traces,
         callback_cpu: args.measure.callback_cpu,
+        natural_phase: args.measure.natural_phase,
+        dds: inputs::dds_profile(args.measure.dds.as_deref())?,
         host_network: args.measure.host_network,
         command: std::env::args().collect(),
     }))
