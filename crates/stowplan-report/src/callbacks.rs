@@ -110,13 +110,9 @@ mod tests {
             calls,
             wall_mean_ns: wall,
             wall_median_ns: wall,
-            wall_max_ns: 0,
             cpu_mean_ns: cpu,
             cpu_median_ns: cpu,
-            iterations_mean: None,
-            cpu_iteration_median_ns: None,
-            calibrated_iteration_ns: None,
-            reason: None,
+            ..CallbackRow::new((1, 1, "d".into()), "c".into())
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stowplan_results::{Comparison, DeploymentRecord, Effect, Experiment, MetricPlan, Slower};
+use stowplan_results::{
+    Comparison, DeploymentRecord, Effect, Experiment, MetricPlan, NATURAL, Slower,
+};
 use stowplan_stats::{
     Delta, Direction, PairedComparison, Rule, Scale, Verdict, apply_holm, compare,
 };
@@ -18,7 +20,7 @@ use crate::usage::mean;
 const LOSS_DELTA: f64 = 0.02;
 
 /// Why nothing is said of a metric that timer phases decide.
-pub(crate) const NATURAL: &str =
+pub(crate) const OF_PHASES: &str =
     "timer phases were left as they fell, and they alone can make this difference";
 
 /// All comparisons that the result allows.
@@ -310,6 +312,10 @@ pub(crate) fn row(
         verdict_reason: c.explain(),
         blocks_needed: c.blocks_needed,
         difference_reason: interval.then(|| "one block has no interval".to_owned()),
+pub(crate) fn has_natural_phases(report: &Report) -> bool {
+    report.experiment.phase.as_deref() == Some(NATURAL)
+}
+
         unmarked: None,
     }
 }
@@ -325,9 +331,8 @@ pub(crate) fn withhold(
     if row.verdict == Verdict::Inconclusive {
         return;
     }
-    let natural = report.experiment.phase.as_deref() == Some("natural");
-    let reason = if metric.of_phase && natural {
-        Some(NATURAL.to_owned())
+    let reason = if metric.of_phase && has_natural_phases(report) {
+        Some(OF_PHASES.to_owned())
     } else if metric.of_loss
         && let Some(text) = losses.differ(metric, pair)
     {

@@ -24,6 +24,7 @@ mod marked;
 mod memory;
 mod metrics;
 mod page;
+mod phases;
 mod report;
 mod sensitivity;
 mod sensitivity_tables;

@@ -9,6 +9,7 @@ use stowplan_stats::{Sketch, SketchPoint, Summary};
 
 use crate::error::ReportError;
 use crate::latency::{ChainLatency, Part, PartFigures};
+use crate::phases::{self, TimerPhases};
 use crate::report::Report;
 use crate::slower_tables::regressions;
 use crate::startup::{DeploymentStartup, Instant, Spread};
@@ -32,6 +33,8 @@ pub(crate) struct Page<'a> {
     parts: Vec<[&'static str; 2]>,
     usage: Vec<Usage<'a>>,
     losses: Vec<Loss<'a>>,
+    /// Timers whose phases nobody set.
+    phases: Vec<&'a TimerPhases>,
     comparisons: &'a [Comparison],
     slower: &'a [Slower],
     against: Option<&'a Comparisons>,
@@ -170,6 +173,7 @@ pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
         parts: Part::ALL.map(|p| [p.key(), p.label()]).to_vec(),
         usage: report.usage.iter().map(usage).collect(),
         losses: losses(report),
+        phases: phases::shown(report),
         comparisons: &report.comparisons,
         slower: &report.slower,
         against: report.against.as_ref(),

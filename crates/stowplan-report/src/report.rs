@@ -19,8 +19,8 @@ use crate::startup::DeploymentStartup;
 use crate::usage::DeploymentUsage;
 use crate::work::WorkRatio;
 use crate::{
-    ablation, callbacks, compare, html, instrument, isolation, latency, losses, page, sensitivity,
-    startup, tables, text, usage, work,
+    ablation, callbacks, compare, html, instrument, isolation, latency, losses, memory, page,
+    phases, sensitivity, startup, tables, text, unasked, usage, work,
 };
 
 /// Programs that are named in a warning.
@@ -48,6 +48,8 @@ pub struct Report {
     pub losses: Vec<DeploymentLosses>,
     /// Callbacks, those that took most time first.
     pub callbacks: Vec<CallbackTimes>,
+    /// Phases of timers, by name.
+    pub phases: Vec<TimerPhases>,
     /// Against the experiment's reference.
     pub comparisons: Vec<Comparison>,
     /// Where chains got slower that are worse in one deployment than in another.
@@ -195,6 +197,8 @@ impl Report {
             );
         }
         warnings.extend(self.ablation_warnings());
+        warnings.extend(self.unasked());
+        warnings.extend(phases::warning(self));
         warnings.extend(self.residuals());
         warnings.extend(self.run_warnings());
         warnings

@@ -10,6 +10,8 @@ use crate::difference_tables;
 use crate::engine_tables;
 use crate::format::{TimeUnit, bytes, count, dash, value};
 use crate::latency::{ChainLatency, Part};
+use crate::memory;
+use crate::phases;
 use crate::report::Report;
 use crate::sensitivity_tables;
 use crate::slower_tables;
@@ -69,6 +71,7 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
         tables.push(statistics(report, chain, parts, &views));
     }
     tables.push(callbacks(report));
+    tables.push(phases::table(report));
     tables.push(usage(report));
     tables.push(engine_tables::table(report));
     tables.push(losses(report));

@@ -72,21 +72,10 @@ mod tests {
 
     fn row(iterations: f64, cpu: Option<f64>, calibrated: Option<f64>) -> CallbackRow {
         CallbackRow {
-            run: 1,
-            block: 1,
-            deployment: "d".into(),
-            node: None,
-            callback: "c".into(),
-            calls: 9,
-            wall_mean_ns: 1.0,
-            wall_median_ns: 1.0,
-            wall_max_ns: 1,
-            cpu_mean_ns: None,
-            cpu_median_ns: None,
             iterations_mean: Some(iterations),
             cpu_iteration_median_ns: cpu,
             calibrated_iteration_ns: calibrated,
-            reason: None,
+            ..CallbackRow::new((1, 1, "d".into()), "c".into())
         }
     }
 

@@ -116,13 +116,9 @@ fn calls(key: &(u32, u32, Label), [wall, cpu]: [f64; 2], late: f64) -> Vec<Callb
         calls: INPUTS,
         wall_mean_ns: wall,
         wall_median_ns: wall,
-        wall_max_ns: 0,
         cpu_mean_ns: Some(cpu),
         cpu_median_ns: Some(cpu),
-        iterations_mean: None,
-        cpu_iteration_median_ns: None,
-        calibrated_iteration_ns: None,
-        reason: None,
+        ..CallbackRow::new(key.clone(), callback.into())
     };
     vec![
         row("camera", "timer", 1e6, 1e6),

@@ -69,7 +69,7 @@ pub struct Experiment {
     pub metrics: Vec<MetricPlan>,
     /// Seed of order, phases and work.
     pub seed: u64,
-    /// Timer phases: `re-based` (drawn per block) or `natural`.
+    /// Timer phases: `re-based` (drawn per block) or `natural` (as nodes happened to start).
     #[serde(default)]
     pub phase: Option<String>,
     /// Length of the measured window, s.

@@ -328,6 +328,10 @@ table! {
         node: Option<Label>,
         /// Callback, as the stack names it; of a real program its symbol.
         callback: Label,
+        /// Of a timer: its first release in the window, counted from the arming instant, ns; null where its first period in the window had none.
+        phase_ns: Option<i64>,
+        /// Of a timer: its period, as the stack has it, ns.
+        period_ns: Option<i64>,
         /// Calls that began in the window and ended.
         calls: u64,
         /// Mean wall duration of a call, ns.
@@ -348,6 +352,33 @@ table! {
         calibrated_iteration_ns: Option<f64>,
         /// Why CPU time and iterations are null.
         reason: Option<Label>,
+    }
+}
+
+impl CallbackRow {
+    /// A row without figures.
+    #[must_use]
+    pub fn new(run: (u32, u32, Label), callback: Label) -> Self {
+        let (run, block, deployment) = run;
+        Self {
+            run,
+            block,
+            deployment,
+            node: None,
+            callback,
+            phase_ns: None,
+            period_ns: None,
+            calls: 0,
+            wall_mean_ns: 0.0,
+            wall_median_ns: 0.0,
+            wall_max_ns: 0,
+            cpu_mean_ns: None,
+            cpu_median_ns: None,
+            iterations_mean: None,
+            cpu_iteration_median_ns: None,
+            calibrated_iteration_ns: None,
+            reason: None,
+        }
     }
 }
 

@@ -127,7 +127,10 @@ fn callback(run: u32, block: u32, deployment: Label) -> CallbackRow {
         block,
         deployment,
         node: Some("filter".into()),
-        callback: "on_points".into(),
+        phase_ns: Some(1_250),
+        wall_max_ns: 2_000,
+        cpu_iteration_median_ns: Some(1.5),
+        reason: Some("not recorded".into()),
         calls: 10,
         wall_mean_ns: 1_500.5,
         wall_median_ns: 1_500.0,
@@ -149,13 +152,6 @@ fn memory(run: u32, block: u32, deployment: Label) -> MemoryRow {
         pss_file_bytes: 200,
         pss_shmem_bytes: 100,
         private_bytes: 0,
-        wall_max_ns: 2_000,
-        cpu_mean_ns: None,
-        cpu_median_ns: None,
-        iterations_mean: None,
-        cpu_iteration_median_ns: Some(1.5),
-        calibrated_iteration_ns: None,
-        reason: Some("not recorded".into()),
     }
 }
 

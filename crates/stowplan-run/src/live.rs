@@ -256,7 +256,7 @@ impl Live<'_> {
                 self.experiment.borrow().pilot.as_ref(),
                 job.block,
             ),
-            natural_phase: false,
+            natural_phase: self.request.natural_phase,
             phase_spans: self.prepared.phase_spans.clone(),
             injection: planned.deployment.injection().cloned(),
             // The stack is scaled already.

@@ -60,7 +60,7 @@ pub(crate) fn experiment(
         schedule: schedule(request, prepared, blocks),
         metrics: metrics(request.question),
         seed: request.seed,
-        phase: Some("re-based".to_owned()),
+        phase: Some(phase(request).to_owned()),
         window_s: request.window_ns as f64 / 1e9,
         warm_up_s: request.warm_up_ns as f64 / 1e9,
         budget_s: request.budget_ns.map(|ns| ns as f64 / 1e9),

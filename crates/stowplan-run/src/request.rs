@@ -498,6 +498,7 @@ pub(crate) mod tests {
         object.remove("sensitivity").unwrap();
         object.remove("variants").unwrap();
         object.remove("phase_spans").unwrap();
+        object.remove("natural_phase").unwrap();
         let read: Request = serde_json::from_value(value).unwrap();
         assert_eq!(read, request());
     }

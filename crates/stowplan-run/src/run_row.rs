@@ -211,11 +211,11 @@ pub(crate) fn finished(
         .flat_map(|chain| latency_rows(&key, chain, arm_ns))
         .collect();
     data.losses = loss_rows(&key, &analysed.analysis, analysed.window);
-    let calibrated = facts.speed.map(|speed| Calibrated {
+    let known = Known {
         stack: facts.stack,
-        speed,
-    });
-    data.callbacks = callback_rows(&key, &analysed.analysis, analysed.window, calibrated);
+        speed: facts.speed,
+    };
+    data.callbacks = callback_rows(&key, &analysed.analysis, analysed.window, known);
     data.usage = usage_rows(&key, &measured.samples, zero);
     data.memory = memory_rows(&key, &measured.memory);
     data

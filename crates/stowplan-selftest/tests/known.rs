@@ -147,8 +147,7 @@ fn worker(number: u32, block: u32, deployment: &str, cpu_ns: f64) -> CallbackRow
         cpu_median_ns: Some(cpu_ns),
         iterations_mean: Some(3e6),
         cpu_iteration_median_ns: Some(cpu_ns / 3e6),
-        calibrated_iteration_ns: None,
-        reason: None,
+        ..CallbackRow::new((number, block, deployment.into()), "timer".into())
     }
 }
 

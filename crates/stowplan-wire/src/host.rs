@@ -152,6 +152,26 @@ pub struct LimitsReadBack {
     pub memory_bytes: Option<u64>,
     /// Scheduling class and priority of its first process.
     pub scheduling: Option<crate::deployment::SchedulingPlan>,
+    /// What the CPU controller has from the service's own group up to the topmost that has any of it.
+    pub cpu_levels: Vec<CpuLevel>,
+}
+
+/// What the CPU controller has of one group: its share beside its siblings, and how much it may use.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuLevel {
+    /// Weight on cgroup v2's scale.
+    pub weight: u32,
+    /// Quota in CPUs; `None` where unlimited.
+    pub quota: Option<f64>,
+}
+
+impl std::fmt::Display for CpuLevel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.weight)?;
+        self.quota
+            .map_or(Ok(()), |quota| write!(f, " (at most {quota} CPUs)"))
+    }
 }
 
 /// Result of dropping the page cache (MEASURING §4, cold).

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stowplan_model::{Stack, WorkSpeed};
+use stowplan_model::{Callback, Stack, Trigger, WorkSpeed};
 use stowplan_results::{CallbackRow, Label};
 use stowplan_trace::{Analysis, CallbackCpu, CallbackId, Distribution, Window};
 
@@ -10,19 +10,35 @@ use super::RunKey;
 
 const NOT_RECORDED: &str = "CPU time was not recorded: it is with --callback-cpu";
 
-/// What the calibration of a run's block gives for the callbacks of a stack.
+/// What is known of the callbacks besides the trace.
 #[derive(Debug, Clone, Copy)]
-pub struct Calibrated<'a> {
+pub struct Known<'a> {
     /// The stack.
     pub stack: &'a Stack,
-    /// The calibration.
-    pub speed: &'a WorkSpeed,
+    /// The calibration of the run's block, if there is one.
+    pub speed: Option<&'a WorkSpeed>,
 }
 
-impl Calibrated<'_> {
-    fn ns_per_iteration(&self, node: &str, callback: &str) -> Option<f64> {
-        let callback = self.stack.node(node)?.callback(callback)?;
-        Some(self.speed.ns_of(callback.work.working_set_bytes))
+impl Known<'_> {
+    fn callback(&self, node: &str, callback: &str) -> Option<&Callback> {
+        self.stack.node(node)?.callback(callback)
+    }
+}
+
+/// What the window has of one callback.
+#[derive(Debug, Default)]
+struct Calls {
+    durations: Vec<i64>,
+    /// When its first call was due, where it is a timer's.
+    first_release_ns: Option<i64>,
+}
+
+impl Calls {
+    /// How long after the window began a timer of this period was first released. A release in a later period is not the
+    /// first one, and has the drift of those before.
+    fn phase_ns(&self, period_ns: i64, window: Window) -> Option<i64> {
+        let after = self.first_release_ns?.checked_sub(window.from_ns)?;
+        (0..period_ns).contains(&after).then_some(after)
     }
 }
 
@@ -32,32 +48,32 @@ pub fn callback_rows(
     key: &RunKey,
     analysis: &Analysis,
     window: Window,
-    calibrated: Option<Calibrated<'_>>,
+    known: Known<'_>,
 ) -> Vec<CallbackRow> {
-    let mut durations: BTreeMap<CallbackId, Vec<i64>> = BTreeMap::new();
+    let mut calls: BTreeMap<CallbackId, Calls> = BTreeMap::new();
     for (_, instance) in analysis.records.instances.iter() {
         if let Some(end_ns) = instance.end_ns
             && window.contains(instance.start_ns)
         {
-            let all = durations.entry(instance.callback).or_default();
-            all.push(end_ns - instance.start_ns);
+            let all = calls.entry(instance.callback).or_default();
+            all.durations.push(end_ns - instance.start_ns);
+            let releases = all.first_release_ns.into_iter().chain(instance.release_ns);
+            all.first_release_ns = releases.filter(|ns| window.contains(*ns)).min();
         }
     }
-    let rows = durations.into_iter();
-    rows.filter_map(|(callback, durations)| {
-        let wall = Distribution::of(durations)?;
-        row(key, analysis, callback, wall, calibrated)
-    })
-    .collect()
+    let rows = calls.into_iter();
+    rows.filter_map(|(callback, calls)| row(key, analysis, callback, calls, (window, known)))
+        .collect()
 }
 
 fn row(
     key: &RunKey,
     analysis: &Analysis,
     callback: CallbackId,
-    wall: Distribution,
-    calibrated: Option<Calibrated<'_>>,
+    mut calls: Calls,
+    (window, known): (Window, Known<'_>),
 ) -> Option<CallbackRow> {
+    let wall = Distribution::of(std::mem::take(&mut calls.durations))?;
     let identity = analysis.graph.identity_of(callback);
     let symbol = identity.symbol?;
     // A modelled node's callbacks are named `NODE::CALLBACK` (see the node program).
@@ -67,15 +83,21 @@ fn row(
         .map(|node| node.trim_start_matches('/'));
     let name = node.and_then(|node| symbol.strip_prefix(node)?.strip_prefix("::"));
     let cpu = analysis.marks.callback_cpu.get(&callback);
-    let calls = cpu.map_or(0, |cpu| cpu.calls) as f64;
-    let mean = |sum: u64| (calls > 0.0).then(|| sum as f64 / calls);
-    let calibrated_ns = || calibrated?.ns_per_iteration(node?, name?);
+    let counted = cpu.map_or(0, |cpu| cpu.calls) as f64;
+    let mean = |sum: u64| (counted > 0.0).then(|| sum as f64 / counted);
+    let of_stack = node
+        .zip(name)
+        .and_then(|(node, name)| known.callback(node, name));
+    let period_ns = of_stack.and_then(period_ns);
+    let calibrated_ns = || Some(known.speed?.ns_of(of_stack?.work.working_set_bytes));
     Some(CallbackRow {
         run: key.run,
         block: key.block,
         deployment: key.deployment.clone(),
         node: node.map(Label::from),
         callback: name.unwrap_or(&symbol).into(),
+        phase_ns: period_ns.and_then(|period| calls.phase_ns(period, window)),
+        period_ns,
         calls: wall.count,
         wall_mean_ns: wall.mean_ns,
         wall_median_ns: wall.median_ns,
@@ -87,4 +109,36 @@ fn row(
         calibrated_iteration_ns: calibrated_ns(),
         reason: cpu.is_none().then(|| NOT_RECORDED.into()),
     })
+}
+
+/// Of a timer.
+fn period_ns(callback: &Callback) -> Option<i64> {
+    match &callback.trigger {
+        Trigger::Timer { period_ns, .. } => i64::try_from(*period_ns).ok(),
+        Trigger::Subscription { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_release_in_the_first_period_is_the_phase() {
+        let window = Window {
+            from_ns: 1_000,
+            to_ns: 9_000,
+        };
+        let phase = |first_release_ns| {
+            let calls = Calls {
+                durations: Vec::new(),
+                first_release_ns,
+            };
+            calls.phase_ns(500, window)
+        };
+        assert_eq!(phase(Some(1_000)), Some(0));
+        assert_eq!(phase(Some(1_499)), Some(499));
+        assert_eq!(phase(Some(1_500)), None, "the first was missed");
+        assert_eq!(phase(None), None, "no timer's");
+    }
 }

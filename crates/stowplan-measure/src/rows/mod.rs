@@ -7,7 +7,7 @@ mod memory;
 mod startup;
 mod usage;
 
-pub use callbacks::{Calibrated, callback_rows};
+pub use callbacks::{Known, callback_rows};
 pub use latency::latency_rows;
 pub use losses::loss_rows;
 pub use memory::memory_rows;

@@ -191,6 +191,13 @@ export interface Experiment {
   [name: string]: unknown;
 }
 
+/** First releases of a timer in the window, ns, by deployment and block. */
+export interface TimerPhases {
+  timer: string;
+  period_ns: number;
+  by: Record<string, Record<string, number>>;
+}
+
 export interface Page {
   schema: string;
   experiment: Experiment;
@@ -203,6 +210,7 @@ export interface Page {
   parts: [string, string][];
   usage: Usage[];
   losses: Loss[];
+  phases: TimerPhases[];
   comparisons: Comparison[];
   slower: Slower[];
   against: Against | null;

@@ -15,7 +15,7 @@ import { startupModules, startupRuns, StartChoice } from "./figures/startup";
 import { cpu, memory, SubjectChoice } from "./figures/usage";
 import { missing, plural } from "./format";
 import { headline, summary } from "./summary";
-import { deployments, differenceList, inputs, losses, rankings, statistics } from "./tables";
+import { deployments, differenceList, inputs, losses, phases, rankings, statistics } from "./tables";
 
 function startupSection(page: Page, shown: Shown): Section | null {
   if (page.startup.length === 0) return null;
@@ -108,6 +108,7 @@ function statisticsSection(page: Page, shown: Shown): Section | null {
   );
   const content = [note, ...page.chains.flatMap((c) => [statistics(page, c, shown), inputs(c, shown)])];
   if (page.losses.length) content.push(losses(page, shown));
+  if (page.phases.length) content.push(phases(page, shown));
   return { id: "statistics", title: "Statistics", short: "Statistics", content };
 }
 

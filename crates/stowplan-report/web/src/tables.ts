@@ -148,6 +148,23 @@ export function losses(page: Page, shown: Shown): HTMLElement {
   );
 }
 
+/** Phases that the start of the nodes gave timers on chains. */
+export function phases(page: Page, shown: Shown): HTMLElement {
+  const rows = page.phases.flatMap((timer) =>
+    Object.entries(timer.by).map(([deployment, blocks]) => ({ timer, deployment, ns: Object.values(blocks) })),
+  );
+  return table<(typeof rows)[number]>(
+    [
+      { head: "Timer", cell: (r) => h("code", {}, r.timer.timer) },
+      { head: "Deployment", cell: (r) => named(shown, r.deployment, shown.label(r.deployment)) },
+      { head: "Period", number: true, cell: (r) => time(r.timer.period_ns) },
+      { head: "First release, by block", cell: (r) => r.ns.map((ns) => time(ns)).join(", ") },
+    ],
+    rows,
+    "Timer phases, as the start of the nodes happened to give them",
+  );
+}
+
 /** Rankings of the partitions where assumed parameters had other values in every block. */
 export function rankings(page: Page): HTMLElement {
   const partition = (id: string) => page.deployments.find((d) => d.id === id)?.partition ?? id;

@@ -126,6 +126,8 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
     request.keep_traces |= args.measure.keep_traces;
     request.callback_cpu |= args.measure.callback_cpu;
+    request.natural_phase |= args.measure.natural_phase;
+    request.dds = args.measure.dds.clone().or(request.dds);
     request.host_network |= args.measure.host_network;
     begin(&request, &args.measure)
 }

@@ -18,6 +18,7 @@ mod learn;
 mod measured;
 mod nothing_left;
 mod one_at_a_time;
+mod phases;
 mod pilot;
 mod plan;
 mod record;
