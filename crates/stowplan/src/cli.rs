@@ -216,7 +216,7 @@ pub struct SelftestArgs {
     /// Blocks of each comparison; 10 by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub blocks: Option<u32>,
-    /// Length of the measured window, as 10s; 2s by default
+    /// Length of the measured window, as 10s; 4s by default
     #[arg(long, value_name = "DURATION")]
     pub window: Option<String>,
     /// Seed of phases, draws and order

@@ -40,11 +40,12 @@ const QUICK: Form = Form {
     blocks: 6,
 };
 
-/// Long enough for endpoints that are matched to carry messages before the window.
-const WARM_UP: Duration = Duration::from_secs(1);
+/// Long enough for endpoints that are matched to carry messages before the window: five inputs of the chain of `hello`.
+const WARM_UP: Duration = Duration::from_millis(500);
 
-/// Twenty inputs of the chain of `hello`, with equal draws in the deployments of a block.
-const WINDOW: Duration = Duration::from_secs(2);
+/// Forty inputs of that chain, with equal draws in the deployments of a block. With twenty, ten blocks of equal deployments
+/// had a half-width of 6 % (docs/selftest.md).
+const WINDOW: Duration = Duration::from_secs(4);
 
 /// Runs the command.
 pub fn run(args: &SelftestArgs) -> Result<(), CommandError> {
