@@ -129,6 +129,11 @@ fn cpu_quota(setup: &Setup<'_>) -> Checked {
     trial.says("a", "ready")?;
     let back = read_back(&mut trial, "a")?;
     ensure(back.cpu_quota == Some(0.2), || format!("{back:?}"))?;
+    let level = back
+        .cpu_levels
+        .iter()
+        .find(|level| level.quota == Some(0.2));
+    ensure(level.is_some(), || format!("no level has it: {back:?}"))?;
     let mut shares = Vec::new();
     let mut throttled = None;
     // Where a hypervisor stops the CPU that takes the samples and not the service's, a window looks shorter than it is.

@@ -85,6 +85,20 @@ fn kernel_parameters(command_line: &str) -> String {
 /// Key of the setting that says whether the loopback of the services' network has multicast: `yes` or `no`.
 pub const LOOPBACK_MULTICAST: &str = "net.loopback-multicast";
 
+/// Key of the setting that says whether this is a virtual machine: `yes` or `no`; left out where nothing tells.
+pub const VIRTUAL_MACHINE: &str = "virtual-machine";
+
+/// By the CPU's own flag (CPUID leaf 1, ECX bit 31); elsewhere than on x86 by the kernel's folder of hypervisors.
+fn is_virtual_machine() -> Option<bool> {
+    let flags = cpuinfo("flags");
+    let by_flag = flags.map(|all| all.split_whitespace().any(|flag| flag == "hypervisor"));
+    by_flag.or_else(|| read("/sys/hypervisor/type").map(|_| true))
+}
+
+fn yes_or_no(is: bool) -> String {
+    if is { "yes" } else { "no" }.to_owned()
+}
+
 fn settings() -> BTreeMap<String, String> {
     let mut settings: BTreeMap<String, String> = FILES
         .iter()

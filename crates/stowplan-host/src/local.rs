@@ -16,7 +16,7 @@ use stowplan_wire::host::{LimitsReadBack, MachineFacts, MemorySample, SampleSubj
 
 use crate::ledger::{Ledger, Object};
 use crate::sampler::Sampler;
-use crate::{Host, HostError, cgroup, digest, facts, process};
+use crate::{Host, HostError, cgroup, digest, facts, memory, process};
 
 /// The machine of this process. Sampling is driven by its caller: poll [`LocalHost::sampling_fd`] and call
 /// [`LocalHost::sample`] when it is readable.

@@ -217,6 +217,7 @@ impl<'a> Session<'a> {
             samples: [idle, samples].concat(),
             digests,
             label,
+            memory,
             limits,
             cold,
             deviations: self.deployment.deviations(),

@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::read_back;
+
 /// Lines of /proc/self/status that are kept, with their key.
 const STATUS: &[(&str, &str)] = &[
     ("Cpus_allowed_list", "sched.affinity"),
@@ -98,6 +100,14 @@ pub fn take() -> BTreeMap<String, String> {
     if let Ok(environment) = fs::read("/proc/self/environ") {
         put("environ.bytes".into(), environment.len().to_string());
     }
+    values
+}
+
+/// The same of a process that has joined `domain`, and what the kernel made of its DDS configuration.
+#[must_use]
+pub fn take_with_dds(domain: u32) -> BTreeMap<String, String> {
+    let mut values = take();
+    values.extend(read_back::take(domain));
     values
 }
 

@@ -20,6 +20,7 @@ mod link;
 mod payload;
 mod pingpong;
 mod plan;
+mod read_back;
 mod record;
 mod signals;
 mod sockets;

@@ -102,11 +102,6 @@ mod tests {
 
     fn row(calls: u64, wall: f64, cpu: Option<f64>) -> CallbackRow {
         CallbackRow {
-            run: 1,
-            block: 1,
-            deployment: "d".into(),
-            node: None,
-            callback: "c".into(),
             calls,
             wall_mean_ns: wall,
             wall_median_ns: wall,

@@ -248,10 +248,6 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// Of two deployments by id.
-    pub(crate) fn of(metric: &Metric, a: &str, b: &str) -> Self {
-        Self::of_values(&metric.values, a, b)
-    }
-
     pub(crate) fn of_values(values: &Values, a: &str, b: &str) -> Self {
         Self::that(values, a, b, |_| true)
     }
@@ -312,12 +308,12 @@ pub(crate) fn row(
         verdict_reason: c.explain(),
         blocks_needed: c.blocks_needed,
         difference_reason: interval.then(|| "one block has no interval".to_owned()),
-pub(crate) fn has_natural_phases(report: &Report) -> bool {
-    report.experiment.phase.as_deref() == Some(NATURAL)
-}
-
         unmarked: None,
     }
+}
+
+pub(crate) fn has_natural_phases(report: &Report) -> bool {
+    report.experiment.phase.as_deref() == Some(NATURAL)
 }
 
 /// Takes back a verdict that the figures cannot carry, whatever the interval says.

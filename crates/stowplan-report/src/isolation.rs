@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stowplan_results::DeploymentRecord;
 
 /// Namespaces by feature.
-const NAMESPACES: [(&str, &str); 6] = [
+pub(crate) const NAMESPACES: [(&str, &str); 6] = [
     ("mount", "ns.mnt"),
     ("pid", "ns.pid"),
     ("ipc", "ns.ipc"),

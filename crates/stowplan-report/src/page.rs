@@ -237,7 +237,8 @@ fn deployments(report: &Report) -> Vec<Deployment<'_>> {
     views.collect()
 }
 
-fn differences(
+/// Name, value of the reference and own value of every setting that differs.
+pub(crate) fn differences(
     reference: &BTreeMap<String, String>,
     own: &BTreeMap<String, String>,
 ) -> Vec<[String; 3]> {

@@ -76,9 +76,10 @@ impl Report {
             startup: startup::read(results, &counted)?,
             latency: latency::read(results, &counted)?,
             usage: usage::read(results, &counted)?,
+            memory: memory::read(results, &counted)?,
             losses: losses::read(results, &counted)?,
             callbacks: callbacks::read(results, &counted)?,
-            memory: memory::read(results, &counted)?,
+            phases: phases::read(results, &counted)?,
             comparisons: Vec::new(),
             slower: Vec::new(),
             against: results.against()?,
@@ -196,12 +197,23 @@ impl Report {
                     .map(|text| format!("{}: {text}", d.label)),
             );
         }
-        warnings.extend(self.ablation_warnings());
         warnings.extend(self.unasked());
         warnings.extend(phases::warning(self));
+        warnings.extend(self.ablation_warnings());
         warnings.extend(self.residuals());
         warnings.extend(self.run_warnings());
         warnings
+    }
+
+    /// In what deployments differ from the reference though nobody asked for it.
+    fn unasked(&self) -> Vec<String> {
+        let reference = self.experiment.reference_id();
+        let Some(reference) = reference.and_then(|id| self.experiment.deployment(id)) else {
+            return Vec::new();
+        };
+        let all = self.experiment.deployments.iter();
+        all.filter_map(|own| unasked::told(reference, own))
+            .collect()
     }
 
     /// Isolation that the steps of an ablation had or lacked against their plan.

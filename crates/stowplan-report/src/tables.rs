@@ -73,10 +73,10 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
     tables.push(callbacks(report));
     tables.push(phases::table(report));
     tables.push(usage(report));
+    tables.push(memory::table(report));
     tables.push(engine_tables::table(report));
     tables.push(losses(report));
     tables.push(difference_tables::differences(report));
-    tables.push(memory::table(report));
     tables.push(difference_tables::effects(report));
     tables.push(slower_tables::slower(&report.slower, &|id| {
         label(report, id)

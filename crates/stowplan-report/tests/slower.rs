@@ -108,11 +108,7 @@ fn latency(key: &(u32, u32, Label), times: Times, late: i64) -> Vec<LatencyRow> 
 
 fn calls(key: &(u32, u32, Label), [wall, cpu]: [f64; 2], late: f64) -> Vec<CallbackRow> {
     let row = |node: &str, callback: &str, wall: f64, cpu: f64| CallbackRow {
-        run: key.0,
-        block: key.1,
-        deployment: key.2.clone(),
         node: Some(node.into()),
-        callback: callback.into(),
         calls: INPUTS,
         wall_mean_ns: wall,
         wall_median_ns: wall,

@@ -240,7 +240,7 @@ pub struct EdgeCount {
     pub bytes_per_s: f64,
 }
 
-/// Limits of one service, as read back from the kernel; null is the engine's default.
+/// Limits of one service as they were asked for, which engines read back from the kernel; null is the engine's default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitsRecord {
     /// CPU numbers.

@@ -123,17 +123,14 @@ fn startup(run: u32, block: u32, deployment: Label) -> StartupRow {
 
 fn callback(run: u32, block: u32, deployment: Label) -> CallbackRow {
     CallbackRow {
-        run,
-        block,
-        deployment,
         node: Some("filter".into()),
         phase_ns: Some(1_250),
-        wall_max_ns: 2_000,
-        cpu_iteration_median_ns: Some(1.5),
-        reason: Some("not recorded".into()),
         calls: 10,
         wall_mean_ns: 1_500.5,
         wall_median_ns: 1_500.0,
+        wall_max_ns: 2_000,
+        cpu_iteration_median_ns: Some(1.5),
+        reason: Some("not recorded".into()),
         ..CallbackRow::new((run, block, deployment), "on_points".into())
     }
 }
@@ -178,7 +175,6 @@ fn all(results: &Results) -> Vec<RunData> {
     let (usage, losses) = (results.usage().unwrap(), results.losses().unwrap());
     let (memory, callbacks) = (results.memory().unwrap(), results.callbacks().unwrap());
     fn of<T: Table + Clone>(rows: &[T], run: u32) -> Vec<T> {
-        memory: of(&memory, run.run),
         rows.iter().filter(|r| r.run() == run).cloned().collect()
     }
     let data = results.runs.iter().map(|run| RunData {
@@ -186,6 +182,7 @@ fn all(results: &Results) -> Vec<RunData> {
         startup: of(&startup, run.run),
         latency: of(&latency, run.run),
         usage: of(&usage, run.run),
+        memory: of(&memory, run.run),
         losses: of(&losses, run.run),
         callbacks: of(&callbacks, run.run),
     });

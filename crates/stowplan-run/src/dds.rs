@@ -27,6 +27,6 @@ pub(crate) fn config(profile: DdsProfile, prepared: &Prepared, facts: &MachineFa
 /// Keeps the configuration beside the result. That of a run has the number of its domain instead of `any`.
 pub(crate) fn keep(config: DdsConfig, dir: &Path) -> Result<(), ExperimentError> {
     let path = dir.join(FILE);
-    std::fs::write(&path, cyclonedds_xml(profile))
+    std::fs::write(&path, cyclonedds_xml(config))
         .map_err(|source| ExperimentError::Write { path, source })
 }

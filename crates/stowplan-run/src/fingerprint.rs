@@ -4,12 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stowplan_measure::Measured;
 use stowplan_wire::announce::Announcement;
+use stowplan_wire::host::{CpuLevel, LimitsReadBack};
+
+/// Whether services map the same start-up files, of one inode each, so that what one has read is there for the next.
+const SHARED_FILES: &str = "files.shared";
 
 /// Values that are given anew at every start: paths with the run's name, numbers that the kernel draws, and the copy of
 /// the program where an engine makes one for each service (which program it is, its digest says).
-const OF_A_START: [&str; 9] = [
+const OF_A_START: [&str; 10] = [
     "autogroup",
     "cgroup.",
+    "dds.participant_index",
     "environ.bytes",
     "ns.",
     "process_group",
@@ -22,18 +27,27 @@ const OF_A_START: [&str; 9] = [
 /// What the processes of a deployment say of their environment, and the engine and the kernel of them: values that all
 /// share, and how many different ones there are where they do not.
 pub(crate) fn fingerprint(measured: &Measured) -> BTreeMap<String, String> {
-    let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for announced in &measured.announcements {
         if let Announcement::Fingerprint { values, .. } = &announced.announcement {
             for (key, value) in values {
-                seen.entry(key).or_default().insert(value);
+                seen.entry(key).or_default().insert(value.clone());
             }
         }
+    }
+    for (key, value) in measured.limits.iter().flat_map(|(_, has)| of_group(has)) {
+        seen.entry(key).or_default().insert(value);
+    }
+    if let Some(shared) = measured.shared_inodes {
+        let told = if shared { "yes" } else { "no" };
+        seen.entry(SHARED_FILES)
+            .or_default()
+            .insert(told.to_owned());
     }
     seen.into_iter()
         .map(|(key, values)| {
             let mut values = values.into_iter();
-            let first = values.next().unwrap_or_default().to_owned();
+            let first = values.next().unwrap_or_default();
             let others = values.count();
             (
                 key.to_owned(),
@@ -46,6 +60,19 @@ pub(crate) fn fingerprint(measured: &Measured) -> BTreeMap<String, String> {
         })
         .chain(measured.label.clone())
         .collect()
+}
+
+/// What the kernel has of a service's control group, beside what its processes see.
+fn of_group(has: &LimitsReadBack) -> [(&'static str, String); 2] {
+    let levels: Vec<String> = has.cpu_levels.iter().map(CpuLevel::to_string).collect();
+    let none = || "none".to_owned();
+    let memory = has.memory_bytes.as_ref().map_or_else(none, u64::to_string);
+    let levels = if levels.is_empty() {
+        none()
+    } else {
+        levels.join(" in ")
+    };
+    [("cpu.levels", levels), ("memory.limit_bytes", memory)]
 }
 
 /// Which values differ from those of the deployment's first run, as `KEY: THEN, now NOW`. `None` if none does, or if there are
@@ -78,6 +105,20 @@ mod tests {
     fn of(values: &[(&str, &str)]) -> BTreeMap<String, String> {
         let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         values.iter().map(own).collect()
+    }
+
+    #[test]
+    fn weights_and_quotas_of_all_levels_are_one_value() {
+        let level = |weight, quota| CpuLevel { weight, quota };
+        let has = LimitsReadBack {
+            cpu_levels: vec![level(50, Some(0.2)), level(100, None)],
+            memory_bytes: Some(4096),
+            ..LimitsReadBack::default()
+        };
+        let told = of_group(&has).map(|(_, value)| value);
+        assert_eq!(told, ["50 (at most 0.2 CPUs) in 100", "4096"]);
+        let told = of_group(&LimitsReadBack::default()).map(|(_, value)| value);
+        assert_eq!(told, ["none", "none"]);
     }
 
     #[test]

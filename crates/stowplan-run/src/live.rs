@@ -180,7 +180,7 @@ impl Live<'_> {
             .stack(job.block)
             .map_err(|e| self.failed(&planned.record.label, e))?;
         let speed = self.speed(job.block);
-        let environment = self.environment(&planned.record.id);
+        let first_environment = self.first_environment(&planned.record.id);
         let facts = RunFacts {
             number: number.unwrap_or(0),
             job,
@@ -191,7 +191,7 @@ impl Live<'_> {
             seed: self.request.seed,
             window_ns: (self.request.window_ns > 0).then_some(self.request.window_ns),
             cpus: self.prepared.machine.cpus,
-            environment: &environment,
+            first_environment: &first_environment,
             stack: &stack,
             speed: speed.as_ref(),
             program_sha256: &self.image.program_sha256,
@@ -209,7 +209,7 @@ impl Live<'_> {
     }
 
     /// What the processes of a deployment's first run said of their environment.
-    fn environment(&self, deployment: &str) -> BTreeMap<String, String> {
+    fn first_environment(&self, deployment: &str) -> BTreeMap<String, String> {
         let experiment = self.experiment.borrow();
         let record = experiment.deployment(deployment);
         record.map_or_else(BTreeMap::new, |record| record.fingerprint.clone())
@@ -310,8 +310,9 @@ impl Live<'_> {
             Ok((measured, analysed)) => {
                 let Some(_) = number else { return Ok(()) };
                 let modules = modules(self.prepared);
-                let data = run_row::finished(facts, &measured, &analysed, &modules);
-                self.note(&measured, facts);
+                let environment = fingerprint(&measured);
+                let data = run_row::finished(facts, &measured, &environment, &analysed, &modules);
+                self.note(&measured, environment, facts);
                 self.writer.write_run(&data).map_err(|e| fatal(label, &e))
             }
             Err(error) => {
@@ -327,7 +328,12 @@ impl Live<'_> {
     }
 
     /// What a run tells about its deployment and about Stowplan itself.
-    fn note(&self, measured: &Measured, facts: &RunFacts<'_>) {
+    fn note(
+        &self,
+        measured: &Measured,
+        environment: BTreeMap<String, String>,
+        facts: &RunFacts<'_>,
+    ) {
         let mut experiment = self.experiment.borrow_mut();
         if let Some(window) = &measured.window {
             let own = experiment.stowplan_own.get_or_insert_default();
@@ -342,7 +348,7 @@ impl Live<'_> {
         {
             record.deviations.clone_from(&measured.deviations);
             if record.fingerprint.is_empty() {
-                record.fingerprint = fingerprint(measured);
+                record.fingerprint = environment;
             }
         }
     }

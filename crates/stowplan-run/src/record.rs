@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use stowplan_host::facts::VIRTUAL_MACHINE;
 use stowplan_image::Image;
 use stowplan_model::WorkSpeed;
 use stowplan_results::{
@@ -15,7 +16,7 @@ use stowplan_wire::host::MachineFacts;
 
 use crate::live::run_numbers;
 use crate::prepare::Prepared;
-use crate::request::{Question, Request};
+use crate::request::{Question, Request, Starts};
 use crate::schedule::jobs;
 use crate::{sensitivity, size, speed};
 
@@ -92,11 +93,10 @@ pub(crate) fn experiment(
         environment: environment(),
         parameters: parameters(request, prepared, speed),
         stowplan_own: None,
-        warnings: prepared.warnings.clone(),
+        warnings: warnings(request, prepared, facts),
     }
 }
 
-fn parameters(
 fn phase(request: &Request) -> &'static str {
     if request.natural_phase {
         NATURAL
@@ -117,6 +117,7 @@ fn warnings(request: &Request, prepared: &Prepared, facts: &MachineFacts) -> Vec
     warnings
 }
 
+fn parameters(
     request: &Request,
     prepared: &Prepared,
     speed: &WorkSpeed,
@@ -127,8 +128,8 @@ fn warnings(request: &Request, prepared: &Prepared, facts: &MachineFacts) -> Vec
             "starts".to_owned(),
             serde_json::to_value(request.starts).unwrap_or_default(),
         ),
-    ]);
         (DDS_PROFILE.to_owned(), request.dds.clone().into()),
+    ]);
     parameters.extend(speed::parameters(speed));
     if !request.phase_spans.is_empty() {
         let spans = serde_json::to_value(&request.phase_spans).unwrap_or_default();

@@ -15,7 +15,7 @@ use stowplan_wire::announce::Announcement;
 use stowplan_wire::host::{HYPERVISOR, UsageSample};
 
 use crate::analyse::Analysed;
-use crate::fingerprint::{changed, fingerprint};
+use crate::fingerprint::changed;
 use crate::schedule::Job;
 
 /// Share of pages that may still be resident in a cold start (MEASURING §4).
@@ -35,7 +35,7 @@ pub(crate) struct RunFacts<'a> {
     /// CPUs of the machine.
     pub cpus: u32,
     /// What the processes of the deployment's first run said of their environment; empty if this is the first.
-    pub environment: &'a BTreeMap<String, String>,
+    pub first_environment: &'a BTreeMap<String, String>,
     /// The stack of its block.
     pub stack: &'a Stack,
     /// What the calibration of its block gives.
@@ -150,6 +150,7 @@ pub(crate) fn failed(facts: &RunFacts<'_>, reason: &str) -> RunRow {
 pub(crate) fn finished(
     facts: &RunFacts<'_>,
     measured: &Measured,
+    environment: &BTreeMap<String, String>,
     analysed: &Analysed,
     modules: &BTreeMap<String, String>,
 ) -> RunData {
@@ -178,8 +179,7 @@ pub(crate) fn finished(
     run.taken = Some(totals.taken);
     run.lost = Some(totals.lost);
     run.steal = stolen(&measured.samples, within(measured), facts.cpus);
-    run.changed =
-        changed(facts.environment, &fingerprint(measured)).map(|text| text.as_str().into());
+    run.changed = changed(facts.first_environment, environment).map(|text| text.as_str().into());
     run.own_switches = measured.window.map(|w| w.own_switches);
     run.own_cpu_ns = measured.window.map(|w| w.own_cpu_ns);
     run.program_sha256 = Some(facts.program_sha256.into());

@@ -134,11 +134,7 @@ fn run(number: u32, block: u32, deployment: &str, e2e_ns: f64, idle_ns: f64) -> 
 /// What the thread of the callback with the work used.
 fn worker(number: u32, block: u32, deployment: &str, cpu_ns: f64) -> CallbackRow {
     CallbackRow {
-        run: number,
-        block,
-        deployment: deployment.into(),
         node: Some("planner".into()),
-        callback: "timer".into(),
         calls: 40,
         wall_mean_ns: cpu_ns + 1e5,
         wall_median_ns: cpu_ns,

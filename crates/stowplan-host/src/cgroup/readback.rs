@@ -5,52 +5,76 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stowplan_wire::deployment::{Locator, SchedulingPlan};
-use stowplan_wire::host::LimitsReadBack;
+use stowplan_wire::host::{CpuLevel, LimitsReadBack};
 
+use super::detect::{Layout, MOUNTINFO, Tree};
 use super::limits::{cpus_of, weight_of};
 
 /// Everything above this is "no limit" on v1, which has no word for it.
 const V1_UNLIMITED: u64 = 1 << 62;
 
-fn read(folder: Option<&PathBuf>, file: &str) -> Option<String> {
-    let text = fs::read_to_string(folder?.join(file)).ok()?;
+fn read(folder: &Path, file: &str) -> Option<String> {
+    let text = fs::read_to_string(folder.join(file)).ok()?;
     Some(text.trim().to_owned())
 }
 
 /// What the files of a group say.
 pub(super) fn of_group(paths: &BTreeMap<String, PathBuf>, v2: bool) -> LimitsReadBack {
-    let folder = |controller: &str| paths.get(if v2 { "unified" } else { controller });
-    let quota = if v2 {
-        read(folder("cpu"), "cpu.max").and_then(|text| {
-            let (quota, period) = text.split_once(' ')?;
-            Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
-        })
-    } else {
-        let number = |file| read(folder("cpu"), file)?.parse::<f64>().ok();
-        number("cpu.cfs_quota_us")
-            .filter(|quota| *quota > 0.0)
-            .zip(number("cpu.cfs_period_us"))
-            .map(|(quota, period)| quota / period)
+    let folder = |controller: &str| {
+        let group = paths.get(if v2 { "unified" } else { controller });
+        group.map(PathBuf::as_path)
     };
-    let weight = if v2 {
-        read(folder("cpu"), "cpu.weight").and_then(|text| text.parse().ok())
-    } else {
-        read(folder("cpu"), "cpu.shares").and_then(|text| text.parse().ok().map(weight_of))
-    };
+    let of = |controller: &str, file: &str| read(folder(controller)?, file);
     let memory = if v2 {
-        read(folder("memory"), "memory.max").and_then(|text| text.parse().ok())
+        of("memory", "memory.max").and_then(|text| text.parse().ok())
     } else {
-        read(folder("memory"), "memory.limit_in_bytes")
+        of("memory", "memory.limit_in_bytes")
             .and_then(|text| text.parse().ok())
             .filter(|bytes| *bytes < V1_UNLIMITED)
     };
     LimitsReadBack {
-        cpuset: read(folder("cpuset"), "cpuset.cpus").and_then(|text| cpus_of(&text)),
-        cpu_weight: weight,
-        cpu_quota: quota,
+        cpuset: of("cpuset", "cpuset.cpus").and_then(|text| cpus_of(&text)),
+        cpu_weight: folder("cpu").and_then(|own| weight(own, v2)),
+        cpu_quota: folder("cpu").and_then(|own| quota(own, v2)),
         memory_bytes: memory,
         scheduling: None,
+        cpu_levels: Vec::new(),
     }
+}
+
+fn weight(group: &Path, v2: bool) -> Option<u32> {
+    if v2 {
+        read(group, "cpu.weight")?.parse().ok()
+    } else {
+        read(group, "cpu.shares")?.parse().ok().map(weight_of)
+    }
+}
+
+/// In CPUs; `None` where there is none.
+fn quota(group: &Path, v2: bool) -> Option<f64> {
+    let divided = |quota: &str, period: &str| {
+        let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
+        (quota > 0.0).then_some(quota / period)
+    };
+    if v2 {
+        let text = read(group, "cpu.max")?;
+        let (quota, period) = text.split_once(' ')?;
+        divided(quota, period)
+    } else {
+        let quota = read(group, "cpu.cfs_quota_us")?;
+        divided(&quota, &read(group, "cpu.cfs_period_us")?)
+    }
+}
+
+/// Groups without the controller (the root of cgroup v2, what lies above a mount) have no such files.
+fn levels(own: &Path, v2: bool) -> Vec<CpuLevel> {
+    let level = |group: &Path| {
+        Some(CpuLevel {
+            weight: weight(group, v2)?,
+            quota: quota(group, v2),
+        })
+    };
+    own.ancestors().filter_map(level).collect()
 }
 
 /// The limits of a service: its groups' files, and the affinity and scheduling class of its first process.
@@ -73,7 +97,18 @@ pub fn read_limits(service: &Locator) -> LimitsReadBack {
         limits.cpuset = Some(cpus);
     }
     limits.scheduling = scheduling_of(service.pid);
+    limits.cpu_levels = levels_of(service.pid).unwrap_or_default();
     limits
+}
+
+/// By the group that the process is in: a locator has no CPU group where the service has none of its own.
+fn levels_of(pid: u32) -> Option<Vec<CpuLevel>> {
+    let mounts = fs::read_to_string(MOUNTINFO).ok()?;
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let tree = Tree::parse(&mounts, &groups, Path::new("/")).ok()?;
+    let v2 = tree.layout == Layout::V2;
+    let own = tree.own.get(if v2 { "unified" } else { "cpu" })?;
+    Some(levels(own, v2))
 }
 
 /// Fields 40 and 41 of /proc/PID/stat: real-time priority and policy.
@@ -87,5 +122,37 @@ fn scheduling_of(pid: u32) -> Option<SchedulingPlan> {
         1 => Some(SchedulingPlan::Fifo(priority)),
         2 => Some(SchedulingPlan::RoundRobin(priority)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(own: &Path, v2: bool) -> Vec<String> {
+        levels(own, v2).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_level_above_a_service_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let run = root.path().join("run");
+        let own = run.join("service");
+        fs::create_dir_all(&own).unwrap();
+        for (group, weight, quota) in [
+            (&run, "100\n", "max 100000\n"),
+            (&own, "50", "20000 100000"),
+        ] {
+            fs::write(group.join("cpu.weight"), weight).unwrap();
+            fs::write(group.join("cpu.max"), quota).unwrap();
+        }
+        assert_eq!(told(&own, true), ["50 (at most 0.2 CPUs)", "100"]);
+
+        for (group, shares, quota) in [(&run, "1024", "150000"), (&own, "512", "-1")] {
+            fs::write(group.join("cpu.shares"), shares).unwrap();
+            fs::write(group.join("cpu.cfs_quota_us"), quota).unwrap();
+            fs::write(group.join("cpu.cfs_period_us"), "100000").unwrap();
+        }
+        assert_eq!(told(&own, false), ["50", "100 (at most 1.5 CPUs)"]);
     }
 }

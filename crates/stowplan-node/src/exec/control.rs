@@ -15,7 +15,7 @@ use crate::announce::Said;
 use crate::error::NodeError;
 use crate::graph::restart_draws_at;
 use crate::signals::{Signals, asks_to_end};
-use crate::{record, sockets};
+use crate::{fingerprint, record, sockets};
 
 /// Where the measurement stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,8 @@ pub(super) fn run(threads: &Threads, signals: &Signals) -> Result<(), NodeError>
 fn arm(threads: &Threads, t_arm_ns: u64) -> Result<(), NodeError> {
     let process = &threads.process;
     let name = &process.own().name;
-    process.agent.say(&fingerprint_at(name, "arm"))?;
+    let values = fingerprint::take_with_dds(process.plan.domain);
+    process.agent.say(&fingerprint_at(name, "arm", values))?;
     record_dropped();
     restart_draws_at(t_arm_ns);
     threads.rebase(t_arm_ns);

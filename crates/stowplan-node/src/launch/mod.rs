@@ -3,6 +3,7 @@
 mod child;
 mod order;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags};
@@ -37,7 +38,7 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
         first_instruction_ns: first_ns,
         build_id: stowplan_wire::build_id(),
     })?;
-    agent.say(&fingerprint_at("up"))?;
+    agent.say(&fingerprint_at("up", fingerprint::take()))?;
     let work = WorkingSet::new(START_WORKING_SET);
     work.run(planned.plan.launch.start_iterations);
     let result = prepare(&planned, files).and_then(|(participant, discovery)| {
@@ -73,11 +74,11 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
     })
 }
 
-fn fingerprint_at(at: &str) -> Announcement {
+fn fingerprint_at(at: &str, values: BTreeMap<String, String>) -> Announcement {
     Announcement::Fingerprint {
         process: None,
         at: at.to_owned(),
-        values: fingerprint::take(),
+        values,
     }
 }
 
@@ -222,7 +223,8 @@ impl Launcher<'_> {
                     self.stopped = true;
                 }
                 Said::Control(Control::Arm { .. }) => {
-                    self.agent.say(&fingerprint_at("arm"))?;
+                    let values = fingerprint::take_with_dds(self.plan.domain);
+                    self.agent.say(&fingerprint_at("arm", values))?;
                     self.agent.say(&Announcement::Armed { process: None })?;
                 }
             }

@@ -90,8 +90,8 @@ fn experiment(size: Size) -> Experiment {
                 },
                 "isolation": {"mount": *place == "oci", "pid": *place == "oci", "net": false},
                 "fingerprint": {
-                    "seccomp": if *place == "oci" { "filter" } else { "none" },
-                    "cgroup": if *place == "bare:flat" { "one" } else { "one per service" },
+                    "seccomp.mode": if *place == "oci" { "filter" } else { "none" },
+                    "cgroup.cpu": if *place == "bare:flat" { "one" } else { "one per service" },
                     "nice": "0",
                 },
             })

@@ -3,7 +3,7 @@
 import type { Shown } from "./colours";
 import type { Chain, Deployment, Loss, Page, Samples } from "./data";
 import { h, table } from "./dom";
-import { bytes, count, inUnit, missing, plain, plural, sentence, unitFor } from "./format";
+import { bytes, count, inUnit, missing, plain, plural, sentence, time, unitFor } from "./format";
 
 function swatch(shown: Shown, id: string): HTMLElement {
   return h("span", { class: "swatch", style: `background:${shown.colour(id)}`, "aria-hidden": "true" });

@@ -166,6 +166,10 @@ impl Host for FakeHost {
             cpu_quota: process.limits.cpu_quota,
             memory_bytes: process.limits.memory_bytes,
             scheduling: Some(SchedulingPlan::Other),
+            cpu_levels: vec![CpuLevel {
+                weight: process.limits.cpu_weight.unwrap_or(100),
+                quota: process.limits.cpu_quota,
+            }],
         })
     }
 

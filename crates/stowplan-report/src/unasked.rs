@@ -1,0 +1,182 @@
+//! In what the processes of a deployment differ from those of the reference though nobody asked for it (MEASURING §3).
+
+use stowplan_results::DeploymentRecord;
+
+use crate::format::dash;
+use crate::isolation::NAMESPACES;
+use crate::page::differences;
+
+/// Names, or beginnings of names, of values that each start has anew, or that say which file and group is whose.
+const OF_A_START: [&str; 8] = [
+    "autogroup",
+    "cgroup.",
+    "dds.participant_index",
+    "process_group",
+    "program.device",
+    "program.inode",
+    "session",
+    "stdio.",
+];
+
+/// What a container has by being one, by the isolation feature that gives it. Where that is switched off, the value is to
+/// be as without a container.
+const OF_CONTAINERS: [(&str, Option<&str>); 10] = [
+    ("cap.", Some("capabilities")),
+    ("dds.", Some("net")),
+    ("engine.", None),
+    ("files.shared", None),
+    ("net.", Some("net")),
+    ("no_new_privs", Some("capabilities")),
+    ("program.mount", None),
+    ("root.mount", None),
+    ("seccomp.", Some("seccomp")),
+    ("speculation.", Some("seccomp")),
+];
+
+/// What differs and was not asked for, in one line; `None` where everything was.
+pub(crate) fn told(reference: &DeploymentRecord, own: &DeploymentRecord) -> Option<String> {
+    if reference.id == own.id || reference.fingerprint.is_empty() || own.fingerprint.is_empty() {
+        return None;
+    }
+    let all = differences(&reference.fingerprint, &own.fingerprint);
+    let unasked = all
+        .into_iter()
+        .filter(|[name, ..]| !(is_asked(name, reference) || is_asked(name, own)));
+    let texts: Vec<String> = unasked
+        .map(|[name, of_reference, is]| {
+            let nothing = |text: String| {
+                if text == dash() {
+                    "not there".to_owned()
+                } else {
+                    text
+                }
+            };
+            format!(
+                "{name} is {} and not {}",
+                nothing(is),
+                nothing(of_reference)
+            )
+        })
+        .collect();
+    (!texts.is_empty()).then(|| {
+        format!(
+            "{}: not as in {}, and nobody asked for it: {}",
+            own.label,
+            reference.label,
+            texts.join("; ")
+        )
+    })
+}
+
+/// Whether a deployment may have another value of `name` by its start, its place, or what was asked for it.
+fn is_asked(name: &str, deployment: &DeploymentRecord) -> bool {
+    if OF_A_START.iter().any(|begin| name.starts_with(begin)) {
+        return true;
+    }
+    let limits = || deployment.limits.values();
+    let bare = deployment.place == "bare" || deployment.place.starts_with("bare:");
+    match name {
+        "cpu.levels" => {
+            deployment.place != "bare:flat"
+                || limits().any(|l| l.cpu_weight.is_some() || l.cpu_quota.is_some())
+        }
+        "memory.limit_bytes" => limits().any(|l| l.memory_bytes.is_some()),
+        "sched.affinity" => limits().any(|l| l.cpuset.is_some()),
+        "sched.policy" | "sched.rt_priority" => limits().any(|l| l.scheduling.is_some()),
+        _ => !bare && is_of_containers(name, deployment),
+    }
+}
+
+fn is_of_containers(name: &str, deployment: &DeploymentRecord) -> bool {
+    let is_on = |feature: &str| deployment.isolation.get(feature).copied();
+    if name.starts_with("ns.") {
+        let feature = NAMESPACES.iter().find(|(_, key)| *key == name);
+        return feature.is_none_or(|(feature, _)| is_on(feature) != Some(false));
+    }
+    let entry = OF_CONTAINERS
+        .iter()
+        .find(|(begin, _)| name.starts_with(begin));
+    entry.is_some_and(|(_, feature)| match *feature {
+        // Containers share the network of the run unless they are to have their own.
+        Some("net") => is_on("net") == Some(true),
+        Some(feature) => is_on(feature) != Some(false),
+        None => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use stowplan_results::LimitsRecord;
+
+    use super::*;
+
+    fn deployment(place: &str, fingerprint: &[(&str, &str)]) -> DeploymentRecord {
+        let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        DeploymentRecord {
+            id: place.to_owned(),
+            label: place.to_owned(),
+            place: place.to_owned(),
+            fingerprint: fingerprint.iter().map(own).collect(),
+            ..DeploymentRecord::default()
+        }
+    }
+
+    const PLAIN: [(&str, &str); 6] = [
+        ("cap.effective", "1ff"),
+        ("cpu.levels", "100"),
+        ("ns.pid", "pid:[1]"),
+        ("rlimit.open_files", "1024 4096"),
+        ("sched.affinity", "0-1"),
+        ("session", "7"),
+    ];
+    const CONTAINER: [(&str, &str); 7] = [
+        ("cap.effective", "ff"),
+        ("cpu.levels", "100 in 100"),
+        ("engine.runtime", "runc"),
+        ("ns.pid", "pid:[2]"),
+        ("rlimit.open_files", "1048576 1048576"),
+        ("sched.affinity", "0"),
+        ("session", "1"),
+    ];
+
+    #[test]
+    fn what_a_container_is_was_asked_for_and_the_rest_is_told() {
+        let plain = deployment("bare:flat", &PLAIN);
+        let mut container = deployment("docker", &CONTAINER);
+        assert_eq!(
+            told(&plain, &container).as_deref(),
+            Some(
+                "docker: not as in bare:flat, and nobody asked for it: rlimit.open_files is 1048576 1048576 and not \
+                 1024 4096; sched.affinity is 0 and not 0-1"
+            )
+        );
+        let limits = LimitsRecord {
+            cpuset: Some(vec![0]),
+            ..LimitsRecord::default()
+        };
+        container.limits.insert("all".to_owned(), limits);
+        let text = told(&plain, &container).unwrap();
+        assert!(!text.contains("sched.affinity"), "{text}");
+        container.isolation.insert("pid".to_owned(), false);
+        let text = told(&plain, &container).unwrap();
+        assert!(text.contains("ns.pid is pid:[2] and not pid:[1]"), "{text}");
+    }
+
+    #[test]
+    fn plain_processes_may_not_differ_by_what_containers_have() {
+        let plain = deployment("bare:flat", &PLAIN);
+        let mut grouped = deployment("bare:grouped", &PLAIN);
+        grouped
+            .fingerprint
+            .insert("cpu.levels".to_owned(), "39 in 100".to_owned());
+        assert_eq!(told(&plain, &grouped), None);
+        grouped.fingerprint.remove("cap.effective");
+        assert_eq!(
+            told(&plain, &grouped).as_deref(),
+            Some(
+                "bare:grouped: not as in bare:flat, and nobody asked for it: cap.effective is not there and not 1ff"
+            )
+        );
+        assert_eq!(told(&plain, &plain), None);
+    }
+}
