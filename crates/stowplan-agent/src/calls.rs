@@ -126,6 +126,7 @@ fn with_deployment(agent: &mut Agent, verb: Call) -> Result<Answer, CallError> {
         }
         Call::Locators => Answer::Locators(deployment.locators()?),
         Call::EngineProcesses => Answer::Pids(deployment.engine_processes()?),
+        Call::SharedInodes => Answer::SharedInodes(deployment.shared_inodes()),
         Call::EngineRequests => Answer::Requests(deployment.engine_requests()?),
         Call::Log { service, bytes } => Answer::Log(deployment.log(&service, bytes)?),
         Call::Destroy => {
@@ -255,7 +256,6 @@ fn prepare(agent: &mut Agent, engine: &str, plan: &DeploymentPlan) -> Result<Ans
     let deployment = agent.engine(engine)?.prepare(plan, host)?;
     let answer = PreparedAnswer {
         deviations: deployment.deviations(),
-        shared_inodes: deployment.shared_inodes(),
     };
     agent.deployment = Some(deployment);
     Ok(Answer::Prepared(answer))

@@ -200,6 +200,7 @@ impl<'a> Session<'a> {
         self.look_at_traced(&locators);
         let digests = self.host.node_digests()?;
         let label = self.deployment.label()?;
+        let shared_inodes = self.deployment.shared_inodes();
         self.stop_nodes()?;
         let samples = self.host.stop_sampling()?;
         self.deployment
@@ -221,7 +222,7 @@ impl<'a> Session<'a> {
             limits,
             cold,
             deviations: self.deployment.deviations(),
-            shared_inodes: self.deployment.shared_inodes(),
+            shared_inodes,
             recording,
             warnings: std::mem::take(&mut self.warnings),
         })

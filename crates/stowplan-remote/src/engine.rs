@@ -167,7 +167,10 @@ impl Deployment for RemoteDeployment {
     }
 
     fn shared_inodes(&self) -> Option<bool> {
-        self.prepared.shared_inodes
+        match self.host.call(Call::SharedInodes) {
+            Ok(Answer::SharedInodes(shared)) => shared,
+            _ => None,
+        }
     }
 
     fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {

@@ -130,6 +130,8 @@ pub enum Call {
     EngineProcesses,
     /// What the engine has asked of what works for it.
     EngineRequests,
+    /// Whether running services share the inodes of start-up files, from st_dev and st_ino.
+    SharedInodes,
     /// The last bytes of a service's log.
     Log {
         /// Service.
@@ -226,6 +228,8 @@ pub enum Answer {
     Locators(Vec<Locator>),
     /// To `EngineProcesses`.
     Pids(Vec<u32>),
+    /// To `SharedInodes`; `None` where it cannot be seen.
+    SharedInodes(Option<bool>),
     /// To `EngineRequests`.
     Requests(Vec<EngineRequest>),
     /// To `Log`.
@@ -298,6 +302,4 @@ pub struct ProbeAnswer {
 pub struct PreparedAnswer {
     /// What was asked for, cannot be had, and what stands in its place.
     pub deviations: Vec<String>,
-    /// Whether services share the inodes of start-up files, from st_dev/st_ino.
-    pub shared_inodes: Option<bool>,
 }

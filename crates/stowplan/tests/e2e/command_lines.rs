@@ -37,6 +37,18 @@ pub fn measures(engine: &str) {
         assert!(run.events.unwrap() > 100);
         assert_eq!(run.program_sha256, results.runs[0].program_sha256);
     }
+    for deployment in &results.experiment.deployments {
+        // An instance of LXD has files of its own; others have those of the one image.
+        let shared = if deployment.place == "lxd" {
+            "no"
+        } else {
+            "yes"
+        };
+        assert_eq!(
+            deployment.fingerprint["files.shared"], shared,
+            "{deployment:?}"
+        );
+    }
     let usage = results.usage().unwrap();
     for run in &results.runs {
         let of = |subject: &str| -> Vec<&UsageRow> {

@@ -4,7 +4,7 @@
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use stowplan_results::{Results, RunStatus};
+use stowplan_results::{Results, RunStatus, UsageRow};
 use stowplan_testkit::{OwnDaemon, User, user_of};
 
 use crate::command_lines::measures;
@@ -146,6 +146,12 @@ fn a_stack_is_measured_in_containers_of_every_engine() {
         assert_eq!(run.discarded, Some(0), "{run:?}");
         assert_eq!(run.program_sha256, results.runs[0].program_sha256);
     }
+    for deployment in &results.experiment.deployments {
+        assert_eq!(
+            deployment.fingerprint["files.shared"], "yes",
+            "{deployment:?}"
+        );
+    }
     let versions = &results.experiment.versions;
     assert!(versions["docker"].contains("cgroup driver"), "{versions:?}");
     // One service per module, and each has a row of CPU time that grows.
@@ -165,21 +171,23 @@ fn a_stack_is_measured_in_containers_of_every_engine() {
         // What the engine itself uses has a row of its own, and one of what it used before there were services.
         let engine = run.deployment.split('.').next().unwrap();
         if DAEMONS.contains(&engine) {
-            for subject in ["engine", "engine idle"] {
-                let mut rows = usage.iter().filter(|row| row.run == run.run);
-                let row = rows.find(|row| &*row.subject == subject);
-                let memory = row.and_then(|row| row.memory_bytes);
-                assert!(memory.is_some_and(|bytes| bytes > 1 << 20), "{row:?}");
-            }
-            let idle = usage.iter().filter(|row| row.run == run.run);
-            let idle: Vec<_> = idle
-                .filter(|row| row.subject.starts_with("engine idle"))
-                .collect();
-            assert!(idle.iter().all(|row| row.t_ns < 0), "{idle:?}");
-            assert!(
-                idle.iter().any(|row| row.subject.contains(": ")),
-                "{idle:?}"
-            );
+            let of_run = usage.iter().filter(|row| row.run == run.run);
+            the_engine_itself_is_told(&of_run.collect::<Vec<_>>());
         }
     }
+}
+
+fn the_engine_itself_is_told(usage: &[&UsageRow]) {
+    for subject in ["engine", "engine idle"] {
+        let row = usage.iter().find(|row| &*row.subject == subject);
+        let memory = row.and_then(|row| row.memory_bytes);
+        assert!(memory.is_some_and(|bytes| bytes > 1 << 20), "{row:?}");
+    }
+    let idle = usage
+        .iter()
+        .filter(|row| row.subject.starts_with("engine idle"));
+    let idle: Vec<_> = idle.collect();
+    assert!(idle.iter().all(|row| row.t_ns < 0), "{idle:?}");
+    let of_program = idle.iter().any(|row| row.subject.contains(": "));
+    assert!(of_program, "{idle:?}");
 }
