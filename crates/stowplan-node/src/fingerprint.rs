@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use stowplan_wire::announce::Announcement;
+
 use crate::read_back;
 
 /// Lines of /proc/self/status that are kept, with their key.
@@ -52,8 +54,7 @@ const STAT: &[(usize, &str)] = &[
 const AUXILIARY: &[(u64, &str)] = &[(6, "page_bytes"), (16, "hwcap"), (26, "hwcap2")];
 
 /// Key and value of everything that could be read; what cannot be read is left out.
-#[must_use]
-pub fn take() -> BTreeMap<String, String> {
+fn take() -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     let mut put = |key: String, value: String| {
         values.insert(key, value);
@@ -103,12 +104,26 @@ pub fn take() -> BTreeMap<String, String> {
     values
 }
 
-/// The same of a process that has joined `domain`, and what the kernel made of its DDS configuration.
+/// What a process says right after it was executed; the launcher has no name.
 #[must_use]
-pub fn take_with_dds(domain: u32) -> BTreeMap<String, String> {
+pub fn at_start(process: Option<&str>) -> Announcement {
+    announcement(process, "up", take())
+}
+
+/// What it says before the window: the same, and what the kernel made of the DDS configuration of `domain`.
+#[must_use]
+pub fn at_arming(process: Option<&str>, domain: u32) -> Announcement {
     let mut values = take();
     values.extend(read_back::take(domain));
-    values
+    announcement(process, "arm", values)
+}
+
+fn announcement(process: Option<&str>, at: &str, values: BTreeMap<String, String>) -> Announcement {
+    Announcement::Fingerprint {
+        process: process.map(str::to_owned),
+        at: at.to_owned(),
+        values,
+    }
 }
 
 /// Runs of white space become one space.

@@ -80,32 +80,35 @@ fn own_inodes() -> Option<HashSet<u64>> {
     Some(own.iter().map(|socket| socket.inode).collect())
 }
 
-/// Column `inode` of the kernel's tables of sockets, counted from 0.
-const INODE: usize = 9;
-
-/// Of the second column, `ADDRESS:PORT` in hexadecimal digits, the ports of the lines with one of these inodes.
-fn ports(table: &str, own: &HashSet<u64>) -> Option<BTreeSet<u16>> {
-    let mut ports = BTreeSet::new();
-    for line in table.lines().skip(1) {
+/// The words of the lines of a table of sockets whose column `inode`, the tenth, is one of these. `None` of a line that
+/// is none.
+fn own_lines<'a>(
+    table: &'a str,
+    own: &'a HashSet<u64>,
+) -> impl Iterator<Item = Option<Vec<&'a str>>> {
+    table.lines().skip(1).filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        if own.contains(&words.get(INODE)?.parse().ok()?) {
-            let (_, port) = words[1].split_once(':')?;
-            ports.insert(u16::from_str_radix(port, 16).ok()?);
+        let inode = words.get(9).and_then(|word| word.parse().ok());
+        match inode {
+            Some(inode) => own.contains(&inode).then_some(Some(words)),
+            None => Some(None),
         }
-    }
-    Some(ports)
+    })
 }
 
-/// Sums the last column, `drops`, of the lines with one of these inodes in column `inode`.
+/// The ports in the second column, `ADDRESS:PORT` in hexadecimal digits, of the own lines.
+fn ports(table: &str, own: &HashSet<u64>) -> Option<BTreeSet<u16>> {
+    let port = |words: Option<Vec<&str>>| {
+        let (_, port) = words?.get(1)?.split_once(':')?;
+        u16::from_str_radix(port, 16).ok()
+    };
+    own_lines(table, own).map(port).collect()
+}
+
+/// Sums the last column, `drops`, of the own lines.
 fn sum(table: &str, own: &HashSet<u64>) -> Option<u64> {
-    let mut total = 0;
-    for line in table.lines().skip(1) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if own.contains(&words.get(INODE)?.parse().ok()?) {
-            total += words.last()?.parse::<u64>().ok()?;
-        }
-    }
-    Some(total)
+    let drops = |words: Option<Vec<&str>>| words?.last()?.parse::<u64>().ok();
+    own_lines(table, own).map(drops).sum()
 }
 
 #[cfg(test)]

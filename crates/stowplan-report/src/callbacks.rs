@@ -66,6 +66,14 @@ impl CallTimes {
     }
 }
 
+/// `NODE/CALLBACK`, or what the trace has.
+pub(crate) fn name(row: &CallbackRow) -> String {
+    match &row.node {
+        Some(node) => format!("{node}/{}", row.callback),
+        None => row.callback.to_string(),
+    }
+}
+
 /// Reads the callbacks table of the runs that count. Those that took most time in all deployments together come first.
 pub(crate) fn read(
     results: &Results,
@@ -76,10 +84,7 @@ pub(crate) fn read(
         if counted.latency(row.run).is_none() {
             return;
         }
-        let callback = match &row.node {
-            Some(node) => format!("{node}/{}", row.callback),
-            None => row.callback.to_string(),
-        };
+        let callback = name(&row);
         let times = all
             .entry(callback.clone())
             .or_insert_with(|| CallbackTimes {

@@ -12,6 +12,7 @@ mod common;
 mod compare;
 mod difference_tables;
 mod engine_tables;
+mod equality;
 mod error;
 mod format;
 mod graph;
@@ -35,7 +36,6 @@ mod startup;
 mod tables;
 mod text;
 mod trace;
-mod unasked;
 mod usage;
 mod work;
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use stowplan_results::{Ablation, Comparison, Comparisons, EdgeCount, Ranking, Slower};
 use stowplan_stats::{Sketch, SketchPoint, Summary};
 
+use crate::equality;
 use crate::error::ReportError;
 use crate::latency::{ChainLatency, Part, PartFigures};
 use crate::phases::{self, TimerPhases};
@@ -229,30 +230,12 @@ fn deployments(report: &Report) -> Vec<Deployment<'_>> {
         step: report.experiment.is_step(d),
         differences: match reference {
             Some(reference) if reference.id != d.id => {
-                differences(&reference.fingerprint, &d.fingerprint)
+                equality::differences(&reference.fingerprint, &d.fingerprint)
             }
             _ => Vec::new(),
         },
     });
     views.collect()
-}
-
-/// Name, value of the reference and own value of every setting that differs.
-pub(crate) fn differences(
-    reference: &BTreeMap<String, String>,
-    own: &BTreeMap<String, String>,
-) -> Vec<[String; 3]> {
-    let mut names: Vec<&String> = reference.keys().chain(own.keys()).collect();
-    names.sort();
-    names.dedup();
-    let shown = |of: &BTreeMap<String, String>, name: &str| {
-        of.get(name).cloned().unwrap_or_else(crate::format::dash)
-    };
-    names
-        .into_iter()
-        .filter(|name| reference.get(*name) != own.get(*name))
-        .map(|name| [name.clone(), shown(reference, name), shown(own, name)])
-        .collect()
 }
 
 fn startup(view: &DeploymentStartup) -> Startup<'_> {
@@ -446,23 +429,5 @@ mod tests {
         assert!(kept.len() <= 502);
         assert_eq!(kept[0].value, 0.0);
         assert_eq!(kept[kept.len() - 1].value, 9_998.0);
-    }
-
-    #[test]
-    fn settings_that_differ_are_named() {
-        let of = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-            pairs
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-                .collect()
-        };
-        let found = differences(
-            &of(&[("nice", "0"), ("seccomp", "none")]),
-            &of(&[("nice", "0"), ("seccomp", "filter"), ("weight", "39")]),
-        );
-        assert_eq!(
-            found,
-            [["seccomp", "none", "filter"], ["weight", "–", "39"]].map(|r| r.map(str::to_owned))
-        );
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use stowplan_results::{CallbackRow, Results};
 
+use crate::callbacks;
 use crate::compare::has_natural_phases;
 use crate::error::ReportError;
 use crate::format::value;
@@ -52,14 +53,13 @@ impl TimerPhases {
 pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<TimerPhases>, ReportError> {
     let mut all: BTreeMap<String, TimerPhases> = BTreeMap::new();
     results.scan(|row: CallbackRow| {
-        let measured = row.phase_ns.zip(row.period_ns).zip(row.node.as_ref());
-        let Some(((phase_ns, period_ns), node)) = measured else {
+        let Some((phase_ns, period_ns)) = row.phase_ns.zip(row.period_ns) else {
             return;
         };
         if counted.latency(row.run).is_none() {
             return;
         }
-        let timer = format!("{node}/{}", row.callback);
+        let timer = callbacks::name(&row);
         let phases = all.entry(timer.clone()).or_insert_with(|| TimerPhases {
             timer,
             period_ns,

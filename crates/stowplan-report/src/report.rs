@@ -19,8 +19,8 @@ use crate::startup::DeploymentStartup;
 use crate::usage::DeploymentUsage;
 use crate::work::WorkRatio;
 use crate::{
-    ablation, callbacks, compare, html, instrument, isolation, latency, losses, memory, page,
-    phases, sensitivity, startup, tables, text, unasked, usage, work,
+    ablation, callbacks, compare, equality, html, instrument, isolation, latency, losses, memory,
+    page, phases, sensitivity, startup, tables, text, usage, work,
 };
 
 /// Programs that are named in a warning.
@@ -212,7 +212,7 @@ impl Report {
             return Vec::new();
         };
         let all = self.experiment.deployments.iter();
-        all.filter_map(|own| unasked::told(reference, own))
+        all.filter_map(|own| equality::unasked(reference, own))
             .collect()
     }
 

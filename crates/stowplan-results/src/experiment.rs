@@ -16,6 +16,19 @@ pub const EXPERIMENT_SCHEMA: &str = "stowplan.experiment/1";
 /// Key in [`Experiment::parameters`] of the profile of the DDS configuration.
 pub const DDS_PROFILE: &str = "dds_profile";
 
+/// Beginnings of names in [`DeploymentRecord::fingerprint`] whose values each start has anew: paths with the run's name, numbers
+/// that the kernel draws, the copy of the program where an engine makes one for each service.
+pub const OF_A_START: [&str; 8] = [
+    "autogroup",
+    "cgroup.",
+    "dds.participant_index",
+    "process_group",
+    "program.device",
+    "program.inode",
+    "session",
+    "stdio.",
+];
+
 /// [`Experiment::phase`] where phases are drawn per block and equal in all deployments of it.
 pub const RE_BASED: &str = "re-based";
 

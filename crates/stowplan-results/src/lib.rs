@@ -29,9 +29,9 @@ pub use comparison::{COMPARE_SCHEMA, Comparison, Comparisons, Effect, Unmarked};
 pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA, EdgeCount,
-    Experiment, InjectionRecord, LimitsRecord, Machine, MetricPlan, NATURAL, PartitionRecord,
-    PilotRecord, RE_BASED, ScheduledRun, SensitivityRecord, StackRecord, StowplanOwn,
-    WorkingSetCalibration,
+    Experiment, InjectionRecord, LimitsRecord, Machine, MetricPlan, NATURAL, OF_A_START,
+    PartitionRecord, PilotRecord, RE_BASED, ScheduledRun, SensitivityRecord, StackRecord,
+    StowplanOwn, WorkingSetCalibration,
 };
 pub use folder::{date, folder_name};
 pub use ranking::{RankedPair, Ranking};

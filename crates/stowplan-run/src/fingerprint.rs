@@ -3,26 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stowplan_measure::Measured;
+use stowplan_results::OF_A_START;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::host::{CpuLevel, LimitsReadBack};
 
 /// Whether services map the same start-up files, of one inode each, so that what one has read is there for the next.
 const SHARED_FILES: &str = "files.shared";
 
-/// Values that are given anew at every start: paths with the run's name, numbers that the kernel draws, and the copy of
-/// the program where an engine makes one for each service (which program it is, its digest says).
-const OF_A_START: [&str; 10] = [
-    "autogroup",
-    "cgroup.",
-    "dds.participant_index",
-    "environ.bytes",
-    "ns.",
-    "process_group",
-    "program.device",
-    "program.inode",
-    "session",
-    "stdio.",
-];
+/// Of one deployment, beside these: the run's name is in its environment, and namespaces are made for it.
+const OF_A_RUN: [&str; 2] = ["environ.bytes", "ns."];
 
 /// What the processes of a deployment say of their environment, and the engine and the kernel of them: values that all
 /// share, and how many different ones there are where they do not.
@@ -85,7 +74,8 @@ pub(crate) fn changed(
         return None;
     }
     let keys: BTreeSet<&String> = first.keys().chain(now.keys()).collect();
-    let lasting = |key: &str| !OF_A_START.iter().any(|begin| key.starts_with(begin));
+    let of_one = || OF_A_START.iter().chain(&OF_A_RUN);
+    let lasting = |key: &str| !of_one().any(|begin| key.starts_with(begin));
     let found = |of: &BTreeMap<String, String>, key: &str| {
         of.get(key).map_or("nothing", String::as_str).to_owned()
     };

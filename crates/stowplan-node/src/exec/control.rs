@@ -9,7 +9,6 @@ use rustix::time::Timespec;
 use stowplan_ctf::events::stowplan::{Armed, DatagramsDropped, Disarmed};
 use stowplan_wire::announce::{Announcement, Control};
 
-use super::fingerprint_at;
 use super::threads::Threads;
 use crate::announce::Said;
 use crate::error::NodeError;
@@ -131,8 +130,8 @@ pub(super) fn run(threads: &Threads, signals: &Signals) -> Result<(), NodeError>
 fn arm(threads: &Threads, t_arm_ns: u64) -> Result<(), NodeError> {
     let process = &threads.process;
     let name = &process.own().name;
-    let values = fingerprint::take_with_dds(process.plan.domain);
-    process.agent.say(&fingerprint_at(name, "arm", values))?;
+    let found = fingerprint::at_arming(Some(name), process.plan.domain);
+    process.agent.say(&found)?;
     record_dropped();
     restart_draws_at(t_arm_ns);
     threads.rebase(t_arm_ns);

@@ -3,7 +3,6 @@
 pub(crate) mod control;
 mod threads;
 
-use std::collections::BTreeMap;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -59,7 +58,7 @@ pub fn run(args: &ExecArgs, first_ns: u64) -> Result<(), NodeError> {
         first_instruction_ns: first_ns,
         build_id: stowplan_wire::build_id(),
     })?;
-    agent.say(&fingerprint_at(name, "up", fingerprint::take()))?;
+    agent.say(&fingerprint::at_start(Some(name)))?;
     let agent = Arc::new(agent);
     let told = Arc::clone(&agent);
     run_process(args, first_ns, planned, index, agent, &signals).inspect_err(|error| {
@@ -69,14 +68,6 @@ pub fn run(args: &ExecArgs, first_ns: u64) -> Result<(), NodeError> {
             message: error.report(),
         });
     })
-}
-
-fn fingerprint_at(process: &str, at: &str, values: BTreeMap<String, String>) -> Announcement {
-    Announcement::Fingerprint {
-        process: Some(process.to_owned()),
-        at: at.to_owned(),
-        values,
-    }
 }
 
 fn run_process(

@@ -3,7 +3,6 @@
 mod child;
 mod order;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags};
@@ -38,7 +37,7 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
         first_instruction_ns: first_ns,
         build_id: stowplan_wire::build_id(),
     })?;
-    agent.say(&fingerprint_at("up", fingerprint::take()))?;
+    agent.say(&fingerprint::at_start(None))?;
     let work = WorkingSet::new(START_WORKING_SET);
     work.run(planned.plan.launch.start_iterations);
     let result = prepare(&planned, files).and_then(|(participant, discovery)| {
@@ -72,14 +71,6 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
             message: error.report(),
         });
     })
-}
-
-fn fingerprint_at(at: &str, values: BTreeMap<String, String>) -> Announcement {
-    Announcement::Fingerprint {
-        process: None,
-        at: at.to_owned(),
-        values,
-    }
 }
 
 /// What `ros2 launch` takes before it starts anything: files, memory, a participant that stays.
@@ -223,8 +214,8 @@ impl Launcher<'_> {
                     self.stopped = true;
                 }
                 Said::Control(Control::Arm { .. }) => {
-                    let values = fingerprint::take_with_dds(self.plan.domain);
-                    self.agent.say(&fingerprint_at("arm", values))?;
+                    let found = fingerprint::at_arming(None, self.plan.domain);
+                    self.agent.say(&found)?;
                     self.agent.say(&Announcement::Armed { process: None })?;
                 }
             }

@@ -3,8 +3,8 @@
 use stowplan_host::network;
 use stowplan_results::Results;
 
-use crate::measured::{only_result, shared};
-use crate::support::{Bench, engines_missing, fixture};
+use crate::measured::{latency_of_tiny, only_result, shared};
+use crate::support::{Bench, engines_missing};
 
 /// Receive buffers that profiles ask for, in bytes; CycloneDDS asks for 1 MiB where nobody says.
 const ASKED: [(&str, u64); 3] = [
@@ -58,18 +58,8 @@ fn each_profile_is_what_its_processes_have() {
     }
     for (profile, asked) in ASKED {
         let bench = Bench::new();
-        let stack = fixture("tiny.yaml");
-        let at = [
-            "--place",
-            "bare:flat",
-            "--partition",
-            "modules",
-            "--dds",
-            profile,
-        ];
-        let length = ["--blocks", "1", "--window", "500ms", "--settle", "0s"];
-        let latency = ["latency", stack.to_str().unwrap()].into_iter();
-        bench.run(latency.chain(at).chain(length)).expect(0);
+        let latency = latency_of_tiny("bare:flat", 1, "500ms", &["--dds", profile]);
+        bench.run(latency).expect(0);
         let results = Results::open(only_result(&bench)).unwrap();
         let experiment = &results.experiment;
         assert_eq!(experiment.parameters["dds_profile"], profile);

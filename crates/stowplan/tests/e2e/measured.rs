@@ -31,14 +31,9 @@ fn measure() -> Option<Shared> {
     if engines_missing(&["bare", "oci"]) {
         return None;
     }
-    let stack = fixture("tiny.yaml");
-    let (places, blocks) = (PLACES.join(","), BLOCKS.to_string());
-    let at = ["--place", &places, "--partition", "modules"];
-    let length = ["--blocks", &blocks, "--window", "1s", "--settle", "0s"];
-    let latency = ["latency", stack.to_str().unwrap()].into_iter();
-    let latency = latency.chain(at).chain(length);
-    let latency = latency.chain(["--keep-traces", "--callback-cpu"]);
-    let (bench, ended) = undisturbed(|bench| bench.run(latency.clone()))?;
+    let more = ["--keep-traces", "--callback-cpu"];
+    let latency = latency_of_tiny(&PLACES.join(","), BLOCKS, "1s", &more);
+    let (bench, ended) = undisturbed(|bench| bench.run(&latency))?;
     let ended = ended.expect(0);
     assert!(ended.out.contains("scan_to_brake"), "{}", ended.out);
     // One line before each run.
@@ -48,6 +43,16 @@ fn measure() -> Option<Shared> {
     // Here and not in a test of its own: a test beside it resumes this result, which makes the folder again.
     assert!(!dir.join("parts").exists());
     Some(Shared { bench, dir })
+}
+
+/// Arguments that measure the stack `tiny`, a service for each module, without waiting for a quiet machine.
+pub fn latency_of_tiny(places: &str, blocks: usize, window: &str, more: &[&str]) -> Vec<String> {
+    let (stack, blocks) = (fixture("tiny.yaml"), blocks.to_string());
+    let at = ["--place", places, "--partition", "modules"];
+    let length = ["--blocks", &blocks, "--window", window, "--settle", "0s"];
+    let latency = ["latency", stack.to_str().unwrap()].into_iter();
+    let all = latency.chain(at).chain(length);
+    all.chain(more.iter().copied()).map(str::to_owned).collect()
 }
 
 /// The one result of a bench.

@@ -6,8 +6,8 @@ use stowplan_measure::phases::phase_share;
 use stowplan_results::{CallbackRow, Results};
 use stowplan_stats::Verdict;
 
-use crate::measured::{BLOCKS, PLACES, only_result, shared};
-use crate::support::{Bench, engines_missing, fixture};
+use crate::measured::{BLOCKS, PLACES, latency_of_tiny, only_result, shared};
+use crate::support::{Bench, engines_missing};
 
 /// Both timers of `tiny`, by node, with the numbers of their callbacks.
 const TIMERS: [(&str, u32); 2] = [("scanner", 0), ("planner", 2)];
@@ -48,16 +48,8 @@ fn natural_phases_are_shown_and_give_no_verdict_on_what_they_decide() {
         return;
     }
     let bench = Bench::new();
-    let stack = fixture("tiny.yaml");
-    let at = [
-        "--place",
-        "bare:flat,bare:grouped",
-        "--partition",
-        "modules",
-    ];
-    let length = ["--blocks", "6", "--window", "500ms", "--settle", "0s"];
-    let latency = ["latency", stack.to_str().unwrap()].into_iter();
-    let latency = latency.chain(at).chain(length).chain(["--natural-phase"]);
+    let places = "bare:flat,bare:grouped";
+    let latency = latency_of_tiny(places, 6, "500ms", &["--natural-phase"]);
     bench.run(latency).expect(0);
     let dir = only_result(&bench);
     let results = Results::open(&dir).unwrap();

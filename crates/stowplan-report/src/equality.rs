@@ -1,22 +1,11 @@
-//! In what the processes of a deployment differ from those of the reference though nobody asked for it (MEASURING §3).
+//! In what the processes of a deployment differ from those of the reference, and what of it nobody asked for (MEASURING §3).
 
-use stowplan_results::DeploymentRecord;
+use std::collections::BTreeMap;
+
+use stowplan_results::{DeploymentRecord, OF_A_START};
 
 use crate::format::dash;
 use crate::isolation::NAMESPACES;
-use crate::page::differences;
-
-/// Names, or beginnings of names, of values that each start has anew, or that say which file and group is whose.
-const OF_A_START: [&str; 8] = [
-    "autogroup",
-    "cgroup.",
-    "dds.participant_index",
-    "process_group",
-    "program.device",
-    "program.inode",
-    "session",
-    "stdio.",
-];
 
 /// What a container has by being one, by the isolation feature that gives it. Where that is switched off, the value is to
 /// be as without a container.
@@ -33,8 +22,25 @@ const OF_CONTAINERS: [(&str, Option<&str>); 10] = [
     ("speculation.", Some("seccomp")),
 ];
 
+/// Name, value of the reference and own value of every setting that differs.
+pub(crate) fn differences(
+    reference: &BTreeMap<String, String>,
+    own: &BTreeMap<String, String>,
+) -> Vec<[String; 3]> {
+    let mut names: Vec<&String> = reference.keys().chain(own.keys()).collect();
+    names.sort();
+    names.dedup();
+    let shown =
+        |of: &BTreeMap<String, String>, name: &str| of.get(name).cloned().unwrap_or_else(dash);
+    names
+        .into_iter()
+        .filter(|name| reference.get(*name) != own.get(*name))
+        .map(|name| [name.clone(), shown(reference, name), shown(own, name)])
+        .collect()
+}
+
 /// What differs and was not asked for, in one line; `None` where everything was.
-pub(crate) fn told(reference: &DeploymentRecord, own: &DeploymentRecord) -> Option<String> {
+pub(crate) fn unasked(reference: &DeploymentRecord, own: &DeploymentRecord) -> Option<String> {
     if reference.id == own.id || reference.fingerprint.is_empty() || own.fingerprint.is_empty() {
         return None;
     }
@@ -144,7 +150,7 @@ mod tests {
         let plain = deployment("bare:flat", &PLAIN);
         let mut container = deployment("docker", &CONTAINER);
         assert_eq!(
-            told(&plain, &container).as_deref(),
+            unasked(&plain, &container).as_deref(),
             Some(
                 "docker: not as in bare:flat, and nobody asked for it: rlimit.open_files is 1048576 1048576 and not \
                  1024 4096; sched.affinity is 0 and not 0-1"
@@ -155,11 +161,29 @@ mod tests {
             ..LimitsRecord::default()
         };
         container.limits.insert("all".to_owned(), limits);
-        let text = told(&plain, &container).unwrap();
+        let text = unasked(&plain, &container).unwrap();
         assert!(!text.contains("sched.affinity"), "{text}");
         container.isolation.insert("pid".to_owned(), false);
-        let text = told(&plain, &container).unwrap();
+        let text = unasked(&plain, &container).unwrap();
         assert!(text.contains("ns.pid is pid:[2] and not pid:[1]"), "{text}");
+    }
+
+    #[test]
+    fn settings_that_differ_are_named() {
+        let of = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect()
+        };
+        let found = differences(
+            &of(&[("nice", "0"), ("seccomp", "none")]),
+            &of(&[("nice", "0"), ("seccomp", "filter"), ("weight", "39")]),
+        );
+        assert_eq!(
+            found,
+            [["seccomp", "none", "filter"], ["weight", "–", "39"]].map(|r| r.map(str::to_owned))
+        );
     }
 
     #[test]
@@ -169,14 +193,14 @@ mod tests {
         grouped
             .fingerprint
             .insert("cpu.levels".to_owned(), "39 in 100".to_owned());
-        assert_eq!(told(&plain, &grouped), None);
+        assert_eq!(unasked(&plain, &grouped), None);
         grouped.fingerprint.remove("cap.effective");
         assert_eq!(
-            told(&plain, &grouped).as_deref(),
+            unasked(&plain, &grouped).as_deref(),
             Some(
                 "bare:grouped: not as in bare:flat, and nobody asked for it: cap.effective is not there and not 1ff"
             )
         );
-        assert_eq!(told(&plain, &plain), None);
+        assert_eq!(unasked(&plain, &plain), None);
     }
 }
