@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stowplan_results::{CallbackRow, Results};
-
-use crate::error::ReportError;
-use crate::report::Counted;
+use stowplan_results::CallbackRow;
 
 /// A callback in the deployments that called it.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,17 +71,11 @@ pub(crate) fn name(row: &CallbackRow) -> String {
     }
 }
 
-/// Reads the callbacks table of the runs that count. Those that took most time in all deployments together come first.
-pub(crate) fn read(
-    results: &Results,
-    counted: &Counted,
-) -> Result<Vec<CallbackTimes>, ReportError> {
+/// Times of all callbacks. Those that took most time in all deployments together come first.
+pub(crate) fn times(rows: &[CallbackRow]) -> Vec<CallbackTimes> {
     let mut all: BTreeMap<String, CallbackTimes> = BTreeMap::new();
-    results.scan(|row: CallbackRow| {
-        if counted.latency(row.run).is_none() {
-            return;
-        }
-        let callback = name(&row);
+    for row in rows {
+        let callback = name(row);
         let times = all
             .entry(callback.clone())
             .or_insert_with(|| CallbackTimes {
@@ -93,12 +84,12 @@ pub(crate) fn read(
                 by: BTreeMap::new(),
                 by_block: BTreeMap::new(),
             });
-        times.add(&row);
-    })?;
+        times.add(row);
+    }
     let mut all: Vec<CallbackTimes> = all.into_values().collect();
     let wall = |of: &CallbackTimes| of.by.values().map(|times| times.wall_ns).sum::<f64>();
     all.sort_by(|a, b| wall(b).total_cmp(&wall(a)));
-    Ok(all)
+    all
 }
 
 #[cfg(test)]

@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use stowplan_results::{CallbackRow, Results};
+use stowplan_results::CallbackRow;
 
 use crate::callbacks;
 use crate::compare::has_natural_phases;
-use crate::error::ReportError;
 use crate::format::value;
-use crate::report::{Counted, Report};
+use crate::report::Report;
 use crate::tables::TextTable;
 
 /// Phases of one timer in the deployments of a block may lie this far apart, ns.
@@ -49,17 +48,14 @@ impl TimerPhases {
     }
 }
 
-/// The phases of all timers in the runs that count, by name.
-pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<TimerPhases>, ReportError> {
+/// The phases of all timers, by name.
+pub(crate) fn of_timers(rows: &[CallbackRow]) -> Vec<TimerPhases> {
     let mut all: BTreeMap<String, TimerPhases> = BTreeMap::new();
-    results.scan(|row: CallbackRow| {
+    for row in rows {
         let Some((phase_ns, period_ns)) = row.phase_ns.zip(row.period_ns) else {
-            return;
+            continue;
         };
-        if counted.latency(row.run).is_none() {
-            return;
-        }
-        let timer = callbacks::name(&row);
+        let timer = callbacks::name(row);
         let phases = all.entry(timer.clone()).or_insert_with(|| TimerPhases {
             timer,
             period_ns,
@@ -67,8 +63,8 @@ pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<TimerPhas
         });
         let of_deployment = phases.by.entry(row.deployment.to_string()).or_default();
         of_deployment.insert(row.block, phase_ns);
-    })?;
-    Ok(all.into_values().collect())
+    }
+    all.into_values().collect()
 }
 
 /// Says so where the phases of a block were not equal though they had to be.

@@ -70,6 +70,8 @@ impl Report {
     /// Reads every table and computes all figures.
     pub fn read(results: &Results) -> Result<Self, ReportError> {
         let counted = Counted::of(results);
+        let mut called = results.callbacks()?;
+        called.retain(|row| counted.latency(row.run).is_some());
         let mut report = Self {
             experiment: results.experiment.clone(),
             runs: results.runs.clone(),
@@ -78,15 +80,15 @@ impl Report {
             usage: usage::read(results, &counted)?,
             memory: memory::read(results, &counted)?,
             losses: losses::read(results, &counted)?,
-            callbacks: callbacks::read(results, &counted)?,
-            phases: phases::read(results, &counted)?,
+            callbacks: callbacks::times(&called),
+            phases: phases::of_timers(&called),
             comparisons: Vec::new(),
             slower: Vec::new(),
             against: results.against()?,
             ablations: Vec::new(),
             rankings: Vec::new(),
             selftest: results.selftest()?,
-            work: work::read(results, &counted)?,
+            work: work::of_all(&called),
         };
         report.comparisons = report.comparisons_with(None)?;
         report.slower = compare::slower(&report, &report.comparisons)?;

@@ -2,11 +2,8 @@
 
 use std::fmt;
 
-use stowplan_results::{CallbackRow, Results};
+use stowplan_results::CallbackRow;
 use stowplan_stats::Sorted;
-
-use crate::error::ReportError;
-use crate::report::Counted;
 
 /// Calibrated work of a call, ns, from which on its CPU time is held against it. Of less work, what a call needs beside
 /// it to take and send messages would be told as a fault of the calibration.
@@ -49,15 +46,9 @@ impl fmt::Display for WorkRatio {
     }
 }
 
-/// The ratio over the runs that count; `None` where CPU time was not recorded, or no callback has work enough.
-pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Option<WorkRatio>, ReportError> {
-    let mut ratios = Vec::new();
-    results.scan(|row: CallbackRow| {
-        if counted.latency(row.run).is_some() {
-            ratios.extend(ratio(&row));
-        }
-    })?;
-    Ok(WorkRatio::of(ratios))
+/// The ratio over all callbacks; `None` where CPU time was not recorded, or none has work enough.
+pub(crate) fn of_all(rows: &[CallbackRow]) -> Option<WorkRatio> {
+    WorkRatio::of(rows.iter().filter_map(ratio).collect())
 }
 
 fn ratio(row: &CallbackRow) -> Option<f64> {
