@@ -55,7 +55,30 @@ pub struct DeploymentMemory {
     pub runs: Vec<RunMemory>,
 }
 
+/// What [`DeploymentMemory::figures`] are.
+pub(crate) const FIGURES: [&str; 6] = [
+    "Services",
+    "Anonymous",
+    "Files",
+    "Shared memory",
+    "Private",
+    "Engine",
+];
+
 impl DeploymentMemory {
+    /// Means over the runs in bytes, in the order of [`FIGURES`].
+    pub(crate) fn figures(&self) -> [Option<f64>; 6] {
+        let of_services = |of: fn(&SharedMemory) -> f64| self.mean(|run| Some(of(&run.services)));
+        [
+            of_services(|s| s.pss),
+            of_services(|s| s.anon),
+            of_services(|s| s.file),
+            of_services(|s| s.shmem),
+            of_services(|s| s.private),
+            self.mean(|run| run.engine_pss),
+        ]
+    }
+
     /// Mean over the runs.
     fn mean(&self, of: impl Fn(&RunMemory) -> Option<f64>) -> Option<f64> {
         mean(self.runs.iter().filter_map(of))
@@ -94,26 +117,11 @@ pub(crate) fn table(report: &Report) -> TextTable {
         "Proportional set size (PSS): pages that several processes map count for each by its share, so that a page that services \
          read from one file counts once. Mean over the runs. The trace buffers of the node programs are shared memory.",
         &["Deployment"],
-        &[
-            "Services",
-            "Anonymous",
-            "Files",
-            "Shared memory",
-            "Private",
-            "Engine",
-        ],
+        &FIGURES,
     );
     for view in &report.memory {
-        let of_services = |of: fn(&SharedMemory) -> f64| view.mean(|run| Some(of(&run.services)));
-        let figures = [
-            of_services(|s| s.pss),
-            of_services(|s| s.anon),
-            of_services(|s| s.file),
-            of_services(|s| s.shmem),
-            of_services(|s| s.private),
-            view.mean(|run| run.engine_pss),
-        ];
         let mut row = vec![report.label(&view.deployment).to_owned()];
+        let figures = view.figures().into_iter();
         row.extend(figures.map(|figure| figure.map_or_else(dash, bytes)));
         table.rows.push(row);
     }

@@ -10,6 +10,7 @@ use stowplan_stats::{Sketch, SketchPoint, Summary};
 use crate::equality;
 use crate::error::ReportError;
 use crate::latency::{ChainLatency, Part, PartFigures};
+use crate::memory::{DeploymentMemory, FIGURES};
 use crate::phases::{self, TimerPhases};
 use crate::report::Report;
 use crate::slower_tables::regressions;
@@ -33,6 +34,7 @@ pub(crate) struct Page<'a> {
     chains: Vec<Chain<'a>>,
     parts: Vec<[&'static str; 2]>,
     usage: Vec<Usage<'a>>,
+    memory: Vec<SharedMemory<'a>>,
     losses: Vec<Loss<'a>>,
     /// Timers whose phases nobody set.
     phases: Vec<&'a TimerPhases>,
@@ -129,6 +131,13 @@ struct Usage<'a> {
     series: Vec<TimeSeries<'a>>,
 }
 
+/// Memory by share after the window, mean bytes.
+#[derive(Serialize)]
+struct SharedMemory<'a> {
+    deployment: &'a str,
+    bytes: Vec<(&'static str, Option<f64>)>,
+}
+
 #[derive(Serialize)]
 struct TimeSeries<'a> {
     subject: &'a str,
@@ -173,6 +182,7 @@ pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
         chains,
         parts: Part::ALL.map(|p| [p.key(), p.label()]).to_vec(),
         usage: report.usage.iter().map(usage).collect(),
+        memory: report.memory.iter().map(shared_memory).collect(),
         losses: losses(report),
         phases: phases::shown(report),
         comparisons: &report.comparisons,
@@ -373,6 +383,14 @@ fn usage(view: &DeploymentUsage) -> Usage<'_> {
             .filter_map(|s| Some((s, view.memory(s)?.round())))
             .collect(),
         series: view.series.iter().map(time_series).collect(),
+    }
+}
+
+fn shared_memory(view: &DeploymentMemory) -> SharedMemory<'_> {
+    let figures = view.figures().map(|figure| figure.map(f64::round));
+    SharedMemory {
+        deployment: &view.deployment,
+        bytes: FIGURES.into_iter().zip(figures).collect(),
     }
 }
 

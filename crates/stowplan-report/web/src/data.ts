@@ -191,6 +191,12 @@ export interface Experiment {
   [name: string]: unknown;
 }
 
+/** Memory by share just after the window: what is counted, and its mean bytes. */
+export interface SharedMemory {
+  deployment: string;
+  bytes: [string, number | null][];
+}
+
 /** First releases of a timer in the window, ns, by deployment and block. */
 export interface TimerPhases {
   timer: string;
@@ -209,6 +215,7 @@ export interface Page {
   chains: Chain[];
   parts: [string, string][];
   usage: Usage[];
+  memory: SharedMemory[];
   losses: Loss[];
   phases: TimerPhases[];
   comparisons: Comparison[];

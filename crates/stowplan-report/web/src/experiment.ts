@@ -15,7 +15,7 @@ import { startupModules, startupRuns, StartChoice } from "./figures/startup";
 import { cpu, memory, SubjectChoice } from "./figures/usage";
 import { missing, plural } from "./format";
 import { headline, summary } from "./summary";
-import { deployments, differenceList, inputs, losses, phases, rankings, statistics } from "./tables";
+import { deployments, differenceList, inputs, losses, phases, rankings, sharedMemory, statistics } from "./tables";
 
 function startupSection(page: Page, shown: Shown): Section | null {
   if (page.startup.length === 0) return null;
@@ -40,6 +40,7 @@ function usageSection(page: Page, shown: Shown): Section | null {
   const content = [
     controls(subject.control()),
     ...linked([cpu(page, shown, subject), memory(page, shown, subject)], shown, subject),
+    page.memory.length ? sharedMemory(page, shown) : null,
   ];
   return { id: "usage", title: "CPU and memory", short: "CPU and memory", content };
 }

@@ -1,7 +1,7 @@
 // Sections that are tables.
 
 import type { Shown } from "./colours";
-import type { Chain, Deployment, Loss, Page, Samples } from "./data";
+import type { Chain, Deployment, Loss, Page, Samples, SharedMemory } from "./data";
 import { h, table } from "./dom";
 import { bytes, count, inUnit, missing, plain, plural, sentence, time, unitFor } from "./format";
 
@@ -145,6 +145,19 @@ export function losses(page: Page, shown: Shown): HTMLElement {
     ],
     page.losses,
     "Messages lost, by cause",
+  );
+}
+
+/** Memory with what processes share divided between them. */
+export function sharedMemory(page: Page, shown: Shown): HTMLElement {
+  const figures = page.memory[0]?.bytes.map(([name]) => name) ?? [];
+  return table<SharedMemory>(
+    [
+      { head: "Deployment", cell: (m) => named(shown, m.deployment, shown.label(m.deployment)) },
+      ...figures.map((head, i) => ({ head, number: true, cell: (m: SharedMemory) => bytes(m.bytes[i]?.[1]) })),
+    ],
+    page.memory,
+    "Memory by share (PSS) just after the window, mean over the runs: a page that several processes map counts for each by its share",
   );
 }
 
