@@ -126,7 +126,6 @@ fn with_deployment(agent: &mut Agent, verb: Call) -> Result<Answer, CallError> {
         }
         Call::Locators => Answer::Locators(deployment.locators()?),
         Call::EngineProcesses => Answer::Pids(deployment.engine_processes()?),
-        Call::SharedInodes => Answer::SharedInodes(deployment.shared_inodes()),
         Call::EngineRequests => Answer::Requests(deployment.engine_requests()?),
         Call::Log { service, bytes } => Answer::Log(deployment.log(&service, bytes)?),
         Call::Destroy => {

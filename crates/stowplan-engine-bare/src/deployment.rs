@@ -9,7 +9,7 @@ use stowplan_engine::{Deployment, EngineError, selected};
 use stowplan_host::cgroup::{Group, Tree};
 use stowplan_host::{Host, chain, scheduling, tail, wait_readable};
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEvent, EngineEventKind, Locator, Program, Select, StopMode,
+    DeploymentPlan, EngineEvent, EngineEventKind, Locator, Select, StopMode,
 };
 
 use crate::capabilities::Form;
@@ -317,16 +317,6 @@ impl Deployment for BareDeployment {
 
     fn deviations(&self) -> Vec<String> {
         self.deviations.clone()
-    }
-
-    fn shared_inodes(&self) -> Option<bool> {
-        // Every node program is started from the one image folder.
-        let nodes = self
-            .services
-            .iter()
-            .filter(|service| service.start.program == Program::Node)
-            .count();
-        (nodes > 0).then_some(true)
     }
 }
 

@@ -11,7 +11,7 @@ use stowplan_engine::{Deployment, EngineError, selected};
 use stowplan_host::ledger::Object;
 use stowplan_host::{Host, process};
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEvent, EngineEventKind, EngineRequest, Locator, Program, Select, StopMode,
+    DeploymentPlan, EngineEvent, EngineEventKind, EngineRequest, Locator, Select, StopMode,
 };
 
 use crate::place::{self, is_elsewhere};
@@ -358,17 +358,6 @@ impl<B: Backend> Deployment for ContainerDeployment<B> {
 
     fn deviations(&self) -> Vec<String> {
         self.deviations.borrow().iter().cloned().collect()
-    }
-
-    fn shared_inodes(&self) -> Option<bool> {
-        let nodes = self
-            .services
-            .iter()
-            .filter(|service| service.start.program == Program::Node);
-        let inodes = nodes
-            .map(|service| place::program_inode(service.pid()?))
-            .collect::<Option<BTreeSet<_>>>()?;
-        (!inodes.is_empty()).then_some(inodes.len() == 1)
     }
 
     fn label(&self) -> Result<BTreeMap<String, String>, EngineError> {

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use stowplan_engine::EngineError;
 use stowplan_host::cgroup::Tree;
 use stowplan_host::{HostError, network, process};
-use stowplan_image::PROGRAM_NAME;
 use stowplan_wire::deployment::LimitsPlan;
 use stowplan_wire::host::LimitsReadBack;
 

@@ -7,7 +7,7 @@ use stowplan_engine_daemon::{
 use stowplan_host::cgroup::Layout;
 use stowplan_wire::deployment::{BindMount, DeploymentPlan, LimitsPlan, ServiceStart};
 
-use crate::ground::Ground;
+use crate::ground::{Ground, HOST};
 
 /// The container of a service.
 pub(crate) fn container(

@@ -1,6 +1,6 @@
 //! A prepared deployment: its helpers and cgroups.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -258,17 +258,6 @@ impl Deployment for OciDeployment {
                 .push("no cgroup of its own, so no usage per service and no pause".to_owned());
         }
         deviations
-    }
-
-    fn shared_inodes(&self) -> Option<bool> {
-        let inodes: Vec<&String> = self
-            .fleet
-            .links
-            .iter()
-            .filter_map(|link| link.created.as_ref()?.program_inode.as_ref())
-            .collect();
-        let distinct: BTreeSet<_> = inodes.iter().collect();
-        (!inodes.is_empty()).then_some(distinct.len() == 1)
     }
 
     fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {

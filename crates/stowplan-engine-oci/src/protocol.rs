@@ -143,6 +143,4 @@ pub(crate) struct Created {
     pub pid: u32,
     /// Start time of that process in clock ticks.
     pub start_ticks: u64,
-    /// Device and inode of the file that holds the node program's pages, as `DEV:INO`; `None` for real programs.
-    pub program_inode: Option<String>,
 }

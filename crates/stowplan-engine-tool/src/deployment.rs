@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use stowplan_engine::{Deployment, EngineError, selected};
 use stowplan_host::{Host, scheduling, tail, wait_readable};
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEvent, EngineEventKind, EngineRequest, Locator, Program, Select, StopMode,
+    DeploymentPlan, EngineEvent, EngineEventKind, EngineRequest, Locator, Select, StopMode,
 };
 
 use crate::groups::RunGroups;

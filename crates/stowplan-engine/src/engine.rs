@@ -182,10 +182,6 @@ pub trait Deployment {
     /// What was asked for, cannot be had, and what stands in its place.
     fn deviations(&self) -> Vec<String>;
 
-    /// Whether services share the inodes of start-up files, from st_dev and st_ino; `None` before start or
-    /// where it cannot be seen.
-    fn shared_inodes(&self) -> Option<bool>;
-
     /// Pids on the host of the engine's own processes, which are no service's; empty where it has none.
     ///
     /// # Errors

@@ -83,8 +83,6 @@ pub struct Measured {
     pub cold: Option<ColdProof>,
     /// What the engine could not do as asked.
     pub deviations: Vec<String>,
-    /// Whether services share the inodes of start-up files.
-    pub shared_inodes: Option<bool>,
     /// What real programs recorded, in a trace of LTTng beside those of the nodes.
     pub recording: Recording,
     /// Oddities that do not make the run invalid.
@@ -200,7 +198,6 @@ impl<'a> Session<'a> {
         self.look_at_traced(&locators);
         let digests = self.host.node_digests()?;
         let label = self.deployment.label()?;
-        let shared_inodes = self.deployment.shared_inodes();
         self.stop_nodes()?;
         let samples = self.host.stop_sampling()?;
         self.deployment
@@ -222,7 +219,6 @@ impl<'a> Session<'a> {
             limits,
             cold,
             deviations: self.deployment.deviations(),
-            shared_inodes,
             recording,
             warnings: std::mem::take(&mut self.warnings),
         })

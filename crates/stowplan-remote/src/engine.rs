@@ -166,13 +166,6 @@ impl Deployment for RemoteDeployment {
         self.prepared.deviations.clone()
     }
 
-    fn shared_inodes(&self) -> Option<bool> {
-        match self.host.call(Call::SharedInodes) {
-            Ok(Answer::SharedInodes(shared)) => shared,
-            _ => None,
-        }
-    }
-
     fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
         match self.host.call(Call::EngineProcesses)? {
             Answer::Pids(pids) => Ok(pids),

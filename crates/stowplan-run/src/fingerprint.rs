@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stowplan_measure::Measured;
 use stowplan_results::OF_A_START;
+use stowplan_wire::agent::Announced;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::host::{CpuLevel, LimitsReadBack};
 
@@ -27,7 +28,7 @@ pub(crate) fn fingerprint(measured: &Measured) -> BTreeMap<String, String> {
     for (key, value) in measured.limits.iter().flat_map(|(_, has)| of_group(has)) {
         seen.entry(key).or_default().insert(value);
     }
-    if let Some(shared) = measured.shared_inodes {
+    if let Some(shared) = shared_files(&measured.announcements) {
         let told = if shared { "yes" } else { "no" };
         seen.entry(SHARED_FILES)
             .or_default()
@@ -49,6 +50,25 @@ pub(crate) fn fingerprint(measured: &Measured) -> BTreeMap<String, String> {
         })
         .chain(measured.label.clone())
         .collect()
+}
+
+/// Whether all node programs are one file, by what each says of the program it executes; `None` where none says it. On an
+/// overlay every mount has a device number of its own, but the inode is that of the layer, whose pages all share.
+fn shared_files(announcements: &[Announced]) -> Option<bool> {
+    let files: BTreeSet<(Option<&String>, &String)> = announcements
+        .iter()
+        .filter_map(|announced| {
+            let Announcement::Fingerprint { values, .. } = &announced.announcement else {
+                return None;
+            };
+            let on_overlay = values
+                .get("program.mount")
+                .is_some_and(|kind| kind == "overlay");
+            let device = values.get("program.device").filter(|_| !on_overlay);
+            Some((device, values.get("program.inode")?))
+        })
+        .collect();
+    (!files.is_empty()).then_some(files.len() == 1)
 }
 
 /// What the kernel has of a service's control group, beside what its processes see.
@@ -95,6 +115,35 @@ mod tests {
     fn of(values: &[(&str, &str)]) -> BTreeMap<String, String> {
         let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         values.iter().map(own).collect()
+    }
+
+    #[test]
+    fn files_are_shared_where_all_programs_are_one_file() {
+        let program = |mount, device, inode| Announced {
+            service: "a".to_owned(),
+            pid: 1,
+            announcement: Announcement::Fingerprint {
+                process: None,
+                at: "up".to_owned(),
+                values: of(&[
+                    ("program.mount", mount),
+                    ("program.device", device),
+                    ("program.inode", inode),
+                ]),
+            },
+        };
+        assert_eq!(shared_files(&[]), None);
+        let one = program("ext4", "1", "7");
+        assert_eq!(shared_files(&[one.clone(), one.clone()]), Some(true));
+        // A clone of a whole file system has the inodes of its origin.
+        assert_eq!(
+            shared_files(&[one, program("btrfs", "2", "7")]),
+            Some(false)
+        );
+        let overlays = ["1", "2"].map(|device| program("overlay", device, "7"));
+        assert_eq!(shared_files(&overlays), Some(true));
+        let copies = ["7", "8"].map(|inode| program("overlay", "1", inode));
+        assert_eq!(shared_files(&copies), Some(false));
     }
 
     #[test]

@@ -130,8 +130,6 @@ pub enum Call {
     EngineProcesses,
     /// What the engine has asked of what works for it.
     EngineRequests,
-    /// Whether running services share the inodes of start-up files, from st_dev and st_ino.
-    SharedInodes,
     /// The last bytes of a service's log.
     Log {
         /// Service.
@@ -228,8 +226,6 @@ pub enum Answer {
     Locators(Vec<Locator>),
     /// To `EngineProcesses`.
     Pids(Vec<u32>),
-    /// To `SharedInodes`; `None` where it cannot be seen.
-    SharedInodes(Option<bool>),
     /// To `EngineRequests`.
     Requests(Vec<EngineRequest>),
     /// To `Log`.

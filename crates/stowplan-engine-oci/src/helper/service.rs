@@ -129,7 +129,6 @@ impl Service {
             pid,
             start_ticks: start_ticks(pid)
                 .ok_or_else(|| HelperError::new("the container's first process is gone"))?,
-            program_inode: readback::program_inode(plan, pid),
         })
     }
 

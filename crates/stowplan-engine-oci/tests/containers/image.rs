@@ -54,7 +54,6 @@ fn says(run: &Run, image: &Image, isolation: IsolationPlan) -> String {
     plan.image_dir = image.dir.display().to_string();
     let mut deployment = run.prepare(&plan).unwrap();
     deployment.create(&Select::All).unwrap();
-    assert_eq!(deployment.shared_inodes(), Some(true));
     deployment.start(&Select::All).unwrap();
     assert_eq!(wait_for_exit(&mut *deployment, "a"), 0);
     let log = deployment.log("a", 10_000).unwrap();

@@ -293,10 +293,6 @@ impl Deployment for FakeDeployment {
     fn deviations(&self) -> Vec<String> {
         vec!["nothing runs".to_owned()]
     }
-
-    fn shared_inodes(&self) -> Option<bool> {
-        None
-    }
 }
 
 impl Drop for FakeDeployment {
