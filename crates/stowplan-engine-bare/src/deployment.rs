@@ -50,7 +50,7 @@ impl BareDeployment {
             controllers: form.service_controllers().to_vec(),
             services,
             events: Vec::new(),
-            deviations: Vec::new(),
+            deviations: program::writable_mounts(plan).collect(),
         };
         deployment.make_run_group()?;
         Ok(deployment)

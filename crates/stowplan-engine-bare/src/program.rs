@@ -66,6 +66,7 @@ pub(crate) fn prepare(
         list.into_iter().map(CString::new).collect()
     };
     let zero = |e: NulError| EngineError::new("an argument has a zero byte").because(e);
+    finds_its_files(access)?;
     Ok(Prepared {
         path: CString::new(path).map_err(zero)?,
         arguments: texts(arguments).map_err(zero)?,
@@ -75,11 +76,17 @@ pub(crate) fn prepare(
     })
 }
 
-/// The user of a program that does not run as this one. Its devices and its folder are the host's and only have to
-/// be there.
-fn other_user(access: &Access) -> Result<Option<Ids>, EngineError> {
+/// What a program is given of the host only has to be there.
+fn finds_its_files(access: &Access) -> Result<(), EngineError> {
     for device in &access.devices {
         Device::find(device)?;
+    }
+    if let Some(mount) = access
+        .mounts
+        .iter()
+        .find(|mount| !Path::new(&mount.from).exists())
+    {
+        return Err(EngineError::new(format!("there is no {}", mount.from)));
     }
     if let Some(folder) = access
         .working_dir
@@ -90,6 +97,28 @@ fn other_user(access: &Access) -> Result<Option<Ids>, EngineError> {
             "there is no folder {folder} to start in"
         )));
     }
+    Ok(())
+}
+
+/// Of these mounts, those that the program may write to though it was to read them only: there is no mount.
+pub(crate) fn writable_mounts(plan: &DeploymentPlan) -> impl Iterator<Item = String> {
+    plan.services.iter().flat_map(|service| {
+        let mounts = match &service.program {
+            Program::Node => &[][..],
+            Program::Command { access, .. } => &access.mounts,
+        };
+        let read_only = mounts.iter().filter(|mount| mount.read_only);
+        read_only.map(|mount| {
+            format!(
+                "service '{}' has the host's own {}, not a mount that can only be read",
+                service.name, mount.to
+            )
+        })
+    })
+}
+
+/// The user of a program that does not run as this one.
+fn other_user(access: &Access) -> Result<Option<Ids>, EngineError> {
     let Some(user) = &access.user else {
         return Ok(None);
     };

@@ -263,12 +263,6 @@ impl Deployment for ToolDeployment {
         deviations
     }
 
-    fn shared_inodes(&self) -> Option<bool> {
-        // On an overlay every mount has numbers of its own, but the pages are those of the one image below.
-        let is_node = |service: &Service| service.start.program == Program::Node;
-        self.services.iter().any(is_node).then_some(true)
-    }
-
     fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
         Ok(self.services.iter().filter_map(Service::holder).collect())
     }

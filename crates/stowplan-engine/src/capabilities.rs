@@ -288,10 +288,12 @@ impl Variant {
         let Program::Command { rootfs, access, .. } = program else {
             return Vec::new();
         };
+        // What is to be seen where it is anyway needs no mount.
+        let moved = access.mounts.iter().any(|mount| mount.from != mount.to);
         [
             (rootfs.is_none(), self.command, "program.command"),
             (rootfs.is_some(), self.rootfs, "program.rootfs"),
-            (!access.mounts.is_empty(), self.mounts, "program.mounts"),
+            (moved, self.mounts, "program.mounts"),
             (access.user.is_some(), self.user, "program.user"),
         ]
         .into_iter()
@@ -343,7 +345,7 @@ impl LimitSupport {
 
 #[cfg(test)]
 mod tests {
-    use stowplan_wire::deployment::ServiceStart;
+    use stowplan_wire::deployment::{Access, BindMount, ServiceStart};
 
     use super::*;
 
