@@ -28,6 +28,10 @@ pub(crate) const CASES: &[Case] = &[
         name: "access.own-network",
         check: own_network,
     },
+    Case {
+        name: "access.host-ipc",
+        check: host_ipc,
+    },
 ];
 
 /// What a program does, and what it has.
@@ -151,33 +155,82 @@ fn own_root(setup: &Setup<'_>) -> Checked {
     ensure(left.is_none(), || "what it wrote is still there".to_owned())
 }
 
+/// The setup with other isolation.
+fn isolated<'a>(setup: &'a Setup<'a>, isolation: IsolationPlan) -> Setup<'a> {
+    Setup {
+        isolation,
+        variant: setup.variant.clone(),
+        rootfs: setup.rootfs.clone(),
+        ..*setup
+    }
+}
+
+/// What two services say that run the same script, which ends with the line `end`.
+fn both_say(setup: &Setup<'_>, script: &str, end: &str) -> Result<[String; 2], Stop> {
+    let names = ["a", "b"];
+    let (mut trial, _) = run(setup, |_| {
+        names
+            .map(|name| (name, script.to_owned(), Access::default()))
+            .to_vec()
+    })?;
+    let mut said = [String::new(), String::new()];
+    for (name, said) in names.into_iter().zip(&mut said) {
+        trial.says(name, end)?;
+        *said = trial.deployment().log(name, 1 << 12)?;
+    }
+    Ok(said)
+}
+
 /// Services that are asked into networks of their own are in different ones, whose loopback is up.
 fn own_network(setup: &Setup<'_>) -> Checked {
     let has_switch = |can: &Variant| can.isolation.contains(&IsolationFeature::Net);
     can(setup, has_switch, "isolation.net")?;
-    let apart = Setup {
-        isolation: IsolationPlan {
-            net: true,
-            ..setup.isolation
-        },
-        variant: setup.variant.clone(),
-        rootfs: setup.rootfs.clone(),
-        ..*setup
-    };
     let script = "readlink /proc/self/ns/net; while read -r line; do case $line in *127.0.0.1*) echo loopback; break; esac; \
                   done < /proc/net/fib_trie";
-    let (mut trial, _) = run(&apart, |_| {
-        ["a", "b"]
-            .map(|name| (name, script.to_owned(), Access::default()))
-            .to_vec()
+    let apart = IsolationPlan {
+        net: true,
+        ..setup.isolation
+    };
+    let [one, other] = both_say(&isolated(setup, apart), script, "loopback")?;
+    ensure(one.starts_with("net:["), || one.clone())?;
+    ensure(one != other, || format!("both are in {one}"))
+}
+
+/// Services are in IPC namespaces of their own, or in that of the machine with its `/dev/shm`, as they are asked.
+fn host_ipc(setup: &Setup<'_>) -> Checked {
+    let has_switch = |can: &Variant| can.isolation.contains(&IsolationFeature::Ipc);
+    can(setup, has_switch, "isolation.ipc")?;
+    let script = "readlink /proc/self/ns/ipc; while read -r id parent device root point rest; do \
+                  [ \"$point\" = /dev/shm ] && echo \"shm $device\"; done < /proc/self/mountinfo; echo told";
+    let said = |ipc| {
+        let isolation = IsolationPlan {
+            ipc,
+            ..setup.isolation
+        };
+        both_say(&isolated(setup, isolation), script, "told")
+    };
+    let [one, other] = said(true)?;
+    ensure(one.starts_with("ipc:["), || one.clone())?;
+    // Of two mounts on one place the last is seen.
+    let has = |said: &str| {
+        let namespace = said.lines().next().map(str::to_owned);
+        let mount = said.lines().rfind(|line| line.starts_with("shm "));
+        (namespace, mount.map(str::to_owned))
+    };
+    ensure(has(&one).0 != has(&other).0, || {
+        format!("both are in {one}")
     })?;
-    let mut networks = Vec::new();
-    for name in ["a", "b"] {
-        trial.says(name, "loopback")?;
-        networks.push(trial.deployment().log(name, 1 << 12)?);
-    }
-    ensure(networks[0].starts_with("net:["), || networks[0].clone())?;
-    ensure(networks[0] != networks[1], || {
-        format!("both are in {}", networks[0])
+    let [one, other] = said(false)?;
+    ensure(has(&one) == has(&other), || format!("{one} is not {other}"))?;
+    let mounts = file_of(setup, "/proc/self/mountinfo").unwrap_or_default();
+    let of_machine = mounts.lines().rev().find_map(|line| {
+        let mut fields = line.split(' ').skip(2);
+        let device = fields.next()?;
+        (fields.nth(1)? == "/dev/shm").then(|| format!("shm {device}"))
+    });
+    // In a machine without such a mount it is a plain folder.
+    let seen = has(&one).1;
+    ensure(of_machine.is_none() || of_machine == seen, || {
+        format!("{seen:?} where the machine has {of_machine:?}")
     })
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use stowplan_engine::{Deployment, Engine, EngineError};
 use stowplan_remote::{AgentHost, Network};
 use stowplan_testkit::{ShellRoot, agent_program, available, command_plan};
-use stowplan_wire::deployment::{DeploymentPlan, Program};
+use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, Program};
 
 /// An open run on an engine beside the agent.
 pub struct Bench {
@@ -37,6 +37,7 @@ impl Bench {
         let command: &[&str] = &["/bin/sh", "-c", "sleep 1000 & wait"];
         let wanted: Vec<_> = names.iter().map(|name| (name.as_str(), command)).collect();
         let mut plan = command_plan(&run, &run_dir, None, &wanted);
+        plan.isolation = IsolationPlan::CONTAINER;
         for service in &mut plan.services {
             if let Program::Command { rootfs, .. } = &mut service.program {
                 *rootfs = Some(root.path());

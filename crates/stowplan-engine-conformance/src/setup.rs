@@ -41,14 +41,14 @@ pub struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// The engine as it is, without isolation features that can be switched.
+    /// The engine as it is; where isolation features can be switched, as a container has them.
     #[must_use]
     pub fn plain(stage: &'a dyn Stage, variant: Option<&str>) -> Self {
         Self {
             stage,
             variant: variant.map(str::to_owned),
             rootfs: None,
-            isolation: IsolationPlan::default(),
+            isolation: IsolationPlan::CONTAINER,
         }
     }
 

@@ -191,6 +191,13 @@ impl<B: Backend> ContainerDeployment<B> {
                     "it is {found} the network of the run, though it was created with '{network}'"
                 )));
             }
+            let ipc = self.plan.isolation.ipc;
+            if place::has_own_ipc(&place).is_some_and(|own| own != ipc) {
+                let whose = if ipc { "the machine's" } else { "its own" };
+                return Err(EngineError::new(format!(
+                    "it is in {whose} IPC namespace, though it was asked into the other"
+                )));
+            }
             let locator = service.locator(&place, &self.host.id());
             if let Ok(has) = self.host.limits(&locator) {
                 let told = place::differences(&service.start.limits, &has);

@@ -66,11 +66,11 @@ pub fn is_elsewhere(place: &Place, of_process: u32) -> Option<bool> {
     Some(Some(has) != network::of_process(of_process))
 }
 
-/// Inode of the node program that a container executes. On an overlay every mount has a device number of its own, but
-/// the inode is that of the layer, whose pages all containers share.
-pub(crate) fn program_inode(pid: u32) -> Option<u64> {
-    let found = fs::metadata(format!("/proc/{pid}/root/{PROGRAM_NAME}")).ok()?;
-    Some(found.ino())
+/// Whether a container's first process is in another IPC namespace than this one; `None` when it is gone.
+pub(crate) fn has_own_ipc(place: &Place) -> Option<bool> {
+    let of = |process: &str| fs::read_link(format!("/proc/{process}/ns/ipc")).ok();
+    let has = of(&place.pid.to_string())?;
+    Some(Some(has) != of("self"))
 }
 
 /// Limits that the kernel does not have as they were asked for.

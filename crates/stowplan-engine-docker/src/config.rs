@@ -22,6 +22,7 @@ pub(crate) fn container(
     let environment = environment(&service.program).into_iter();
     let mut host_config = HostConfig {
         network_mode: Some(network_mode(plan, ground).to_owned()),
+        ipc_mode: (!plan.isolation.ipc).then(|| HOST.to_owned()),
         ulimits: ground.ulimits.clone(),
         log_config: ground.log_config.clone(),
         mounts: Some(mounts),
@@ -102,7 +103,7 @@ mod tests {
                 limits,
                 log: "/nowhere/sensing.log".to_owned(),
             }],
-            isolation: IsolationPlan::default(),
+            isolation: IsolationPlan::CONTAINER,
             parallelism: 0,
         }
     }
@@ -139,6 +140,15 @@ mod tests {
             contents(&plan, &plan.services[0]),
             Contents::Image("/images/0".into())
         );
+    }
+
+    #[test]
+    fn the_machines_ipc_is_the_apis_own_mode() {
+        let mut plan = plan(Program::Node, LimitsPlan::default());
+        assert_eq!(made(&plan).host_config.unwrap().ipc_mode, None);
+        plan.isolation.ipc = false;
+        let config = made(&plan).host_config.unwrap();
+        assert_eq!(config.ipc_mode.as_deref(), Some("host"));
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Engine for DockerEngine {
                     scheduling: false,
                     ..LimitSupport::all()
                 },
-                isolation: vec![IsolationFeature::Net],
+                isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")
             }],
             max_services: None,

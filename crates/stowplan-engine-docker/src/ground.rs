@@ -25,7 +25,7 @@ use crate::client::Client;
 use crate::images::Store;
 use crate::{Daemon, fleet, logs};
 
-/// The network mode of containers in the network of their daemon.
+/// The mode of containers in the network of their daemon, and in its IPC namespace.
 pub(crate) const HOST: &str = "host";
 /// Where the network is in the container that stands for it.
 const NETWORK: &str = "/network";

@@ -78,11 +78,7 @@ pub(crate) fn text(plan: &DeploymentPlan, service: &ServiceStart) -> Result<Stri
     // Below the control groups that the tool is started in.
     config.set("lxc.cgroup.relative", "1")?;
     config.limits(&service.limits)?;
-    // LXC makes a /dev of half a megabyte; shared memory needs a file system of its own.
-    config.set(
-        "lxc.mount.entry",
-        "shm dev/shm tmpfs nosuid,nodev,create=dir 0 0",
-    )?;
+    config.ipc(plan.isolation.ipc)?;
     let own = format!("{}/{}", plan.run_dir, service.name);
     config.mount(&own, &own, false)?;
     for (name, value) in environment(&service.program) {

@@ -71,7 +71,7 @@ impl Engine for Lxc {
                     scheduling: false,
                     ..LimitSupport::all()
                 },
-                isolation: vec![IsolationFeature::Net],
+                isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")
             }],
             max_services: None,

@@ -164,11 +164,7 @@ pub(crate) fn service(
     for size in ["lxc.console.size", "lxc.console.buffer.size"] {
         draft.lxc.set(size, "")?;
     }
-    // liblxc makes a /dev of half a megabyte; shared memory needs a file system of its own.
-    draft.lxc.set(
-        "lxc.mount.entry",
-        "shm dev/shm tmpfs nosuid,nodev,create=dir 0 0",
-    )?;
+    draft.lxc.ipc(plan.isolation.ipc)?;
     draft.limit(&service.limits)?;
     draft.environment(&service.program)?;
     // Not the server's devices: it mounts those before liblxc's own lines, which would hide what is below /dev/shm.
@@ -193,7 +189,7 @@ pub(crate) fn nothing(ground: &Ground<'_>, run: &str, image: &str) -> Result<Val
 #[cfg(test)]
 mod tests {
     use stowplan_testkit::command_plan;
-    use stowplan_wire::deployment::{Access, BindMount};
+    use stowplan_wire::deployment::{Access, BindMount, IsolationPlan};
 
     use super::*;
 
@@ -209,6 +205,7 @@ mod tests {
     fn plan(root: &Path, limits: LimitsPlan, access: Access) -> DeploymentPlan {
         std::fs::write(root.join("x"), "").unwrap();
         let mut plan = command_plan("7-1", "/nowhere", None, &[("a", &["/x"])]);
+        plan.isolation = IsolationPlan::CONTAINER;
         plan.services[0].limits = limits;
         plan.services[0].program = Program::Command {
             command: vec!["/x".to_owned(), "two words".to_owned()],

@@ -78,7 +78,7 @@ impl Engine for LxdEngine {
                     scheduling: false,
                     ..LimitSupport::all()
                 },
-                isolation: vec![IsolationFeature::Net],
+                isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")
             }],
             max_services: None,

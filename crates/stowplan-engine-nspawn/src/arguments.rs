@@ -6,6 +6,9 @@ use std::path::Path;
 use stowplan_engine_tool::environment;
 use stowplan_wire::deployment::{Access, BindMount, DeploymentPlan, Program, ServiceStart};
 
+/// Where programs share memory by name, shm_overview(7).
+const SHARED_MEMORY: &str = "/dev/shm";
+
 /// The arguments for the container `machine` of a service with its root file system at `root`, which runs `command`.
 pub(crate) fn arguments(
     plan: &DeploymentPlan,
@@ -33,6 +36,9 @@ pub(crate) fn arguments(
     ];
     if plan.isolation.net {
         arguments.push("--private-network".into());
+    }
+    if !plan.isolation.ipc {
+        arguments.push(bind(SHARED_MEMORY, SHARED_MEMORY, false));
     }
     let own = format!("{}/{}", plan.run_dir, service.name);
     arguments.push(bind(&own, &own, false));
@@ -103,6 +109,15 @@ mod tests {
         assert!(lines.contains(&"--directory=/i".to_owned()));
         assert!(lines.iter().any(|line| line.starts_with("--setenv=PATH=")));
         assert!(!lines.contains(&"--private-network".to_owned()));
+    }
+
+    #[test]
+    fn shared_memory_is_the_hosts_where_that_is_asked() {
+        let mut plan = command_plan("r", "/r", None, &[("a", &["x"])]);
+        let shared = "--bind=/dev/shm:/dev/shm".to_owned();
+        assert!(lines(&plan).contains(&shared));
+        plan.isolation.ipc = true;
+        assert!(!lines(&plan).contains(&shared));
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Engine for Nspawn {
         Capabilities {
             variants: vec![Variant {
                 separate_create: false,
-                isolation: vec![IsolationFeature::Net],
+                isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")
             }],
             max_services: None,

@@ -57,8 +57,7 @@ impl Tool for NspawnTool {
         Ok(Invocation {
             program: PROGRAM.to_owned(),
             arguments: arguments::arguments(plan, service, &machine, &root, command),
-            // Containers of one image do not exclude each other, and no lock file outlives a killed one.
-            environment: vec![("SYSTEMD_NSPAWN_LOCK".to_owned(), "0".to_owned())],
+            environment: environment(plan),
             log: None,
             group: None,
             leaves: TUNNELS
@@ -101,6 +100,17 @@ impl Tool for NspawnTool {
         }
         deviations
     }
+}
+
+/// Settings that the tool takes from nowhere else (systemd, `docs/ENVIRONMENT.md`, "systemd-nspawn").
+fn environment(plan: &DeploymentPlan) -> Vec<(String, String)> {
+    // Containers of one image do not exclude each other, and no lock file outlives a killed one.
+    let lock = ("SYSTEMD_NSPAWN_LOCK", "0");
+    let share_ipc = ("SYSTEMD_NSPAWN_SHARE_NS_IPC", "1");
+    let set = [Some(lock), (!plan.isolation.ipc).then_some(share_ipc)];
+    let set = set.into_iter().flatten();
+    set.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// Sees that a service can be started, with a better word for it than the tool has.

@@ -213,8 +213,9 @@ impl Capabilities {
 
     /// What `plan` asks for and this engine cannot do; empty when it can do everything.
     ///
-    /// Isolation features that an engine cannot switch are as it has them, but for one: services that are asked into networks of
-    /// their own are not put into that of the run. Plain processes have no isolation, whatever is asked of others.
+    /// Isolation features that an engine cannot switch are as it has them, but for two: services that are asked into networks of
+    /// their own are not put into that of the run, and those that are asked into the machine's IPC namespace not into
+    /// one of their own. Plain processes have no isolation, whatever is asked of others.
     #[must_use]
     pub fn refuse(&self, plan: &DeploymentPlan) -> Vec<Refusal> {
         let whole = |capability: String| Refusal {
@@ -231,8 +232,14 @@ impl Capabilities {
         {
             refusals.push(whole(format!("max-services.{max}")));
         }
-        if plan.isolation.net && !variant.has_network_switch() {
-            refusals.push(whole("isolation.net".to_owned()));
+        let isolation = plan.isolation;
+        for (feature, asked) in [
+            (IsolationFeature::Ipc, !isolation.ipc),
+            (IsolationFeature::Net, isolation.net),
+        ] {
+            if asked && !variant.can_switch(feature) {
+                refusals.push(whole(format!("isolation.{}", feature.name())));
+            }
         }
         for service in &plan.services {
             let program = variant.cannot_run(&service.program);
@@ -278,9 +285,9 @@ impl Capabilities {
 }
 
 impl Variant {
-    /// Whether its services get networks of their own when that is asked for, or are no containers.
-    fn has_network_switch(&self) -> bool {
-        !self.mounts || self.isolation.contains(&IsolationFeature::Net)
+    /// Whether a feature is as it is asked for, or its services are no containers.
+    fn can_switch(&self, feature: IsolationFeature) -> bool {
+        !self.mounts || self.isolation.contains(&feature)
     }
 
     /// What a program asks for and this variant cannot do.
@@ -361,7 +368,7 @@ mod tests {
                 limits,
                 log: "/r/sensing.log".to_owned(),
             }],
-            isolation: IsolationPlan::default(),
+            isolation: IsolationPlan::CONTAINER,
             parallelism: 0,
         }
     }
@@ -425,6 +432,36 @@ mod tests {
         );
         let error = containers(Vec::new()).require("docker", &plan).unwrap_err();
         assert_eq!(error.to_string(), "docker:flat cannot do: isolation.net");
+        plan.isolation.ipc = false;
+        let error = containers(Vec::new()).require("docker", &plan).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "docker:flat cannot do: isolation.ipc, isolation.net"
+        );
+    }
+
+    #[test]
+    fn a_mount_at_its_own_place_needs_none() {
+        let mount = |to: &str| {
+            let mut plan = plan(LimitsPlan::default());
+            plan.services[0].program = Program::Command {
+                command: vec!["/bin/true".to_owned()],
+                env: Vec::new(),
+                rootfs: None,
+                access: Access {
+                    mounts: vec![BindMount {
+                        from: "/maps".to_owned(),
+                        to: to.to_owned(),
+                        read_only: true,
+                    }],
+                    ..Access::default()
+                },
+            };
+            plan
+        };
+        assert!(flat().refuse(&mount("/maps")).is_empty());
+        let refused = flat().refuse(&mount("/other"));
+        assert_eq!(refused[0].capability, "program.mounts");
     }
 
     #[test]

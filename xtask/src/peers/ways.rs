@@ -52,7 +52,7 @@ const IN_FOLDER: IsolationPlan = IsolationPlan {
     ..IsolationPlan::CONTAINER
 };
 
-/// An engine in the agent that switches no isolation.
+/// An engine in the agent, with the isolation of a container where it can be switched.
 const fn in_agent(
     name: &'static str,
     engine: &'static str,
@@ -63,45 +63,28 @@ const fn in_agent(
         name,
         span,
         variant,
-        isolation: NO_ISOLATION,
+        isolation: IsolationPlan::CONTAINER,
         by: By::Agent(engine),
     }
 }
 
-/// What has an isolation of its own.
+/// What has an isolation of its own, and can switch some of it.
 const fn outside(name: &'static str, by: By, span: &'static str) -> Way {
     Way {
         name,
         span,
         variant: None,
-        isolation: NO_ISOLATION,
+        isolation: IsolationPlan::CONTAINER,
         by,
     }
 }
-
-const NO_ISOLATION: IsolationPlan = IsolationPlan {
-    mount: false,
-    pid: false,
-    ipc: false,
-    uts: false,
-    net: false,
-    user: false,
-    cgroup: false,
-    read_only_root: false,
-    overlay: false,
-    seccomp: false,
-    capabilities: false,
-};
 
 const OCI_SPAN: &str = "create and start by helper processes that are there";
 const API_SPAN: &str = "container and start, one request each";
 
 /// All of them. `oci` has twice the isolation that Docker has by default: with its overlay, and as `runc` can have it.
 pub const WAYS: [Way; 12] = [
-    Way {
-        isolation: IsolationPlan::CONTAINER,
-        ..in_agent(REFERENCE, "oci", None, OCI_SPAN)
-    },
+    in_agent(REFERENCE, "oci", None, OCI_SPAN),
     Way {
         isolation: IN_FOLDER,
         ..in_agent(SAME[0], "oci", None, OCI_SPAN)

@@ -199,22 +199,6 @@ fn same(feature: &str, asked: bool, found: bool) -> Result<(), HelperError> {
     .hint("switch it off in the deployment, or see `stowplan doctor` for what this machine can do"))
 }
 
-/// Device and inode of the file that holds the node program's pages.
-///
-/// On an overlay every mount has numbers of its own, but the pages are those of the file in the image.
-pub(crate) fn program_inode(plan: &HelperPlan, pid: u32) -> Option<String> {
-    if plan.service.program != Program::Node {
-        return None;
-    }
-    let program = if plan.isolation.mount && !plan.isolation.overlay {
-        format!("/proc/{pid}/root/stowplan-node")
-    } else {
-        format!("{}/stowplan-node", plan.image_dir)
-    };
-    let file = fs::metadata(program).ok()?;
-    Some(format!("{}:{}", file.dev(), file.ino()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -43,6 +43,21 @@ impl Config {
         Ok(())
     }
 
+    /// Adds where programs share memory by name: an IPC namespace and a `/dev/shm` of its own, or those of the host.
+    ///
+    /// # Errors
+    /// When a line cannot hold a value.
+    pub fn ipc(&mut self, own: bool) -> Result<(), EngineError> {
+        if own {
+            // LXC makes a /dev of half a megabyte; shared memory needs a file system of its own.
+            let entry = "shm dev/shm tmpfs nosuid,nodev,create=dir 0 0";
+            return self.set("lxc.mount.entry", entry);
+        }
+        // That of the process which starts the container.
+        self.set("lxc.namespace.share.ipc", "/proc/self/ns/ipc")?;
+        self.mount("/dev/shm", "/dev/shm", false)
+    }
+
     /// Adds a file or folder of the host; `to` is made where it is not.
     ///
     /// # Errors
@@ -131,6 +146,23 @@ mod tests {
         ] {
             assert!(lines.contains(&line), "{line}: {lines:?}");
         }
+    }
+
+    #[test]
+    fn shared_memory_is_the_containers_own_or_the_hosts() {
+        let lines = |own| {
+            let mut config = Config::default();
+            config.ipc(own).unwrap();
+            config.text()
+        };
+        assert_eq!(
+            lines(true),
+            "lxc.mount.entry = shm dev/shm tmpfs nosuid,nodev,create=dir 0 0\n"
+        );
+        assert_eq!(
+            lines(false),
+            "lxc.namespace.share.ipc = /proc/self/ns/ipc\nlxc.mount.entry = /dev/shm dev/shm none bind,create=dir 0 0\n"
+        );
     }
 
     #[test]
