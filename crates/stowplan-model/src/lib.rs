@@ -26,6 +26,6 @@ pub use place::{Place, PlaceStep};
 pub use stack::{
     Callback, CallbackRef, Chain, DdsContent, DdsTopic, Executor, Launch, Library, Node,
     NodeOptions, NodeStartUp, Process, Profile, Qos, Ready, RealMount, RealService, Reliability,
-    Serialisation, SilentEndpoints, Stack, Topic, Trigger, Work,
+    Serialisation, SilentEndpoints, Stack, Topic, Trigger, Work, is_cdi_name,
 };
 pub use work_speed::{FIRST_LEVEL_BYTES, WorkSpeed};

@@ -385,7 +385,7 @@ pub struct RealService {
     pub env: Vec<(String, String)>,
     /// Files and folders of the host at places of their own.
     pub mounts: Vec<RealMount>,
-    /// Devices of the host, as absolute paths.
+    /// Devices of the host, as absolute paths, or by names of the Container Device Interface ([`is_cdi_name`]).
     pub devices: Vec<String>,
     /// `USER[:GROUP]`, names or numbers of its root file system; `None` is that of the image or of the engine.
     pub user: Option<String>,
@@ -403,6 +403,19 @@ pub struct RealService {
     pub ready: Ready,
     /// How long to wait for that, in nanoseconds.
     pub ready_timeout_ns: u64,
+}
+
+/// Whether a device is named as the Container Device Interface does it (CDI 1.0, `SPEC.md`, "Kind" and "Device name"):
+/// `VENDOR/CLASS=NAME`, as `nvidia.com/gpu=0`.
+#[must_use]
+pub fn is_cdi_name(device: &str) -> bool {
+    let parts = device
+        .split_once('=')
+        .and_then(|(kind, name)| Some((kind.split_once('/')?, name)));
+    parts.is_some_and(|((vendor, class), name)| {
+        let is_part = |part: &str| !part.is_empty() && !part.contains(['/', '=', ' ']);
+        is_part(vendor) && is_part(class) && is_part(name)
+    })
 }
 
 /// A file or folder of the host that a real program sees.

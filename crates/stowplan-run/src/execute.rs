@@ -18,7 +18,6 @@ use stowplan_plan::MachineFacts;
 use stowplan_remote::AgentHost;
 use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
 
-use crate::dds;
 use crate::engines::{Engines, Outside};
 use crate::error::ExperimentError;
 use crate::live::{Live, run_numbers};
@@ -29,7 +28,7 @@ use crate::record::experiment;
 use crate::request::Request;
 use crate::schedule::{End, Outcome, drive, jobs};
 use crate::size::Sizing;
-use crate::speed;
+use crate::{cdi, dds, speed};
 
 /// Where the static programs and the images are.
 #[derive(Debug, Clone)]
@@ -227,6 +226,8 @@ fn prepared(
     })?;
     // After the refusals: an engine that cannot use an image may be the only one asked for.
     prepared.image_digests = unpack_images(&mut prepared.stack.services, &programs.image_store)?;
+    let lacks = cdi::resolve(&mut prepared.stack.services, &cdi::FOLDERS.map(Path::new))?;
+    prepared.warnings.extend(lacks);
     Ok(prepared)
 }
 

@@ -2,6 +2,7 @@
 
 mod ablation;
 mod analyse;
+mod cdi;
 mod dds;
 mod deployments;
 mod engines;

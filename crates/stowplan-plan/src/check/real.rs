@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use stowplan_model::{Ready, RealService, Trigger};
+use stowplan_model::{Ready, RealService, Trigger, is_cdi_name};
 
 use super::{Finding, Index, Subject, duplicates};
 use crate::nearest::hint;
@@ -70,10 +70,10 @@ fn root(service: &RealService, findings: &mut Vec<Finding>) {
         }
     }
     for device in &service.devices {
-        if !device.starts_with("/dev/") {
+        if !device.starts_with("/dev/") && !is_cdi_name(device) {
             find(
                 format!("'{device}' of service '{name}' is no device"),
-                "give its path below /dev, or mount it",
+                "give its path below /dev or its name of the Container Device Interface, as nvidia.com/gpu=0, or mount it",
             );
         }
     }

@@ -23,10 +23,11 @@ pub(crate) struct ServiceSpec {
     /// Environment variables.
     #[serde(default)]
     pub env: Entries<String>,
-    /// Files and folders of the host that it sees, for engines that isolate mounts.
+    /// Files and folders of the host that it sees, at other places for engines that isolate mounts.
     #[serde(default)]
     pub mounts: Vec<MountSpec>,
-    /// Devices of the host that it uses, as absolute paths below /dev.
+    /// Devices of the host that it uses, as absolute paths below /dev, or by names of the Container Device Interface, as
+    /// nvidia.com/gpu=0.
     #[serde(default)]
     pub devices: Vec<String>,
     /// Whom it runs as: `USER[:GROUP]`, names or numbers of its root file system; that of the image or of the engine

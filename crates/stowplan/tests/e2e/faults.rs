@@ -15,7 +15,7 @@ use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, Ended, engines_missing, fixture};
 
 /// `tiny` with a real program beside it, in one run on `place`.
-fn with_program(bench: &Bench, place: &str, program: &str, window: &str) -> Ended {
+pub fn with_program(bench: &Bench, place: &str, program: &str, window: &str) -> Ended {
     let tiny = std::fs::read_to_string(fixture("tiny.yaml")).unwrap();
     bench.write(
         "stack.yaml",

@@ -9,6 +9,7 @@ mod command_lines;
 mod commands;
 mod containers;
 mod dds;
+mod devices;
 mod errors;
 mod faults;
 mod instrument;
