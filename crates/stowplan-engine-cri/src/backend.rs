@@ -1,4 +1,4 @@
-//! What containerd is asked for a deployment: a pod with one container for each service, as Kubernetes does it.
+//! What the runtime is asked for a deployment: a pod with one container for each service, as Kubernetes does it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ use crate::network::join;
 use crate::watch::Watch;
 use crate::{ENGINE, config, label, logs, pods};
 
-/// Why the runtime's OOM killer is known of: containerd's word for it.
+/// The word of both runtimes for an end by the kernel's OOM killer.
 const OUT_OF_MEMORY: &str = "OOMKilled";
 
 /// A pod that has been made.

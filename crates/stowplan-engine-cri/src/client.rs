@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -18,7 +18,9 @@ use crate::api::runtime::v1::{
     ContainerStatus, ContainerStatusRequest, PodSandboxStatusRequest, StatusRequest,
     VersionRequest, VersionResponse,
 };
-use crate::endpoint::{Endpoint, hint};
+use crate::crio::Config;
+use crate::endpoint::Endpoint;
+use crate::runtime::Runtime;
 use crate::settings::Settings;
 
 /// Longest wait for the answer to a request, beyond what the request itself asks to wait.
@@ -33,14 +35,13 @@ const INSISTING: Duration = Duration::from_secs(10);
 /// The namespace in which containerd keeps what is the CRI's (containerd, `pkg/cri/constants`).
 const NAMESPACE: &str = "k8s.io";
 
-/// The one runtime that takes images that are not pulled.
-const CONTAINERD: &str = "containerd";
-
 /// A connection.
 pub(crate) struct Client {
     serving: Serving,
     channel: Channel,
     socket: PathBuf,
+    /// Who answers.
+    pub(crate) runtime: Runtime,
     /// Version of the runtime.
     pub(crate) version: String,
     /// Version of the API.
@@ -53,6 +54,7 @@ impl Client {
     /// Connects, and finds out who answers.
     pub(crate) fn connect(endpoint: &Endpoint) -> Result<Self, EngineError> {
         let socket = endpoint.path().to_owned();
+        let hint = || Runtime::on(&socket).hint();
         let serving = Serving::new()?;
         let unanswered = || EngineError::new(format!("nobody answers on {}", socket.display()));
         let address = format!("unix://{}", socket.display());
@@ -63,29 +65,32 @@ impl Client {
             .map_err(|e| unanswered().because(e).hint(hint()))?;
         let version = serving
             .wait(version(&channel))
-            .map_err(|status| no_cri(&socket.display().to_string(), status))?;
-        if version.runtime_name != CONTAINERD {
+            .map_err(|status| no_cri(&socket, status))?;
+        let Some(runtime) = Runtime::of(&version.runtime_name) else {
             return Err(EngineError::new(format!(
                 "{} {} on {} takes no image that it has not pulled",
                 version.runtime_name,
                 version.runtime_version,
                 socket.display()
             ))
-            .hint("use containerd: set CONTAINER_RUNTIME_ENDPOINT to its socket"));
-        }
-        let mut runtime = RuntimeServiceClient::new(channel.clone());
-        let status = serving.wait(runtime.status(request(StatusRequest { verbose: true })));
-        let status = status
-            .map_err(|status| {
-                EngineError::new("containerd does not tell its state").because(status)
-            })?
-            .into_inner();
-        let config = status.info.get("config").map_or("{}", String::as_str);
+            .hint("use containerd or CRI-O: set CONTAINER_RUNTIME_ENDPOINT to the socket of one"));
+        };
+        let untold = || EngineError::new(format!("{} does not tell its state", runtime.name()));
+        let asked = request(StatusRequest { verbose: true });
+        let status = serving.wait(RuntimeServiceClient::new(channel.clone()).status(asked));
+        let status = status.map_err(|status| untold().because(status))?;
+        let info = status.into_inner().info;
+        let told = info.get("config").map_or("{}", String::as_str);
+        let settings = match runtime {
+            Runtime::Containerd => Settings::parse(told)?,
+            Runtime::CriO => Settings::parse(told)?.with(&Config::of(&socket, &serving)?),
+        };
         Ok(Self {
-            settings: Settings::parse(config)?,
+            settings,
             serving,
             channel,
             socket,
+            runtime,
             version: version.runtime_version,
             api: version.runtime_api_version,
         })
@@ -146,15 +151,16 @@ impl Client {
 
     /// The error of a request.
     pub(crate) fn error(&self, what: impl std::fmt::Display, status: Status) -> EngineError {
+        let name = self.runtime.name();
         if is_unanswered(&status) {
-            EngineError::new(format!("containerd does not {what}"))
+            EngineError::new(format!("{name} does not {what}"))
                 .because(status)
                 .hint(format!(
                     "if it no longer runs, {}; 'stowplan clean' removes what is left",
-                    hint()
+                    self.runtime.hint()
                 ))
         } else {
-            EngineError::new(format!("containerd cannot {what}: {}", status.message()))
+            EngineError::new(format!("{name} cannot {what}: {}", status.message()))
         }
     }
 }
@@ -236,19 +242,22 @@ pub(crate) fn is_there(status: &Status) -> bool {
 }
 
 /// The error of a socket on which somebody answers who does not speak the CRI.
-fn no_cri(socket: &str, status: Status) -> EngineError {
-    let error = EngineError::new(format!("who answers on {socket} does not speak CRI v1"));
+fn no_cri(socket: &Path, status: Status) -> EngineError {
+    let error = EngineError::new(format!(
+        "who answers on {} does not speak CRI v1",
+        socket.display()
+    ));
     match status.code() {
         Code::Unimplemented => error.because(status).hint(
             "take 'cri' out of disabled_plugins in /etc/containerd/config.toml and start containerd anew; \
              'ctr plugins ls' says why a plugin does not run",
         ),
-        _ => error.because(status).hint(hint()),
+        _ => error.because(status).hint(Runtime::on(socket).hint()),
     }
 }
 
 /// What a verbose status says of the inside, as JSON; null where it says nothing.
-fn inside(info: &HashMap<String, String>) -> Value {
+pub(crate) fn inside(info: &HashMap<String, String>) -> Value {
     let info = info.get("info").map_or("null", String::as_str);
     serde_json::from_str(info).unwrap_or_default()
 }

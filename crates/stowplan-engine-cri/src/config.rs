@@ -11,12 +11,12 @@ use stowplan_host::cgroup::Layout;
 use stowplan_wire::deployment::{BindMount, DeploymentPlan, LimitsPlan, Program, ServiceStart};
 
 use crate::api::runtime::v1::{
-    ContainerConfig, ContainerMetadata, Device, ImageSpec, Int64Value, KeyValue,
-    LinuxContainerConfig, LinuxContainerResources, LinuxContainerSecurityContext,
-    LinuxPodSandboxConfig, LinuxSandboxSecurityContext, Mount, NamespaceMode, NamespaceOption,
-    PodSandboxConfig,
+    ContainerConfig, ContainerMetadata, Device, Int64Value, KeyValue, LinuxContainerConfig,
+    LinuxContainerResources, LinuxContainerSecurityContext, LinuxPodSandboxConfig,
+    LinuxSandboxSecurityContext, Mount, NamespaceMode, NamespaceOption, PodSandboxConfig,
 };
-use crate::pods::{labelled, named};
+use crate::images::named;
+use crate::pods::{self, labelled};
 
 /// A pod with one container.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +50,7 @@ pub(crate) fn sandbox(
                 namespace_options: Some(namespaces()),
             }),
         }),
-        ..named(name, run, service)
+        ..pods::named(name, run, service)
     }
 }
 
@@ -60,9 +60,7 @@ pub(crate) fn plain(name: &str, image: &str, command: Vec<String>) -> ContainerC
         metadata: Some(ContainerMetadata {
             name: name.to_owned(),
         }),
-        image: Some(ImageSpec {
-            image: image.to_owned(),
-        }),
+        image: Some(named(image)),
         command,
         linux: Some(LinuxContainerConfig {
             resources: None,
@@ -99,6 +97,10 @@ pub(crate) fn pod(
         log_path: text(log.file_name().map(Path::new)),
         ..plain(&service.name, image, arguments(plan, service))
     };
+    let mut sandbox = sandbox(&name, &plan.run, Some(&service.name), cgroup_parent);
+    if !plan.isolation.ipc {
+        share_ipc(&mut sandbox, &mut container);
+    }
     if let Some(linux) = &mut container.linux {
         linux.resources = resources(&service.limits, layout);
         if let (Some(context), Some(user)) = (&mut linux.security_context, &access.user) {
@@ -111,10 +113,25 @@ pub(crate) fn pod(
         service: service.name.clone(),
         sandbox: PodSandboxConfig {
             log_directory: text(log.parent()),
-            ..sandbox(&name, &plan.run, Some(&service.name), cgroup_parent)
+            ..sandbox
         },
         container,
     })
+}
+
+/// The IPC namespace of the node, with its `/dev/shm`.
+fn share_ipc(sandbox: &mut PodSandboxConfig, container: &mut ContainerConfig) {
+    let of_pod = sandbox.linux.as_mut().and_then(|linux| {
+        let context = linux.security_context.as_mut()?;
+        context.namespace_options.as_mut()
+    });
+    let of_container = container.linux.as_mut().and_then(|linux| {
+        let context = linux.security_context.as_mut()?;
+        context.namespace_options.as_mut()
+    });
+    for options in of_pod.into_iter().chain(of_container) {
+        options.ipc = NamespaceMode::Node as i32;
+    }
 }
 
 fn root(program: &Program) -> &Path {
@@ -167,8 +184,8 @@ mod tests {
 
     use super::*;
 
-    fn made(program: Program, limits: LimitsPlan) -> Pod {
-        let plan = DeploymentPlan {
+    fn plan(program: Program, limits: LimitsPlan) -> DeploymentPlan {
+        DeploymentPlan {
             run: "7-1".to_owned(),
             run_dir: "/nowhere".to_owned(),
             variant: None,
@@ -179,10 +196,17 @@ mod tests {
                 limits,
                 log: "/nowhere/sensing.log".to_owned(),
             }],
-            isolation: IsolationPlan::default(),
+            isolation: IsolationPlan::CONTAINER,
             parallelism: 0,
-        };
-        pod(&plan, &plan.services[0], "i", "/stowplan-7-1", Layout::V1).unwrap()
+        }
+    }
+
+    fn of(plan: &DeploymentPlan) -> Pod {
+        pod(plan, &plan.services[0], "i", "/stowplan-7-1", Layout::V1).unwrap()
+    }
+
+    fn made(program: Program, limits: LimitsPlan) -> Pod {
+        of(&plan(program, limits))
     }
 
     #[test]
@@ -205,6 +229,19 @@ mod tests {
         assert_eq!(pod.sandbox.log_directory, "/nowhere");
         let linux = pod.sandbox.linux.unwrap();
         assert_eq!(linux.cgroup_parent, "/stowplan-7-1");
+    }
+
+    #[test]
+    fn the_nodes_ipc_is_asked_for_the_pod_and_its_container() {
+        let ipc = |pod: Pod| {
+            let linux = pod.sandbox.linux.unwrap().security_context.unwrap();
+            let container = pod.container.linux.unwrap().security_context.unwrap();
+            [linux.namespace_options, container.namespace_options].map(|o| o.unwrap().ipc())
+        };
+        let mut plan = plan(Program::Node, LimitsPlan::default());
+        assert_eq!(ipc(of(&plan)), [NamespaceMode::Pod; 2]);
+        plan.isolation.ipc = false;
+        assert_eq!(ipc(of(&plan)), [NamespaceMode::Node; 2]);
     }
 
     #[test]

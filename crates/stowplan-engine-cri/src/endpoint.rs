@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use stowplan_engine::EngineError;
-use stowplan_engine_daemon::is_installed;
 
 /// Variable that `crictl` reads too.
 const VARIABLE: &str = "CONTAINER_RUNTIME_ENDPOINT";
@@ -58,16 +57,6 @@ impl Endpoint {
 
     pub(crate) fn path(&self) -> &Path {
         &self.0
-    }
-}
-
-/// What to do when nobody answers.
-pub(crate) fn hint() -> String {
-    let start = "systemctl start containerd', or 'containerd' where systemd does not run";
-    if is_installed("containerd") {
-        format!("start it with '{start}")
-    } else {
-        format!("install it with 'apt-get install containerd runc', then start it with '{start}")
     }
 }
 

@@ -5,13 +5,12 @@ use std::path::Path;
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, LimitSupport, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
 };
 use stowplan_engine_daemon::{Daemon, Images};
 use stowplan_host::Host;
 use stowplan_wire::deployment::DeploymentPlan;
 
-use crate::endpoint::hint;
 use crate::ground::Holder;
 use crate::images::Store;
 use crate::{ENGINE, Endpoint, HANDLERS, backend, probe};
@@ -54,10 +53,11 @@ impl Engine for CriEngine {
 
     fn probe(&self, _host: &dyn Host) -> Probe {
         let mut images = self.images.borrow_mut();
-        let tried = Store(self.endpoint.clone())
+        let store = Store(self.endpoint.clone());
+        let tried = store
             .connect()
             .and_then(|client| probe::try_out(&client, &mut images, &self.holder));
-        Probe::of(tried, hint)
+        Probe::of(tried, || store.hint())
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -68,6 +68,7 @@ impl Engine for CriEngine {
                 scheduling: false,
                 ..LimitSupport::all()
             },
+            isolation: vec![IsolationFeature::Ipc],
             ..Variant::container(name)
         };
         Capabilities {

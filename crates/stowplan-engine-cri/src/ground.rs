@@ -21,6 +21,7 @@ use crate::api::runtime::v1::{
 use crate::client::{Client, below, request};
 use crate::images::{Store, provide_pause};
 use crate::network::{apart, join};
+use crate::runtime::Runtime;
 use crate::settings::Handler;
 use crate::{config, pods};
 
@@ -84,6 +85,13 @@ pub(crate) fn lay(
         },
     )?;
     let network = apart(client, holder.of_process);
+    if network.is_some() && client.runtime == Runtime::CriO {
+        // It makes the process of a container at once, where containerd only writes down what it is to be.
+        return Err(EngineError::new(
+            "CRI-O has no way to give a pod the network of the run: it knows that of the node and those of plugins",
+        )
+        .hint("run the experiment with --host-network"));
+    }
     let told = network.map(|_| {
         "network: the network namespace in the specification of each container is that of the run, in place of its pod's"
             .to_owned()
@@ -119,7 +127,7 @@ fn group(folder: &std::path::Path) -> Object {
     }
 }
 
-/// Makes a pod, a container of each image in it, starts one, and removes all.
+/// Makes a pod, where containerd unpacks images for containers a container of each, starts one, and removes all.
 fn try_out(
     client: &Client,
     ground: &mut Ground,
@@ -134,12 +142,18 @@ fn try_out(
     let sandbox = config::sandbox(&name, run, None, &ground.cgroup_parent);
     let tried = client.wait(async {
         let pod = pods::run(client, &sandbox, &ground.asked_handler).await?;
-        for tag in tags {
-            let command = vec!["/".to_owned()];
-            let number = ground.folders.len();
-            let container = config::plain(&format!("image-{number}"), tag, command);
-            let id = create(client, &pod, &container, &sandbox).await?;
-            ground.folders.extend(folders(client, &id).await?);
+        for (number, tag) in tags.iter().enumerate() {
+            let folders = match &client.settings.storage {
+                // There it is unpacked since it was loaded.
+                Some(storage) => storage.folders(tag)?,
+                None => {
+                    let name = format!("image-{number}");
+                    let container = config::plain(&name, tag, vec!["/".to_owned()]);
+                    let id = create(client, &pod, &container, &sandbox).await?;
+                    folders(client, &id).await?
+                }
+            };
+            ground.folders.extend(folders);
         }
         let container = config::plain("hold", own, Vec::new());
         let id = create(client, &pod, &container, &sandbox).await?;
@@ -193,12 +207,12 @@ async fn is_in_network(client: &Client, id: &str, of_process: u32) -> Result<(),
         return Ok(());
     }
     Err(
-        EngineError::new("a container of containerd does not get into the network of the run")
+        EngineError::new("a container does not get into the network of the run")
             .hint("run the experiment with --host-network"),
     )
 }
 
-/// Folders in which the snapshotter keeps the files of a container's image, where it is an overlay (overlayfs.rst).
+/// Folders in which containerd's snapshotter keeps the files of a container's image, where it is an overlay (overlayfs.rst).
 async fn folders(client: &Client, id: &str) -> Result<Vec<String>, EngineError> {
     let failed = |status| client.error("tell where the files of an image are", status);
     let get = below(GetContainerRequest { id: id.to_owned() });

@@ -1,7 +1,7 @@
-//! Images in containerd's store.
+//! Images in a runtime's store.
 //!
-//! The CRI pulls images and has no way to be given one. The store behind it has: blobs by their digests, and names for manifests
-//! (containerd, `docs/content-flow.md`). The CRI plugin learns of a new name by an event.
+//! The CRI pulls images and has no way to be given one. The store behind it has. That of containerd takes blobs by their digests, and
+//! names for manifests (containerd, `docs/content-flow.md`), of which its CRI plugin learns by an event; for CRI-O's see [`crate::crio`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -23,9 +23,12 @@ use crate::api::containerd::services::images::v1::{CreateImageRequest, GetImageR
 use crate::api::containerd::services::leases::v1::leases_client::LeasesClient;
 use crate::api::containerd::services::leases::v1::{CreateRequest, DeleteRequest};
 use crate::api::containerd::types::Descriptor;
-use crate::api::runtime::v1::{ImageSpec, ImageStatusRequest, RemoveImageRequest};
-use crate::client::{Client, below, is_absent, is_there, request};
+use crate::api::runtime::v1::{
+    ImageSpec, ImageStatusRequest, ImageStatusResponse, RemoveImageRequest,
+};
+use crate::client::{Client, below, inside, is_absent, is_there, request};
 use crate::endpoint::Endpoint;
+use crate::runtime::Runtime;
 
 /// Label of an image that was made here, in its configuration and in the store: its name. It also makes images of the same
 /// files different ones, which the CRI would otherwise remove together.
@@ -41,6 +44,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Store(pub(crate) Option<Endpoint>);
 
+impl Store {
+    fn endpoint(&self) -> Result<Endpoint, EngineError> {
+        self.0.clone().map_or_else(Endpoint::of_this_machine, Ok)
+    }
+
+    /// What to do where there is none.
+    pub(crate) fn hint(&self) -> String {
+        let runtime = self.endpoint().map_or_else(
+            |_| Runtime::default(),
+            |endpoint| Runtime::on(endpoint.path()),
+        );
+        runtime.hint()
+    }
+}
+
 impl Daemon for Store {
     type Client = Client;
 
@@ -49,10 +67,7 @@ impl Daemon for Store {
     }
 
     fn connect(&self) -> Result<Client, EngineError> {
-        match &self.0 {
-            Some(endpoint) => Client::connect(endpoint),
-            None => Client::connect(&Endpoint::of_this_machine()?),
-        }
+        Client::connect(&self.endpoint()?)
     }
 
     fn has_image(&self, client: &Client, tag: &str) -> Result<bool, EngineError> {
@@ -69,6 +84,9 @@ impl Daemon for Store {
             entrypoint: entrypoint(contents),
             labels: BTreeMap::from([(LABEL.to_owned(), tag.to_owned())]),
         };
+        if let Some(storage) = &client.settings.storage {
+            return storage.load(contents, tag, &settings);
+        }
         let blobs = blobs(contents, &settings)
             .map_err(|e| EngineError::new("cannot read what goes into the image").because(e))?;
         client.wait(load(client, blobs, tag))
@@ -97,7 +115,7 @@ fn entrypoint(contents: &Contents) -> Vec<String> {
     }
 }
 
-/// Makes sure that pods can be made: containerd would pull the image of their pause process. Where it has none, it gets one of
+/// Makes sure that pods can be made: the runtime would pull the image of their pause process. Where it has none, it gets one of
 /// ours under that name. Says so then.
 pub(crate) fn provide_pause(
     client: &Client,
@@ -116,7 +134,8 @@ pub(crate) fn provide_pause(
     };
     images.load_as(client, &contents, name)?;
     Ok(Some(format!(
-        "pause image: containerd has no {name}, pods have one of Stowplan's under that name"
+        "pause image: {} has no {name}, pods have one of Stowplan's under that name",
+        client.runtime.name()
     )))
 }
 
@@ -136,25 +155,37 @@ fn is_shared(tag: &str) -> Result<bool, EngineError> {
     Ok(owners.len() > own.count().min(1))
 }
 
-fn named(image: &str) -> ImageSpec {
+/// An image by its name, as a kubelet asks for it: CRI-O verifies signatures by the name that the user has given.
+pub(crate) fn named(image: &str) -> ImageSpec {
     ImageSpec {
         image: image.to_owned(),
+        user_specified_image: image.to_owned(),
     }
+}
+
+/// What the CRI says of the image.
+async fn known(client: &Client, tag: &str) -> Result<ImageStatusResponse, EngineError> {
+    let asked = request(ImageStatusRequest {
+        image: Some(named(tag)),
+        verbose: true,
+    });
+    let found = client.images().image_status(asked).await;
+    found
+        .map(tonic::Response::into_inner)
+        .map_err(|status| client.error(format!("tell of the image {tag}"), status))
 }
 
 /// Whether the CRI knows the image.
 async fn is_known(client: &Client, tag: &str) -> Result<bool, EngineError> {
-    let asked = request(ImageStatusRequest {
-        image: Some(named(tag)),
-    });
-    let found = client.images().image_status(asked).await;
-    found
-        .map(|found| found.into_inner().image.is_some())
-        .map_err(|status| client.error(format!("tell of the image {tag}"), status))
+    Ok(known(client, tag).await?.image.is_some())
 }
 
 /// Whether the store has an image of this name that was made here.
 async fn is_ours(client: &Client, tag: &str) -> Result<bool, EngineError> {
+    if client.settings.storage.is_some() {
+        let found = known(client, tag).await?;
+        return Ok(inside(&found.info)["labels"][LABEL] == tag);
+    }
     let asked = below(GetImageRequest {
         name: tag.to_owned(),
     });

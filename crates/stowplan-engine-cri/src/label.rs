@@ -9,13 +9,14 @@ use stowplan_host::cgroup::run_folder;
 use stowplan_host::process;
 
 use crate::client::Client;
-use crate::probe;
+use crate::runtime::Runtime;
 use crate::settings::{Handler, program_of};
+use crate::{crio, probe};
 
 /// The label of the containers with these ids and first processes: one value of each fact for all of them.
 ///
 /// # Errors
-/// When two differ, or what the kernel shows contradicts what containerd says.
+/// When two differ, or what the kernel shows contradicts what the runtime says.
 pub(crate) fn read(
     client: &Client,
     handler: &Handler,
@@ -27,10 +28,13 @@ pub(crate) fn read(
         let (_, said) = client
             .wait(client.container(id))
             .map_err(|status| client.error("tell of a container", status))?;
-        let called = program_in_bundle(*pid, id);
         let mut seen = Seen::of(*pid, id);
         seen.cgroup = seen.cgroup.replace(&run_folder(run), "RUN");
-        all.push(facts(handler, &said, &seen, called)?);
+        let called = match client.runtime {
+            Runtime::Containerd => program_in_bundle(*pid, id),
+            Runtime::CriO => crio::runtime_of(&seen.arguments),
+        };
+        all.push(facts(client.runtime, handler, &said, &seen, called)?);
     }
     let mut facts = agreed(all)?;
     facts.insert("engine.cri".to_owned(), probe::version(client, handler)?);
@@ -50,18 +54,21 @@ fn program_in_bundle(pid: u32, id: &str) -> Option<String> {
 
 /// The facts of one container.
 fn facts(
+    runtime: Runtime,
     handler: &Handler,
     said: &Value,
     seen: &Seen,
     called: Option<String>,
 ) -> Result<Facts, EngineError> {
-    let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
-    let (kind, storage) = (text("runtimeType"), text("snapshotter"));
+    // CRI-O says neither of a single container.
+    let text = |key: &str, set: &str| said[key].as_str().unwrap_or(set).to_owned();
+    let kind = text("runtimeType", &handler.kind);
+    let storage = text("snapshotter", &handler.snapshotter);
     if kind != handler.kind {
         return Err(contradiction("runtime type", &handler.kind, &kind));
     }
-    if !seen.parent.starts_with("containerd-shim") {
-        return Err(contradiction("monitor", "containerd-shim", &seen.parent));
+    if !seen.parent.starts_with(runtime.monitor()) {
+        return Err(contradiction("monitor", runtime.monitor(), &seen.parent));
     }
     if storage.starts_with("overlay") != (seen.root == "overlay") {
         return Err(contradiction("snapshotter", &storage, &seen.root));
@@ -98,7 +105,8 @@ mod tests {
             cgroup: "/RUN/ID".to_owned(),
             ..Seen::default()
         };
-        facts(&handler, &said, &seen, Some(called.to_owned()))
+        let runtime = Runtime::Containerd;
+        facts(runtime, &handler, &said, &seen, Some(called.to_owned()))
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Services in pods of containerd, driven through the Kubernetes Container Runtime Interface (CRI v1) on its socket.
+//! Services in pods of containerd or CRI-O, driven through the Kubernetes Container Runtime Interface (CRI v1) on its socket.
 //!
 //! Each service is a pod of its own with one container, as Kubernetes starts a Deployment, with what the runtime has by default and
-//! the network of the run; what had to be another way is told as a deviation. Images are made here and written into
-//! containerd's store: nothing is pulled. Every pod carries labels of ours, and nothing without them is ever touched.
+//! the network of the run; what had to be another way is told as a deviation. Images are made here and written into the
+//! runtime's store: nothing is pulled. Every pod carries labels of ours, and nothing without them is ever touched.
 
 #[expect(
     clippy::allow_attributes_without_reason,
@@ -14,6 +14,7 @@ mod api;
 mod backend;
 mod client;
 mod config;
+mod crio;
 mod endpoint;
 mod engine;
 mod ground;
@@ -24,6 +25,7 @@ mod network;
 mod pods;
 mod probe;
 mod remove;
+mod runtime;
 mod settings;
 mod watch;
 

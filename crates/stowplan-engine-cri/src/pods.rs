@@ -8,11 +8,13 @@ use stowplan_engine_daemon::{is_ours, labels};
 use tonic::Status;
 
 use crate::api::runtime::v1::{
-    ListPodSandboxRequest, PodSandboxConfig, PodSandboxFilter, PodSandboxMetadata,
-    RemovePodSandboxRequest, RunPodSandboxRequest, StopPodSandboxRequest,
+    ContainerFilter, ListContainersRequest, ListPodSandboxRequest, PodSandboxConfig,
+    PodSandboxFilter, PodSandboxMetadata, RemovePodSandboxRequest, RunPodSandboxRequest,
+    StopContainerRequest, StopPodSandboxRequest,
 };
 use crate::client::{Client, insist, is_absent, request};
 use crate::logs;
+use crate::runtime::Runtime;
 
 /// Namespace of all pods that are made here.
 const NAMESPACE: &str = "stowplan";
@@ -49,18 +51,23 @@ pub(crate) async fn run(
         config: Some(config.clone()),
         runtime_handler: handler.to_owned(),
     });
+    let name = config.metadata.as_ref().map_or("", |found| &found.name);
+    let hint = "rename or remove the pod that has this name; Stowplan leaves it alone";
     let made = client.runtime().run_pod_sandbox(asked).await;
-    made.map(|made| made.into_inner().pod_sandbox_id)
-        .map_err(|status| {
-            let name = config.metadata.as_ref().map_or("", |found| &found.name);
+    let id = match made {
+        Ok(made) => made.into_inner().pod_sandbox_id,
+        Err(status) => {
             let taken = status.message().contains("is reserved for");
             let error = client.error(format!("make the pod {name}"), status);
-            if taken {
-                error.hint("rename or remove the pod that has this name; Stowplan leaves it alone")
-            } else {
-                error
-            }
-        })
+            return Err(if taken { error.hint(hint) } else { error });
+        }
+    };
+    // Where there is one of that name, CRI-O gives that.
+    if client.runtime == Runtime::CriO && !ours(client, name).await?.contains(&id) {
+        let taken = format!("CRI-O has a pod {name} that was not made here");
+        return Err(EngineError::new(taken).hint(hint));
+    }
+    Ok(id)
 }
 
 /// Kills and removes the pods of this name that were made here. Whether there was one.
@@ -144,10 +151,34 @@ async fn end(client: &Client, id: &str) -> Result<(), Status> {
     };
     let ended = insist(|| async {
         let mut runtime = client.runtime();
+        if client.runtime == Runtime::CriO {
+            kill(client, id).await?;
+        }
         runtime.stop_pod_sandbox(request(stop())).await?;
         runtime.remove_pod_sandbox(request(remove())).await
     });
     ended.await.map(drop)
+}
+
+/// Kills the containers of a pod: with the pod itself CRI-O gives each two minutes to end.
+async fn kill(client: &Client, pod: &str) -> Result<(), Status> {
+    let of_pod = ListContainersRequest {
+        filter: Some(ContainerFilter {
+            pod_sandbox_id: pod.to_owned(),
+        }),
+    };
+    let found = client.runtime().list_containers(request(of_pod)).await?;
+    for container in found.into_inner().containers {
+        let stop = StopContainerRequest {
+            container_id: container.id,
+            timeout: 0,
+        };
+        match client.runtime().stop_container(request(stop)).await {
+            Err(status) if !is_absent(&status) => return Err(status),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -180,7 +211,12 @@ mod tests {
         // With labels that look like ours, but do not say the same.
         let mut users = ours.clone();
         users.labels.insert(RUN.to_owned(), "another".to_owned());
-        let pod = client.wait(run(&client, &users, "")).unwrap();
+        let asked = RunPodSandboxRequest {
+            config: Some(users),
+            runtime_handler: String::new(),
+        };
+        let made = client.wait(client.runtime().run_pod_sandbox(request(asked)));
+        let pod = made.unwrap().into_inner().pod_sandbox_id;
         let error = client.wait(run(&client, &ours, "")).unwrap_err();
         assert!(error.to_string().contains(&name), "{error}");
         assert!(error.hint.unwrap().contains("leaves it alone"));

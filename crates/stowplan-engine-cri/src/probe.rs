@@ -93,7 +93,8 @@ pub(crate) fn version(client: &Client, handler: &Handler) -> Result<String, Engi
         "cgroupfs"
     };
     Ok(format!(
-        "{} (API {}, storage {}, runtime {program}, cgroup driver {driver} {})",
+        "{} {} (API {}, storage {}, runtime {program}, cgroup driver {driver} {})",
+        client.runtime.name(),
         client.version,
         client.api,
         handler.snapshotter,

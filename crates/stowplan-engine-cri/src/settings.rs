@@ -1,9 +1,12 @@
-//! How a containerd is set up, as it tells itself: the answer to `Status` has its configuration as JSON.
+//! How a runtime is set up, as it tells itself: the answer to `Status` has containerd's configuration as JSON, and of CRI-O's the
+//! name of one image.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use stowplan_engine::EngineError;
+
+use crate::crio::{Config, Storage};
 
 /// What is used of the configuration of containerd's CRI plugin. It has many more keys, which differ between versions.
 #[derive(Debug, Default, Deserialize)]
@@ -13,6 +16,9 @@ pub(crate) struct Settings {
     /// Name of the image of sandboxes.
     pub(crate) sandbox_image: Option<String>,
     systemd_cgroup: bool,
+    /// Where CRI-O keeps images; `None` for containerd.
+    #[serde(skip)]
+    pub(crate) storage: Option<Storage>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -56,7 +62,44 @@ pub(crate) struct Handler {
 impl Settings {
     pub(crate) fn parse(json: &str) -> Result<Self, EngineError> {
         serde_json::from_str(json)
-            .map_err(|e| EngineError::new("cannot read containerd's configuration").because(e))
+            .map_err(|e| EngineError::new("cannot read the runtime's configuration").because(e))
+    }
+
+    /// With what CRI-O tells beside the CRI.
+    pub(crate) fn with(mut self, config: &Config) -> Self {
+        let storage = config.storage();
+        let runtimes = config.handlers().map(|(name, program)| {
+            let options = Options {
+                binary_name: program,
+                systemd_cgroup: config.has_systemd_cgroups(),
+            };
+            let runtime = Runtime {
+                options: Some(options),
+                ..Runtime::default()
+            };
+            (name, runtime)
+        });
+        self.containerd = Containerd {
+            snapshotter: storage.driver().to_owned(),
+            default_runtime_name: config.default_handler().to_owned(),
+            runtimes: runtimes.collect(),
+        };
+        self.storage = Some(storage);
+        self
+    }
+
+    fn add_handler(&self, name: &str) -> String {
+        if self.storage.is_some() {
+            return format!(
+                "add one to CRI-O's configuration: [crio.runtime.runtimes.{name}] with runtime_path = \"/usr/bin/{name}\", \
+                 and start it anew"
+            );
+        }
+        format!(
+            "add one to containerd's configuration: \
+             [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.{name}] with \
+             runtime_type = \"io.containerd.runc.v2\" and options = {{BinaryName = \"{name}\"}}, and start it anew"
+        )
     }
 
     /// The handler of this name; the default one when `None`.
@@ -70,14 +113,10 @@ impl Settings {
                 .map(String::as_str)
                 .collect();
             return Err(EngineError::new(format!(
-                "containerd has no runtime handler '{name}', only {}",
+                "the runtime has no handler '{name}', only {}",
                 known.join(", ")
             ))
-            .hint(format!(
-                "add one to containerd's configuration: \
-                 [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.{name}] with \
-                 runtime_type = \"io.containerd.runc.v2\" and options = {{BinaryName = \"{name}\"}}, and start it anew"
-            )));
+            .hint(self.add_handler(name)));
         };
         let options = runtime.options.as_ref();
         let program = options.map(|options| options.binary_name.as_str());

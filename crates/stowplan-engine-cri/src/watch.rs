@@ -1,4 +1,4 @@
-//! What happens to containers. The CRI of containerd 1.6 has no events; the kernel tells when a first process ends
+//! What happens to containers. The CRI of containerd 1.6 has no events: the kernel tells when a first process ends
 //! (pidfd_open(2)), and the runtime with which status.
 
 use std::cell::RefCell;
@@ -15,7 +15,6 @@ use stowplan_wire::deployment::EngineEventKind;
 
 use crate::api::runtime::v1::{ContainerState, ContainerStatus};
 use crate::client::{Client, is_absent};
-use crate::endpoint::hint;
 
 /// Longest time that the runtime takes to learn that a process has ended.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -81,8 +80,13 @@ impl Watch {
         let deadline = Instant::now() + wait;
         loop {
             if self.daemon.as_ref().is_some_and(has_ended) {
-                return Err(EngineError::new("containerd has ended")
-                    .hint(format!("{}; 'stowplan clean' removes what is left", hint())));
+                let runtime = client.runtime;
+                return Err(
+                    EngineError::new(format!("{} has ended", runtime.name())).hint(format!(
+                        "{}; 'stowplan clean' removes what is left",
+                        runtime.hint()
+                    )),
+                );
             }
             self.look_at_started(client)?;
             self.look_for_ends(client)?;
@@ -149,13 +153,14 @@ fn ended_as(client: &Client, id: &str) -> Result<Option<ContainerStatus>, Engine
             Ok(_) if begin.elapsed() < PATIENCE => {}
             Ok(_) => {
                 return Err(EngineError::new(format!(
-                    "containerd has not noticed that the process of {id} has ended"
+                    "{} has not noticed that the process of {id} has ended",
+                    client.runtime.name()
                 )));
             }
             Err(status) if is_absent(&status) => return Ok(None),
             Err(status) => return Err(client.error("tell of a container", status)),
         }
-        // It hears of the end from the shim, and tells nobody: ask again.
+        // It hears of the end from what watches over it, and tells nobody: ask again.
         std::thread::sleep(LOOK);
     }
 }

@@ -8,7 +8,7 @@ use bollard::query_parameters::{ImportImageOptionsBuilder, RemoveImageOptionsBui
 use futures_util::TryStreamExt;
 use stowplan_engine::EngineError;
 use stowplan_engine_daemon::pieces;
-use stowplan_image::{Contents, write_archive};
+use stowplan_image::{Contents, Settings, write_archive};
 
 use crate::Daemon;
 use crate::client::{Client, is_absent};
@@ -60,7 +60,7 @@ impl stowplan_engine_daemon::Daemon for Store {
 
 fn send(client: &Client, contents: &Contents, tag: &str) -> Result<(), EngineError> {
     let (what, name) = (contents.clone(), tag.to_owned());
-    let (body, writer) = pieces(move |out| write_archive(&what, &name, out));
+    let (body, writer) = pieces(move |out| write_archive(&what, &name, &Settings::default(), out));
     let options = ImportImageOptionsBuilder::default().build();
     let api = client.patient(LOADING);
     let loading = api.import_image(options, body_try_stream(body), None);

@@ -150,6 +150,8 @@ pub struct Int64Value {
 pub struct ImageSpec {
     #[prost(string, tag = "1")]
     pub image: ::prost::alloc::string::String,
+    #[prost(string, tag = "18")]
+    pub user_specified_image: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KeyValue {
@@ -274,6 +276,26 @@ pub struct RemoveContainerRequest {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RemoveContainerResponse {}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ContainerFilter {
+    #[prost(string, tag = "3")]
+    pub pod_sandbox_id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListContainersRequest {
+    #[prost(message, optional, tag = "1")]
+    pub filter: ::core::option::Option<ContainerFilter>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Container {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListContainersResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub containers: ::prost::alloc::vec::Vec<Container>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ContainerStatusRequest {
     #[prost(string, tag = "1")]
     pub container_id: ::prost::alloc::string::String,
@@ -311,16 +333,23 @@ pub struct ContainerStatusResponse {
 pub struct ImageStatusRequest {
     #[prost(message, optional, tag = "1")]
     pub image: ::core::option::Option<ImageSpec>,
+    #[prost(bool, tag = "2")]
+    pub verbose: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Image {
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ImageStatusResponse {
     #[prost(message, optional, tag = "1")]
     pub image: ::core::option::Option<Image>,
+    #[prost(map = "string, string", tag = "2")]
+    pub info: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RemoveImageRequest {
@@ -733,6 +762,30 @@ pub mod runtime_service_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("runtime.v1.RuntimeService", "RemoveContainer"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn list_containers(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListContainersRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListContainersResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/runtime.v1.RuntimeService/ListContainers",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("runtime.v1.RuntimeService", "ListContainers"));
             self.inner.unary(req, path, codec).await
         }
         pub async fn container_status(

@@ -86,9 +86,7 @@ pub fn blobs(contents: &Contents, settings: &Settings) -> io::Result<Vec<Blob>> 
         });
     }
     let ids: Vec<String> = blobs.iter().map(|blob| blob.digest.clone()).collect();
-    let mut config = config(&ids);
-    config["config"] = json!({"Entrypoint": settings.entrypoint, "Labels": settings.labels});
-    let config = Blob::text(CONFIG, config.to_string());
+    let config = Blob::text(CONFIG, config(&ids, settings).to_string());
     let layers: Vec<_> = blobs.iter().map(Blob::descriptor).collect();
     let manifest = json!({
         "schemaVersion": 2,

@@ -65,7 +65,12 @@ impl Contents {
 ///
 /// # Errors
 /// When a file cannot be read, changes meanwhile, or `out` fails.
-pub fn write_archive(contents: &Contents, tag: &str, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_archive(
+    contents: &Contents,
+    tag: &str,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let layers = contents.layers();
     let mut names = Vec::new();
     let mut ids = Vec::new();
@@ -78,7 +83,7 @@ pub fn write_archive(contents: &Contents, tag: &str, out: &mut dyn Write) -> io:
         ids.push(format!("sha256:{}", measured.sha256));
         names.push(name);
     }
-    let config = config(&ids).to_string();
+    let config = config(&ids, settings).to_string();
     let config_name = format!("{}.json", hex(&Sha256::digest(&config)));
     let manifest = json!([{"Config": config_name, "RepoTags": [tag], "Layers": names}]).to_string();
     for (name, text) in [(config_name.as_str(), config), ("manifest.json", manifest)] {
@@ -104,12 +109,12 @@ fn write_measured(layer: &Layer, measured: &Size, out: &mut dyn Write) -> io::Re
     )))
 }
 
-/// The image's configuration: nothing but where it runs and its layers.
-fn config(ids: &[String]) -> Value {
+/// The image's configuration: where it runs, its settings and its layers.
+fn config(ids: &[String], settings: &Settings) -> Value {
     json!({
         "architecture": architecture(),
         "os": "linux",
-        "config": {},
+        "config": {"Entrypoint": settings.entrypoint, "Labels": settings.labels},
         "rootfs": {"type": "layers", "diff_ids": ids},
         "history": ids.iter().map(|_| json!({"created_by": "stowplan"})).collect::<Vec<_>>(),
     })
@@ -180,7 +185,7 @@ mod tests {
 
     fn archive(contents: &Contents) -> BTreeMap<String, Vec<u8>> {
         let mut out = Vec::new();
-        write_archive(contents, "localhost/t:1", &mut out).unwrap();
+        write_archive(contents, "localhost/t:1", &Settings::default(), &mut out).unwrap();
         assert_eq!(out.len() as u64 % BLOCK, 0);
         files(&out)
     }
