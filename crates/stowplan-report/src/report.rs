@@ -199,6 +199,7 @@ impl Report {
                     .map(|text| format!("{}: {text}", d.label)),
             );
         }
+        warnings.extend(work::unsteady(&self.experiment.calibration));
         warnings.extend(self.unasked());
         warnings.extend(phases::warning(self));
         warnings.extend(self.ablation_warnings());

@@ -2,12 +2,30 @@
 
 use std::fmt;
 
-use stowplan_results::CallbackRow;
+use stowplan_results::{BlockCalibration, CallbackRow};
 use stowplan_stats::Sorted;
 
 /// Calibrated work of a call, ns, from which on its CPU time is held against it. Of less work, what a call needs beside
 /// it to take and send messages would be told as a fault of the calibration.
 const LEAST_WORK_NS: f64 = 1e6;
+
+/// The slowest block may take so many times what the fastest takes for the same work.
+const STEADY: f64 = 1.1;
+
+/// Says so where the same work did not take the same time in all blocks: the machine has other speeds, or somebody outside
+/// of it uses its cores, which steal does not show.
+pub(crate) fn unsteady(calibration: &[BlockCalibration]) -> Option<String> {
+    let took = calibration.iter().map(|block| block.ns_per_iteration);
+    let (least, most) = took.fold((f64::INFINITY, 0.0_f64), |(least, most), ns| {
+        (least.min(ns), most.max(ns))
+    });
+    (most > least * STEADY).then(|| {
+        format!(
+            "the speed of this machine changed: the same work took from {least:.2} to {most:.2} ns an iteration at the beginning \
+             of the blocks, which makes every interval wider"
+        )
+    })
+}
 
 /// CPU time of callbacks as a ratio to that of their iterations by the calibration. The samples are the medians of the
 /// calls of each callback in each run.
@@ -76,6 +94,24 @@ mod tests {
         assert_eq!(ratio(&row(0.5e6, Some(1.5), Some(1.25))), None);
         assert_eq!(ratio(&row(1e6, None, Some(1.25))), None);
         assert_eq!(ratio(&row(1e6, Some(1.5), None)), None);
+    }
+
+    #[test]
+    fn a_machine_that_changes_its_speed_is_told() {
+        let blocks = |took: &[f64]| -> Vec<BlockCalibration> {
+            let blocks = (1..).zip(took);
+            blocks
+                .map(|(block, ns)| BlockCalibration {
+                    block,
+                    ns_per_iteration: *ns,
+                    larger: Vec::new(),
+                })
+                .collect()
+        };
+        assert_eq!(unsteady(&[]), None);
+        assert_eq!(unsteady(&blocks(&[1.37, 1.45, 1.4])), None);
+        let told = unsteady(&blocks(&[1.76, 3.28, 2.0])).unwrap();
+        assert!(told.contains("from 1.76 to 3.28 ns"), "{told}");
     }
 
     #[test]
