@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use bollard::models::ContainerCreateBody;
-use bollard::query_parameters::{CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder};
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, KillContainerOptionsBuilder, RemoveContainerOptionsBuilder,
+};
 use stowplan_engine::EngineError;
 use stowplan_engine_daemon::is_ours;
 
+use crate::Daemon;
 use crate::client::{Client, is_absent, status};
 
 /// Longest wait until a container that somebody else removes is gone.
@@ -59,6 +62,13 @@ pub(crate) async fn remove_one(client: &Client, name: &str) -> Result<bool, Engi
     let Some(id) = found.id.filter(|_| is_ours(name, labels.as_ref())) else {
         return Ok(false);
     };
+    if client.daemon() == Daemon::Podman {
+        // From version 5 on it would give the program ten seconds to end. One that does not run is told by the removal.
+        let kill = KillContainerOptionsBuilder::default()
+            .signal("SIGKILL")
+            .build();
+        let _ = client.api().kill_container(&id, Some(kill)).await;
+    }
     let options = RemoveContainerOptionsBuilder::default()
         .force(true)
         .v(true)
