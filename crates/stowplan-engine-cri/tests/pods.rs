@@ -81,7 +81,9 @@ fn a_handler_that_does_not_work_here_says_why_before_anything_is_made() {
         Err(error) => {
             let why = chain(&error);
             assert!(
-                why.contains("hybrid mode") || why.contains("no handler 'crun'"),
+                why.contains("hybrid mode")
+                    || why.contains("unknown version")
+                    || why.contains("no handler 'crun'"),
                 "{why}"
             );
             let folders = top_folders(&format!("stowplan-{}", bench.plan.run)).unwrap();

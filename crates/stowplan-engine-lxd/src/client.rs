@@ -143,6 +143,12 @@ impl Client {
         Ok(serde_json::from_value(answer.metadata)?)
     }
 
+    /// The objects that the server has at `path`. Incus says null where there are none.
+    pub(crate) async fn list<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, ApiError> {
+        let all: Option<Vec<T>> = self.get(path).await?;
+        Ok(all.unwrap_or_default())
+    }
+
     /// The file that the server has at `path`, as text; what is not UTF-8 is replaced.
     pub(crate) async fn text(&self, path: &str) -> Result<String, ApiError> {
         let (status, bytes) = exchange(&self.http, get(&self.socket, path), PATIENCE).await?;

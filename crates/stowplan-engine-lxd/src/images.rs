@@ -71,7 +71,7 @@ impl Daemon for Server {
 pub(crate) fn fingerprint(client: &Client, tag: &str) -> Result<Option<String>, EngineError> {
     let all: Vec<ImageInfo> = client
         .serving()
-        .wait(client.get("/1.0/images?recursion=1"))
+        .wait(client.list("/1.0/images?recursion=1"))
         .map_err(|error| client.error("tell its images", error))?;
     let ours = |image: &ImageInfo| image.properties.get(names::IMAGE).is_some_and(|t| t == tag);
     Ok(all.into_iter().find(ours).map(|image| image.fingerprint))

@@ -104,7 +104,7 @@ fn object(server: Server, name: &str) -> Object {
 fn all(client: &Client) -> Result<Vec<PoolInfo>, EngineError> {
     client
         .serving()
-        .wait(client.get("/1.0/storage-pools?recursion=1"))
+        .wait(client.list("/1.0/storage-pools?recursion=1"))
         .map_err(|error| client.error("tell its storage pools", error))
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn remove(client: &Client, name: &str) -> Result<bool, EngineError> {
     if !pools.iter().any(|pool| pool.name == name && is_ours(pool)) {
         return Ok(false);
     }
-    let instances = client.get("/1.0/instances?recursion=1");
+    let instances = client.list("/1.0/instances?recursion=1");
     let instances: Vec<Instance> = client.serving().wait(instances).map_err(failed)?;
     for instance in instances {
         if root_pool(&instance.expanded_devices).is_some_and(|pool| pool == name) {
