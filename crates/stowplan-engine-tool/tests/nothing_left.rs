@@ -201,6 +201,7 @@ fn a_killed_tool_is_told_as_the_end_of_its_service_which_can_start_again() {
 }
 
 #[test]
+#[ignore = "long: script/test --full, and .ci/run where the engine was touched"]
 fn a_hundred_services_start_and_go() {
     for engine in engines() {
         let agent = agent(private_state(), &[]);

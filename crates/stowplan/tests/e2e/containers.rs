@@ -47,6 +47,7 @@ fn wait_for_services(child: &mut Child, user: &dyn User) {
 }
 
 #[test]
+#[ignore = "long: script/test --full, and .ci/run where its code was touched"]
 fn what_a_killed_run_left_in_a_daemon_is_removed_and_a_living_run_stays() {
     for (engine, _) in ALL_DAEMONS {
         if engines_missing(&[engine]) {
@@ -75,6 +76,7 @@ fn what_a_killed_run_left_in_a_daemon_is_removed_and_a_living_run_stays() {
 }
 
 #[test]
+#[ignore = "long: script/test --full, and .ci/run where its code was touched"]
 fn a_run_whose_daemon_dies_fails_and_is_cleaned_when_it_is_back() {
     for (engine, name) in ALL_DAEMONS {
         let Some(mut own) = OwnDaemon::start(engine) else {

@@ -81,6 +81,7 @@ fn the_stack_of_a_chain_is_learnt() {
 /// busy with other things timers skip releases, which the median interval does not show, and the least
 /// disturbed run tells how long callbacks take.
 #[test]
+#[ignore = "long: script/test --full, and .ci/run where its code was touched"]
 fn a_learnt_stack_runs_and_gives_its_figures_back() {
     let traces = Bench::new();
     let Some(trace) = unpacked(&traces, "humble-chain_perpid") else {

@@ -21,6 +21,7 @@ fn experiment(bench: &Bench) -> String {
 }
 
 #[test]
+#[ignore = "long: script/test --full, and .ci/run where its code was touched"]
 fn a_pilot_fixes_the_number_of_blocks_and_an_interrupted_one_goes_on() {
     if engines_missing(&["bare"]) {
         return;

@@ -73,6 +73,7 @@ fn only(folder: &Path, begins: &str) -> Option<PathBuf> {
 }
 
 #[test]
+#[ignore = "long: script/test --full, and .ci/run where its code was touched"]
 fn a_selftest_goes_on_where_it_was_interrupted_and_judges_what_it_injected() {
     if engines_missing(&["bare"]) {
         return;

@@ -10,6 +10,7 @@ use crate::undisturbed::undisturbed;
 const BLOCKS: u32 = 3;
 
 #[test]
+#[ignore = "long: script/test --full, and .ci/run where its code was touched"]
 fn every_block_has_values_of_its_own_that_all_its_deployments_share() {
     if engines_missing(&["bare"]) {
         return;
