@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn message(action: &str, source: &str) -> String {
-        let now = chrono::DateTime::<chrono::Utc>::from(std::time::SystemTime::now()).to_rfc3339();
+        let now = DateTime::<chrono::Utc>::from(std::time::SystemTime::now()).to_rfc3339();
         format!(
             r#"{{"type":"lifecycle","timestamp":"{now}","metadata":{{"action":"{action}","source":"{source}"}},"location":"none","project":"default"}}"#
         )
