@@ -103,6 +103,8 @@ fn print(doctor: &Doctor) -> Result<(), CommandError> {
     )?;
     for (of, rows) in [("engine", &doctor.engines), ("program", &doctor.tools)] {
         let mut table = table::new([of, "status", "version", "why", "what to do"]);
+        // Its cells are sentences, for people to read where there is no terminal, too.
+        table.set_width(table::width());
         for row in rows {
             let text = |field: &Option<String>| field.clone().unwrap_or_default();
             table.add_row([

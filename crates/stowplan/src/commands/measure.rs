@@ -18,6 +18,7 @@ use crate::execute::{self, Printed, Sessions};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::output::{tell, tell_on};
+use crate::table;
 
 /// Blocks below which no verdict is given (MEASURING §5).
 const BLOCKS: u32 = 6;
@@ -360,18 +361,10 @@ fn show(
     if measure.json {
         documents::print(&verdicts)?;
     } else {
-        tell_on!("{}", report.terminal(terminal_width()))?;
+        tell_on!("{}", report.terminal(table::width().into()))?;
         tell!("\nreport: {}", page.display())?;
     }
     Ok(verdicts)
-}
-
-/// The width tables are drawn in: that of the terminal, else 100 columns.
-pub fn terminal_width() -> usize {
-    std::env::var("COLUMNS")
-        .ok()
-        .and_then(|c| c.parse().ok())
-        .unwrap_or(100)
 }
 
 fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {

@@ -3,11 +3,11 @@
 use stowplan_ctf::dir::TraceFolder;
 use stowplan_results::Results;
 
-use super::measure::terminal_width;
 use crate::calibration;
 use crate::cli::{ReportArgs, ReportForm};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::output::{tell, tell_on};
+use crate::table;
 
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<(), CommandError> {
@@ -29,7 +29,7 @@ pub fn run(args: &ReportArgs) -> Result<(), CommandError> {
         ReportForm::Text => {
             tell_on!(
                 "{}",
-                stowplan_report::terminal(&results, terminal_width())
+                stowplan_report::terminal(&results, table::width().into())
                     .or_exit(ExitCode::RunFailed)?
             )
         }
