@@ -5,7 +5,8 @@
 //! started and end it. With `--own-network` it does all that in a network namespace of its own, where it may make
 //! one. `stowplan-agent oci` is the helper process of one container, `stowplan-agent hold` the first process of a
 //! container that stands for a network, `stowplan-agent exec` becomes the program of a container whose engine ends words
-//! at blanks, `stowplan-agent exec-with-loopback` that of one whose engine leaves the loopback of its network down.
+//! at blanks, `stowplan-agent exec-with-loopback` that of one whose engine leaves the loopback of its network down,
+//! `stowplan-agent exec-in-class` that of one whose engine knows no scheduling classes.
 
 mod agent;
 mod arm;
@@ -21,7 +22,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use stowplan_host::{HostError, network, open_files};
+use stowplan_host::{HostError, network, open_files, scheduling};
 use stowplan_wire::words;
 
 fn main() -> ExitCode {
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         },
         Some("exec") => outcome(exec(arguments)),
         Some("exec-with-loopback") => outcome(loopback_up().and_then(|()| exec(arguments))),
+        Some("exec-in-class") => outcome(in_class(&mut arguments).and_then(|()| exec(arguments))),
         Some("hold") => outcome(hold(arguments.next().as_deref())),
         Some("--version") => {
             println!("stowplan-agent {}", stowplan_wire::build_id());
@@ -74,6 +76,15 @@ fn loopback_up() -> Result<(), HostError> {
     network::loopback_up().map_err(|error| {
         HostError::new("cannot set the loopback interface of the container up").because(error)
     })
+}
+
+/// Waits until this process has the class that the first two words stand for: the agent outside gives it.
+fn in_class(words: &mut impl Iterator<Item = String>) -> Result<(), HostError> {
+    let class = words.next().zip(words.next());
+    let class = class.and_then(|(name, priority)| scheduling::class_of_words(&name, &priority));
+    let class = class.ok_or_else(|| HostError::new("there is no scheduling class to wait for"))?;
+    scheduling::wait_for_class(class);
+    Ok(())
 }
 
 /// Does nothing for ever, in the network namespace that the file stands for: containers that are to share a network

@@ -1,10 +1,10 @@
 //! What goes wrong around an engine with a daemon: it dies, names are taken, what was made vanishes, others work beside it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use std::{fs, process};
 
-use stowplan_engine::{Deployment, Engine, EngineError, Probe};
+use stowplan_engine::{Deployment, EngineError, Probe};
 use stowplan_host::ledger::{Cleaned, Object, Owner, clean};
 use stowplan_host::process::is_alive;
 use stowplan_host::{Host, chain};
@@ -13,7 +13,7 @@ use stowplan_testkit::{OwnDaemon, ShellRoot, agent_program, private_state};
 use stowplan_wire::deployment::{Locator, Select};
 
 use crate::trial::{Stop, ensure, needs};
-use crate::{Bench, CaseResult, Checked, Report};
+use crate::{Bench, CaseResult, Checked, Make, Report};
 
 /// What the suite of faults runs on. The engine has to find the daemon by [`OwnDaemon::use_here`].
 pub struct Faults<'a> {
@@ -22,7 +22,7 @@ pub struct Faults<'a> {
     /// What it is called in errors.
     pub name: &'a str,
     /// Makes the engine, of the agent program, for services in the network of a process.
-    pub make: &'a dyn Fn(&Path, u32) -> Box<dyn Engine>,
+    pub make: Make<'a>,
     /// Removes what a ledger names, as `stowplan clean` has it done.
     pub remove: &'a dyn Fn(&Object) -> Result<bool, EngineError>,
     /// A root file system for services.

@@ -67,7 +67,8 @@ pub(crate) fn prepare(
         &distinct,
     )?;
     let pods = plan.services.iter().zip(&tags).map(|(service, tag)| {
-        config::pod(plan, service, tag, &ground.cgroup_parent, layout)
+        let (parent, agent) = (&ground.cgroup_parent, &holder.program);
+        config::pod(plan, service, tag, parent, agent, layout)
             .map_err(|e| e.of_service(&service.name, Some(service.log.clone())))
     });
     let requests = match pods.collect::<Result<Vec<Pod>, _>>() {
@@ -83,6 +84,7 @@ pub(crate) fn prepare(
         deviations: ground.deviations.clone(),
         network_of: holder.of_process,
         network: "the network namespace of the run in its specification".to_owned(),
+        waits_for_class: true,
     };
     let backend = CriBackend {
         watch: Watch::new(&client),

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use stowplan_engine::EngineError;
 use stowplan_engine_daemon::{
-    CpuTime, access, arguments, cpus, environment, memory_bytes, mounts, of_service, shares,
+    CpuTime, access, agent_mount, arguments, cpus, environment, memory_bytes, mounts, of_service,
+    shares,
 };
 use stowplan_host::Ids;
 use stowplan_host::cgroup::Layout;
@@ -79,6 +80,7 @@ pub(crate) fn pod(
     service: &ServiceStart,
     image: &str,
     cgroup_parent: &str,
+    agent: &Path,
     layout: Layout,
 ) -> Result<Pod, EngineError> {
     let name = of_service(&plan.run, &service.name);
@@ -86,12 +88,14 @@ pub(crate) fn pod(
     let log = Path::new(&service.log);
     let text = |part: Option<&Path>| part.map(|p| p.display().to_string()).unwrap_or_default();
     let variables = environment(&service.program).into_iter();
+    let mounts = mounts(plan, service).into_iter();
+    let mounts = mounts.chain(agent_mount(agent, service));
     let mut container = ContainerConfig {
         working_dir: access.working_dir.unwrap_or_default(),
         envs: variables
             .map(|(key, value)| KeyValue { key, value })
             .collect(),
-        mounts: mounts(plan, service).into_iter().map(mount).collect(),
+        mounts: mounts.map(mount).collect(),
         devices: access.devices.into_iter().map(device).collect(),
         labels: labelled(&name, &plan.run, Some(&service.name)),
         log_path: text(log.file_name().map(Path::new)),
@@ -202,7 +206,8 @@ mod tests {
     }
 
     fn of(plan: &DeploymentPlan) -> Pod {
-        pod(plan, &plan.services[0], "i", "/stowplan-7-1", Layout::V1).unwrap()
+        let (parent, agent) = ("/stowplan-7-1", Path::new("/agent"));
+        pod(plan, &plan.services[0], "i", parent, agent, Layout::V1).unwrap()
     }
 
     fn made(program: Program, limits: LimitsPlan) -> Pod {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
 };
 use stowplan_engine_daemon::{Daemon, Images};
 use stowplan_host::Host;
@@ -64,10 +64,6 @@ impl Engine for CriEngine {
         let variant = |name: &str| Variant {
             pause: false,
             command: false,
-            limits: LimitSupport {
-                scheduling: false,
-                ..LimitSupport::all()
-            },
             isolation: vec![IsolationFeature::Ipc],
             ..Variant::container(name)
         };

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{Images, container_entry, of_ground};
-use stowplan_host::cgroup::{remove_tree, run_folder, top_folders};
-use stowplan_host::ledger::Object;
+use stowplan_engine_daemon::{Images, RunGroup, container_entry, of_ground};
 use stowplan_host::{Host, network};
 use stowplan_image::Contents;
 
@@ -50,18 +48,16 @@ pub(crate) struct Ground {
     pub(crate) folders: BTreeSet<String>,
     /// Settings that are another way than the runtime's defaults.
     pub(crate) deviations: BTreeSet<String>,
-    /// The cgroup of all pods in every hierarchy.
-    groups: Vec<PathBuf>,
+    /// The cgroup of all pods, where it is ours.
+    group: Option<RunGroup>,
 }
 
 impl Ground {
     /// Removes the cgroup of all pods, and what is left in it.
     pub(crate) fn clear(&mut self, host: &dyn Host) -> Result<(), EngineError> {
-        for folder in std::mem::take(&mut self.groups) {
-            remove_tree(&folder)?;
-            host.gone(&group(&folder));
-        }
-        Ok(())
+        self.group
+            .as_mut()
+            .map_or(Ok(()), |group| group.clear(host))
     }
 }
 
@@ -102,16 +98,13 @@ pub(crate) fn lay(
         network,
         folders: BTreeSet::new(),
         deviations: pause.into_iter().chain(told).collect(),
-        groups: Vec::new(),
+        group: None,
         handler,
     };
     if !ground.handler.systemd_cgroup {
-        let name = run_folder(run);
-        ground.cgroup_parent = format!("/{name}");
-        for folder in top_folders(&name)? {
-            host.enter(&group(&folder))?;
-            ground.groups.push(folder);
-        }
+        let group = RunGroup::enter(host, run)?;
+        group.parent().clone_into(&mut ground.cgroup_parent);
+        ground.group = Some(group);
     }
     let tried = try_out(client, &mut ground, holder, run, host, &own, tags);
     if tried.is_err() {
@@ -119,12 +112,6 @@ pub(crate) fn lay(
         let _ = ground.clear(host);
     }
     tried.map(|()| ground)
-}
-
-fn group(folder: &std::path::Path) -> Object {
-    Object::Cgroup {
-        path: folder.display().to_string(),
-    }
 }
 
 /// Makes a pod, where containerd unpacks images for containers a container of each, starts one, and removes all.

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use stowplan_engine::{Deployment, EngineError, selected};
 use stowplan_host::ledger::Object;
-use stowplan_host::{Host, process};
+use stowplan_host::{Host, process, scheduling};
 use stowplan_wire::deployment::{
     DeploymentPlan, EngineEvent, EngineEventKind, EngineRequest, Locator, Select, StopMode,
 };
 
+use crate::classes;
 use crate::place::{self, is_elsewhere};
 use crate::service::{Service, State};
 use crate::{Backend, Happened};
@@ -43,6 +44,8 @@ pub struct Prepared<R> {
     pub network_of: u32,
     /// How they are asked into it, for an error.
     pub network: String,
+    /// Programs of real-time classes wait in the agent until they are given those.
+    pub waits_for_class: bool,
 }
 
 /// Services in containers of one daemon.
@@ -55,6 +58,7 @@ pub struct ContainerDeployment<B: Backend> {
     deviations: RefCell<BTreeSet<String>>,
     network_of: u32,
     network: String,
+    waits_for_class: bool,
     /// What was asked of the daemon to create and start services.
     asked: RefCell<Vec<EngineRequest>>,
     destroyed: bool,
@@ -69,6 +73,10 @@ impl<B: Backend> ContainerDeployment<B> {
         host: Rc<dyn Host>,
     ) -> Self {
         let requests = plan.services.iter().zip(prepared.requests);
+        let mut deviations = prepared.deviations;
+        if prepared.waits_for_class {
+            deviations.extend(classes::note(plan));
+        }
         Self {
             services: requests
                 .map(|(service, request)| Service::new(&plan.run, service, request))
@@ -77,9 +85,10 @@ impl<B: Backend> ContainerDeployment<B> {
             host,
             backend,
             folders: prepared.folders,
-            deviations: RefCell::new(prepared.deviations),
+            deviations: RefCell::new(deviations),
             network_of: prepared.network_of,
             network: prepared.network,
+            waits_for_class: prepared.waits_for_class,
             asked: RefCell::default(),
             destroyed: false,
         }
@@ -211,6 +220,24 @@ impl<B: Backend> ContainerDeployment<B> {
         Ok(())
     }
 
+    /// Gives those of these services that wait for one their scheduling class.
+    fn give_classes(&self, which: &[usize]) -> Result<(), EngineError> {
+        let waiting = which.iter().filter(|_| self.waits_for_class);
+        for service in waiting.map(|index| &self.services[*index]) {
+            let class = service.start.limits.real_time();
+            let Some((id, class)) = service.id.as_ref().zip(class) else {
+                continue;
+            };
+            let place = self.backend.locate(id).map_err(|e| service.about(e))?;
+            let budget = classes::give(&self.plan, &service.start, class, &place);
+            let budget = budget.map_err(|e| service.about(e))?;
+            self.deviations
+                .borrow_mut()
+                .extend(budget.map(scheduling::budget_note));
+        }
+        Ok(())
+    }
+
     fn freeze(&self, service: &str, frozen: bool) -> Result<(), EngineError> {
         let service = &self.services[self.one(service)?];
         let missing = || service.about(EngineError::new("it has not been created"));
@@ -277,7 +304,8 @@ impl<B: Backend> Deployment for ContainerDeployment<B> {
                 self.services[*index].started();
             }
         }
-        self.first_error(&which, results)
+        self.first_error(&which, results)?;
+        self.give_classes(&which)
     }
 
     fn stop(&mut self, which: &Select, how: StopMode) -> Result<(), EngineError> {

@@ -5,7 +5,9 @@
 //! read back and what all containers of a run have to agree on are here.
 
 mod backend;
+mod classes;
 mod deployment;
+mod group;
 mod images;
 mod label;
 mod log_tail;
@@ -20,6 +22,7 @@ mod sockets;
 
 pub use backend::{Backend, Happened, monotonic_ns};
 pub use deployment::{ContainerDeployment, Prepared, container_entry};
+pub use group::RunGroup;
 pub use images::{Daemon, Images};
 pub use label::{Facts, Seen, agreed, contradiction};
 pub use log_tail::LogTail;
@@ -28,7 +31,8 @@ pub use pieces::{Writer, pieces};
 pub use place::{Place, is_elsewhere};
 pub use probe::in_probe_run;
 pub use program::{
-    CpuTime, access, arguments, contents, cpus, environment, memory_bytes, mounts, shares,
+    CpuTime, access, agent_mount, arguments, contents, cpus, environment, memory_bytes, mounts,
+    shares,
 };
 pub use serving::Serving;
 pub use sockets::{is_installed, peer, peer_user, watchers};

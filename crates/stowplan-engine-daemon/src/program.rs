@@ -4,13 +4,17 @@ use std::path::Path;
 
 use stowplan_engine::NODE_ENVIRONMENT;
 use stowplan_host::cgroup::{Layout, shares_of};
+use stowplan_host::scheduling;
 use stowplan_image::{Contents, PROGRAM_NAME};
 use stowplan_wire::deployment::{
     Access, BindMount, DeploymentPlan, LimitsPlan, Program, ServiceStart,
 };
+use stowplan_wire::words;
 
 /// Period of the CPU quota in µs, the kernel's default.
 const PERIOD_US: f64 = 100_000.0;
+/// Where a container has the agent that becomes its program.
+const AGENT: &str = "/.stowplan-agent";
 
 /// What the image of a service is made of.
 #[must_use]
@@ -28,6 +32,30 @@ pub fn contents(plan: &DeploymentPlan, service: &ServiceStart) -> Contents {
 /// Program and arguments.
 #[must_use]
 pub fn arguments(plan: &DeploymentPlan, service: &ServiceStart) -> Vec<String> {
+    let command = command(plan, service);
+    let class = service.limits.scheduling;
+    let Some(class) = class.and_then(scheduling::class_words) else {
+        return command;
+    };
+    [AGENT, "exec-in-class"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(class)
+        .chain(command.iter().map(|word| words::encode(word)))
+        .collect()
+}
+
+/// The agent in the container of a service with a real-time class, which its program waits in until it has that.
+#[must_use]
+pub fn agent_mount(agent: &Path, service: &ServiceStart) -> Option<BindMount> {
+    service.limits.real_time().map(|_| BindMount {
+        from: agent.display().to_string(),
+        to: AGENT.to_owned(),
+        read_only: true,
+    })
+}
+
+fn command(plan: &DeploymentPlan, service: &ServiceStart) -> Vec<String> {
     match &service.program {
         Program::Command { command, .. } => command.clone(),
         Program::Node => vec![
@@ -137,7 +165,36 @@ pub fn shares(limits: &LimitsPlan, layout: Layout) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use stowplan_testkit::command_plan;
+    use stowplan_wire::deployment::SchedulingPlan;
+
     use super::*;
+
+    #[test]
+    fn a_program_of_a_real_time_class_waits_for_it_in_the_agent() {
+        let mut plan = command_plan("7-1", "/nowhere", None, &[("a", &["/x", "two words"])]);
+        let agent = Path::new("/bin/agent");
+        assert_eq!(arguments(&plan, &plan.services[0]), ["/x", "two words"]);
+        assert_eq!(agent_mount(agent, &plan.services[0]), None);
+        plan.services[0].limits.scheduling = Some(SchedulingPlan::Other);
+        assert_eq!(arguments(&plan, &plan.services[0]), ["/x", "two words"]);
+        assert_eq!(agent_mount(agent, &plan.services[0]), None);
+        plan.services[0].limits.scheduling = Some(SchedulingPlan::Fifo(7));
+        let expected = [
+            "/.stowplan-agent",
+            "exec-in-class",
+            "fifo",
+            "7",
+            "/x",
+            "two%20words",
+        ];
+        assert_eq!(arguments(&plan, &plan.services[0]), expected);
+        let mount = agent_mount(agent, &plan.services[0]).unwrap();
+        assert_eq!(
+            (mount.from.as_str(), mount.to.as_str()),
+            ("/bin/agent", AGENT)
+        );
+    }
 
     #[test]
     fn a_weight_comes_back_from_its_shares_on_v2() {

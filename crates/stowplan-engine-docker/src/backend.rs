@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{
-    KillContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder,
-    WaitContainerOptionsBuilder,
+    StartContainerOptions, StopContainerOptionsBuilder, WaitContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
 use stowplan_engine::{Deployment, EngineError};
 use stowplan_engine_daemon::{
-    Backend, ContainerDeployment, Happened, Images, Place, Prepared, Serving, container_entry,
-    of_ground,
+    Backend, ContainerDeployment, Happened, Images, Place, Prepared, RunGroup, Serving,
+    container_entry, of_ground,
 };
 use stowplan_host::Host;
 use stowplan_host::cgroup::Tree;
@@ -23,7 +22,7 @@ use crate::client::{Client, PATIENCE_S, is_absent, status};
 use crate::events::Feed;
 use crate::ground::{self, Ground, Holder};
 use crate::images::{self, Store};
-use crate::{config, fleet, label, logs, own};
+use crate::{config, fleet, group, label, logs, own};
 
 /// Containers of one daemon.
 struct DockerBackend {
@@ -31,6 +30,8 @@ struct DockerBackend {
     feed: Feed,
     ground: Ground,
     run: String,
+    /// That of all containers, where it is ours.
+    group: Option<RunGroup>,
 }
 
 /// Loads images and lays the ground.
@@ -49,7 +50,16 @@ pub(crate) fn prepare(
         .flat_map(|tag| images::folders(&client, tag))
         .map(|folder| folder.display().to_string())
         .collect();
-    let ground = ground::lay(&client, images, holder, &plan.run, host.as_ref())?;
+    let mut group = group::of_run(&client, plan, host.as_ref())?;
+    let laid = ground::lay(&client, images, holder, &plan.run, host.as_ref());
+    let mut ground = laid.inspect_err(|_| {
+        // Its own error is the lesser one, and the ledger has what stays.
+        let _ = group.as_mut().map(|group| group.clear(host.as_ref()));
+    })?;
+    if let Some(group) = &group {
+        ground.cgroup_parent = Some(group.parent().to_owned());
+        ground.deviations.push(group::NOTE.to_owned());
+    }
     let requests = plan
         .services
         .iter()
@@ -61,12 +71,14 @@ pub(crate) fn prepare(
         deviations: ground.told(plan.isolation.net),
         network_of: holder.of_process,
         network: config::network_mode(plan, &ground).to_owned(),
+        waits_for_class: true,
     };
     let backend = DockerBackend {
         feed: Feed::open(&client, &plan.run),
         client,
         ground,
         run: plan.run.clone(),
+        group,
     };
     Ok(Box::new(ContainerDeployment::new(
         backend, prepared, plan, host,
@@ -107,13 +119,7 @@ impl Backend for DockerBackend {
                 let api = self.client.patient(limit);
                 api.stop_container(container, Some(options)).await
             }
-            StopMode::Kill => {
-                let options = KillContainerOptionsBuilder::default()
-                    .signal("SIGKILL")
-                    .build();
-                let api = self.client.api();
-                api.kill_container(container, Some(options)).await
-            }
+            StopMode::Kill => fleet::kill(&self.client, container).await,
         };
         match stopped {
             Ok(()) => {}
@@ -181,12 +187,13 @@ impl Backend for DockerBackend {
     }
 
     fn clear(&mut self, host: &dyn Host) -> Result<(), EngineError> {
-        if self.ground.network_mode == ground::HOST {
-            return Ok(());
+        if self.ground.network_mode != ground::HOST {
+            let name = of_ground(&self.run);
+            fleet::remove(&self.client, &name)?;
+            host.gone(&container_entry(self.engine(), &name));
         }
-        let name = of_ground(&self.run);
-        fleet::remove(&self.client, &name)?;
-        host.gone(&container_entry(self.engine(), &name));
-        Ok(())
+        self.group
+            .as_mut()
+            .map_or(Ok(()), |group| group.clear(host))
     }
 }

@@ -2,7 +2,8 @@
 
 use bollard::models::{ContainerCreateBody, DeviceMapping, HostConfig, Mount, MountType};
 use stowplan_engine_daemon::{
-    CpuTime, access, arguments, cpus, environment, labels, memory_bytes, mounts, shares,
+    CpuTime, access, agent_mount, arguments, cpus, environment, labels, memory_bytes, mounts,
+    shares,
 };
 use stowplan_host::cgroup::Layout;
 use stowplan_wire::deployment::{BindMount, DeploymentPlan, LimitsPlan, ServiceStart};
@@ -18,14 +19,16 @@ pub(crate) fn container(
     layout: Layout,
 ) -> ContainerCreateBody {
     let access = access(&service.program);
-    let mounts = mounts(plan, service).iter().map(mount).collect();
+    let mounts = mounts(plan, service).into_iter();
+    let mounts = mounts.chain(agent_mount(&ground.agent, service));
     let environment = environment(&service.program).into_iter();
     let mut host_config = HostConfig {
         network_mode: Some(network_mode(plan, ground).to_owned()),
         ipc_mode: (!plan.isolation.ipc).then(|| HOST.to_owned()),
         ulimits: ground.ulimits.clone(),
+        cgroup_parent: ground.cgroup_parent.clone(),
         log_config: ground.log_config.clone(),
-        mounts: Some(mounts),
+        mounts: Some(mounts.map(mount).collect()),
         devices: Some(access.devices.iter().map(|path| device(path)).collect()),
         ..HostConfig::default()
     };
@@ -55,10 +58,10 @@ pub(crate) fn network_mode<'a>(plan: &DeploymentPlan, ground: &'a Ground) -> &'a
     }
 }
 
-fn mount(mount: &BindMount) -> Mount {
+fn mount(mount: BindMount) -> Mount {
     Mount {
-        source: Some(mount.from.clone()),
-        target: Some(mount.to.clone()),
+        source: Some(mount.from),
+        target: Some(mount.to),
         typ: Some(MountType::BIND),
         read_only: Some(mount.read_only),
         ..Mount::default()

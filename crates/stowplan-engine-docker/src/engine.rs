@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
 };
 use stowplan_engine_daemon::Images;
 use stowplan_host::Host;
@@ -75,10 +75,6 @@ impl Engine for DockerEngine {
         Capabilities {
             variants: vec![Variant {
                 command: false,
-                limits: LimitSupport {
-                    scheduling: false,
-                    ..LimitSupport::all()
-                },
                 isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")
             }],

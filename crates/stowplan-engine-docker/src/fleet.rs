@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bollard::errors::Error;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, KillContainerOptionsBuilder, RemoveContainerOptionsBuilder,
@@ -45,6 +46,14 @@ pub(crate) async fn make_one(
     })
 }
 
+/// Kills the program of a container.
+pub(crate) async fn kill(client: &Client, id: &str) -> Result<(), Error> {
+    let options = KillContainerOptionsBuilder::default()
+        .signal("SIGKILL")
+        .build();
+    client.api().kill_container(id, Some(options)).await
+}
+
 /// Kills and removes the container of this name if it was made here. Whether there was one.
 pub(crate) fn remove(client: &Client, name: &str) -> Result<bool, EngineError> {
     client.wait(remove_one(client, name))
@@ -64,10 +73,7 @@ pub(crate) async fn remove_one(client: &Client, name: &str) -> Result<bool, Engi
     };
     if client.daemon() == Daemon::Podman {
         // From version 5 on it would give the program ten seconds to end. One that does not run is told by the removal.
-        let kill = KillContainerOptionsBuilder::default()
-            .signal("SIGKILL")
-            .build();
-        let _ = client.api().kill_container(&id, Some(kill)).await;
+        let _ = kill(client, &id).await;
     }
     let options = RemoveContainerOptionsBuilder::default()
         .force(true)

@@ -43,6 +43,10 @@ pub(crate) struct Ground {
     pub(crate) log_config: Option<HostConfigLogConfig>,
     /// First process of the container that stands for the network, where there is one.
     pub(crate) holder_pid: Option<u32>,
+    /// The static agent program.
+    pub(crate) agent: PathBuf,
+    /// The control group of all containers, where the daemon's own has no real-time budget for them.
+    pub(crate) cgroup_parent: Option<String>,
     /// Settings that are another way than the daemon's defaults, because those cannot be had.
     pub(crate) deviations: Vec<String>,
 }
@@ -108,6 +112,7 @@ pub(crate) fn lay(
     let apart = holder.is_apart(client);
     let mut ground = Ground {
         network_mode: HOST.to_owned(),
+        agent: holder.program.clone(),
         deviations: without_groups(rootless, Tree::detect()?.layout)
             .into_iter()
             .collect(),

@@ -12,6 +12,7 @@ mod engine;
 mod events;
 mod fleet;
 mod ground;
+mod group;
 mod images;
 mod label;
 mod logs;

@@ -1,63 +1,35 @@
 //! The conformance suite on the real daemons. Needs them to run, and root; an engine in `$STOWPLAN_REQUIRE_ENGINES` has
 //! to be there.
-#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-use stowplan_engine_conformance::{AgentStage, Outcome, Setup, access, run, run_some};
+use std::path::Path;
+
+use stowplan_engine::Engine;
+use stowplan_engine_conformance::{conforms, joins_the_agents_network};
 use stowplan_engine_docker::{Daemon, DockerEngine};
-use stowplan_remote::{AgentHost, Network};
-use stowplan_testkit::{ShellRoot, agent_program, available};
 
-fn conforms(daemon: Daemon) {
-    let host = AgentHost::spawn(agent_program(), Network::Machine).unwrap();
-    let engine = DockerEngine::new(daemon, agent_program(), host.agent_pid());
-    if !available(&engine, host.as_ref()) {
-        return;
-    }
-    let stage = AgentStage::beside(host, Box::new(engine));
-    let root = ShellRoot::below(env!("CARGO_TARGET_TMPDIR"));
-    let mut setup = Setup::plain(&stage, None);
-    setup.rootfs = Some(root.path());
-    let report = run(&setup);
-    assert_eq!(report.failures(), [], "{daemon:?}");
-    assert_eq!(report.matrix(), include_str!("matrix.txt"), "{daemon:?}");
-    let others = access(&setup).others();
-    assert_eq!(others, Vec::<String>::new(), "{daemon:?}");
+const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
+const MATRIX: &str = include_str!("matrix.txt");
+
+fn engine(daemon: Daemon) -> impl Fn(&Path, u32) -> Box<dyn Engine> {
+    move |agent, network_of| Box::new(DockerEngine::new(daemon, agent, network_of))
 }
 
 #[test]
 fn docker() {
-    conforms(Daemon::Docker);
+    conforms(&engine(Daemon::Docker), SCRATCH, MATRIX, &[]);
 }
 
 #[test]
 fn podman() {
-    conforms(Daemon::Podman);
-}
-
-/// Where the agent has a network of its own, the containers are in it: the engine refuses to say where they are
-/// otherwise.
-fn joins_the_agents_network(daemon: Daemon) {
-    let host = AgentHost::spawn(agent_program(), Network::Own).unwrap();
-    let engine = DockerEngine::new(daemon, agent_program(), host.agent_pid());
-    if !available(&engine, host.as_ref()) {
-        return;
-    }
-    let of = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
-    assert_ne!(of(host.agent_pid()), of(std::process::id()));
-    let stage = AgentStage::beside(host, Box::new(engine));
-    let root = ShellRoot::below(env!("CARGO_TARGET_TMPDIR"));
-    let mut setup = Setup::plain(&stage, None);
-    setup.rootfs = Some(root.path());
-    let report = run_some(&setup, |name| name == "life.locators-true");
-    assert_eq!(report.cases[0].outcome, Outcome::Passed, "{daemon:?}");
+    conforms(&engine(Daemon::Podman), SCRATCH, MATRIX, &[]);
 }
 
 #[test]
 fn docker_joins_the_agents_network() {
-    joins_the_agents_network(Daemon::Docker);
+    joins_the_agents_network(&engine(Daemon::Docker), SCRATCH);
 }
 
 #[test]
 fn podman_joins_the_agents_network() {
-    joins_the_agents_network(Daemon::Podman);
+    joins_the_agents_network(&engine(Daemon::Podman), SCRATCH);
 }

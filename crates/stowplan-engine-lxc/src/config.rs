@@ -47,11 +47,15 @@ pub(crate) fn root_of<'a>(plan: &'a DeploymentPlan, program: &'a Program) -> &'a
     })
 }
 
-/// The text of the configuration.
+/// The text of the configuration; `budget_us` is the real-time budget of its group, where there are budgets.
 ///
 /// # Errors
 /// When the plan has what the configuration cannot express, or a device or user is not there.
-pub(crate) fn text(plan: &DeploymentPlan, service: &ServiceStart) -> Result<String, EngineError> {
+pub(crate) fn text(
+    plan: &DeploymentPlan,
+    service: &ServiceStart,
+    budget_us: Option<u64>,
+) -> Result<String, EngineError> {
     let files = Files::of(plan, service);
     let root = root_of(plan, &service.program);
     let upper = files.upper.display().to_string();
@@ -78,6 +82,7 @@ pub(crate) fn text(plan: &DeploymentPlan, service: &ServiceStart) -> Result<Stri
     // Below the control groups that the tool is started in.
     config.set("lxc.cgroup.relative", "1")?;
     config.limits(&service.limits)?;
+    config.class(service.limits.scheduling, budget_us)?;
     config.ipc(plan.isolation.ipc)?;
     let own = format!("{}/{}", plan.run_dir, service.name);
     config.mount(&own, &own, false)?;
@@ -116,7 +121,7 @@ mod tests {
     }
 
     fn lines(plan: &DeploymentPlan) -> Vec<String> {
-        let text = text(plan, &plan.services[0]).unwrap();
+        let text = text(plan, &plan.services[0], None).unwrap();
         text.lines().map(str::to_owned).collect()
     }
 
@@ -182,7 +187,9 @@ mod tests {
         if let Program::Command { env, .. } = &mut plan.services[0].program {
             *env = vec![("A".to_owned(), "one\ntwo".to_owned())];
         }
-        let error = text(&plan, &plan.services[0]).unwrap_err().to_string();
+        let error = text(&plan, &plan.services[0], None)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("lxc.environment"), "{error}");
     }
 }

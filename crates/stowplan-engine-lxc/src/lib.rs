@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
 };
 use stowplan_engine_tool::{ToolDeployment, ask};
 use stowplan_host::cgroup::Tree;
@@ -66,11 +66,6 @@ impl Engine for Lxc {
         Capabilities {
             variants: vec![Variant {
                 separate_create: false,
-                limits: LimitSupport {
-                    // A new group of LXC's has no real-time budget, and LXC sets no scheduling class.
-                    scheduling: false,
-                    ..LimitSupport::all()
-                },
                 isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")
             }],
@@ -85,7 +80,7 @@ impl Engine for Lxc {
     ) -> Result<Box<dyn Deployment>, EngineError> {
         self.capabilities().require(NAME, plan)?;
         Ok(Box::new(ToolDeployment::prepare(
-            Box::new(tool::LxcTool),
+            Box::new(tool::LxcTool::default()),
             plan,
             host,
         )?))

@@ -17,14 +17,18 @@ use crate::config::{self, Files};
 const LOCKS: &str = "/run/lxc/lock";
 
 /// The tool.
-#[derive(Debug)]
-pub(crate) struct LxcTool;
+#[derive(Debug, Default)]
+pub(crate) struct LxcTool {
+    /// What to tell of scheduling classes, where there are some.
+    class_note: Option<String>,
+}
 
 impl Tool for LxcTool {
     fn prepare(&mut self, plan: &DeploymentPlan, _host: &dyn Host) -> Result<(), EngineError> {
+        self.class_note = lxc::class_note(plan);
         for service in &plan.services {
             let checked = command_in_root(plan, service, config::root_of(plan, &service.program))
-                .and_then(|_| config::text(plan, service));
+                .and_then(|_| config::text(plan, service, None));
             checked.map_err(|e| e.of_service(&service.name, Some(service.log.clone())))?;
             // The folder that the service sees of the run is there already when it has node programs.
             make(&Path::new(&plan.run_dir).join(&service.name))?;
@@ -36,6 +40,7 @@ impl Tool for LxcTool {
         &self,
         plan: &DeploymentPlan,
         service: &ServiceStart,
+        budget_us: Option<u64>,
     ) -> Result<Invocation, EngineError> {
         let files = Files::of(plan, service);
         // Every start begins with an empty upper layer, in the run folder, which the ledger has.
@@ -45,7 +50,7 @@ impl Tool for LxcTool {
             }
             _ => make(&files.upper)?,
         }
-        fs::write(&files.config, config::text(plan, service)?)
+        fs::write(&files.config, config::text(plan, service, budget_us)?)
             .map_err(|e| HostError::io("write", &files.config, e))?;
         let root = config::root_of(plan, &service.program);
         let mut arguments: Vec<OsString> = ["--foreground", "--name", &service.name]
@@ -72,6 +77,7 @@ impl Tool for LxcTool {
             environment: Vec::new(),
             log: Some(files.log),
             group: Some(format!("lxc.payload.{}", service.name)),
+            gives_class: true,
             leaves: vec![locks],
         })
     }
@@ -89,7 +95,7 @@ impl Tool for LxcTool {
     }
 
     fn deviations(&self) -> Vec<String> {
-        [
+        let always = [
             "lxc.cgroup.relative = 1: LXC's control groups are made below that of the run; a CPU weight is also set on \
              the group above, where services compete",
             "lxc.rootfs.path = overlay:…: the root is an overlay on the image whose upper layer is in memory",
@@ -98,9 +104,9 @@ impl Tool for LxcTool {
              call filter alone",
             "/dev/shm is a file system of its own, which LXC's own settings do not make",
             "lxc-start writes its own log at level INFO, and adds the variable 'container' to the environment",
-        ]
-        .map(str::to_owned)
-        .into()
+        ];
+        let always = always.into_iter().map(str::to_owned);
+        always.chain(self.class_note.clone()).collect()
     }
 }
 

@@ -16,9 +16,10 @@ use crate::names;
 pub(crate) struct Ground<'a> {
     /// The static agent program.
     pub(crate) agent: &'a Path,
-    /// The process in whose network the services are to be.
     /// The process in whose network instances are; `None` where each has one of its own.
     pub(crate) network_of: Option<u32>,
+    /// Real-time budget, in µs of each second, of each instance that wants a real-time class, where there are budgets.
+    pub(crate) budget_us: Option<u64>,
     /// Storage pool of the root file systems.
     pub(crate) pool: &'a str,
 }
@@ -166,6 +167,9 @@ pub(crate) fn service(
     }
     draft.lxc.ipc(plan.isolation.ipc)?;
     draft.limit(&service.limits)?;
+    draft
+        .lxc
+        .class(service.limits.scheduling, ground.budget_us)?;
     draft.environment(&service.program)?;
     // Not the server's devices: it mounts those before liblxc's own lines, which would hide what is below /dev/shm.
     draft.lxc.mounts(&mounts(plan, service))?;
@@ -197,6 +201,7 @@ mod tests {
         Ground {
             agent: Path::new("/agent"),
             network_of: Some(7),
+            budget_us: None,
             pool: "p",
         }
     }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, LimitSupport, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
 };
 use stowplan_engine_daemon::{ContainerDeployment, Images, Prepared, contents};
-use stowplan_host::Host;
+use stowplan_engine_tool::lxc;
+use stowplan_host::{Host, scheduling};
 use stowplan_wire::deployment::{DeploymentPlan, ServiceStart};
 
 use crate::backend::LxdBackend;
@@ -73,11 +74,6 @@ impl Engine for LxdEngine {
         Capabilities {
             variants: vec![Variant {
                 command: false,
-                limits: LimitSupport {
-                    // The API sets none, and a new group of liblxc's has no real-time budget.
-                    scheduling: false,
-                    ..LimitSupport::all()
-                },
                 isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")
             }],
@@ -94,9 +90,11 @@ impl Engine for LxdEngine {
         let client = Client::connect(self.server)?;
         let mut pool = self.pool.borrow_mut();
         let found = pool.choose(&client)?;
+        let budget_us = scheduling::budget_at_top(plan)?;
         let ground = Ground {
             agent: &self.agent,
             network_of: (!plan.isolation.net).then_some(self.network_of),
+            budget_us: budget_us.map(|budget| scheduling::share(budget, plan)),
             pool: &found.name,
         };
         let mut requests = Vec::new();
@@ -109,13 +107,19 @@ impl Engine for LxdEngine {
             requests.push(request.map_err(of_service)?);
             files.extend(images::file(&client, &image));
         }
+        let deviations =
+            deviations(&found.driver, pool.is_ours(), ground.network_of.is_none()).into_iter();
         let prepared = Prepared {
             requests,
             folders: files
                 .iter()
                 .map(|file| file.display().to_string())
                 .collect(),
-            deviations: deviations(&found.driver, pool.is_ours(), ground.network_of.is_none()),
+            deviations: deviations
+                .chain(lxc::class_note(plan))
+                .chain(budget_us.map(scheduling::budget_note))
+                .collect(),
+            waits_for_class: false,
             network_of: self.network_of,
             network: ground.network_of.map_or_else(
                 || "no interface".to_owned(),

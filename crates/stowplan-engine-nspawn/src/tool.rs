@@ -50,6 +50,7 @@ impl Tool for NspawnTool {
         &self,
         plan: &DeploymentPlan,
         service: &ServiceStart,
+        _budget_us: Option<u64>,
     ) -> Result<Invocation, EngineError> {
         let root = root_of(plan, &service.program);
         let machine = name::machine(&plan.run, &service.name);
@@ -60,6 +61,8 @@ impl Tool for NspawnTool {
             environment: environment(plan),
             log: None,
             group: None,
+            // A service has the groups that it is started in, with their budget.
+            gives_class: false,
             leaves: TUNNELS
                 .map(|folder| PathBuf::from(folder).join(&machine))
                 .into(),

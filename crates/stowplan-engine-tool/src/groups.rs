@@ -54,6 +54,12 @@ impl RunGroups {
         })
     }
 
+    /// Real-time budget of each service that wants one, in µs of each second, where there are budgets.
+    pub(crate) fn share(&self, plan: &DeploymentPlan) -> Option<u64> {
+        let budget = self.budget_us?;
+        Some(scheduling::share(budget, plan))
+    }
+
     /// Makes those of a service, with its limits where the tool does not set them.
     pub(crate) fn make_service(
         &self,

@@ -89,7 +89,7 @@ impl Service {
     ) -> Result<u64, EngineError> {
         // What is left of an earlier start that ended by itself.
         self.kill()?;
-        let invocation = tool.invocation(plan, &self.start)?;
+        let invocation = tool.invocation(plan, &self.start, run.share(plan))?;
         let inner = invocation.group.as_deref();
         let groups = match &self.groups {
             Some(groups) => groups.procs()?,
@@ -112,6 +112,7 @@ impl Service {
         };
         let log = open_log(&self.start.log)?;
         let class = self.start.limits.scheduling;
+        let class = class.filter(|_| !invocation.gives_class);
         let begin_ns = clock_ns();
         let holder = Holder::spawn(&invocation, &log, groups, class, notices.socket())?;
         let (pid, start_ticks) = (holder.handle.pid, holder.handle.start_ticks);

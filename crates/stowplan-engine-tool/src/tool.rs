@@ -18,7 +18,8 @@ pub trait Tool {
     /// When something cannot be made, or a service asks for what cannot be had.
     fn prepare(&mut self, plan: &DeploymentPlan, host: &dyn Host) -> Result<(), EngineError>;
 
-    /// The command line that holds the container of a service in the foreground.
+    /// The command line that holds the container of a service in the foreground; `budget_us` is the real-time budget of a service
+    /// with a real-time class, in µs of each second, where there are budgets.
     ///
     /// # Errors
     /// When there is none for this service.
@@ -26,6 +27,7 @@ pub trait Tool {
         &self,
         plan: &DeploymentPlan,
         service: &ServiceStart,
+        budget_us: Option<u64>,
     ) -> Result<Invocation, EngineError>;
 
     /// Pid of the container's first process, once the tool has said in `said` that it is about to run its program.
@@ -59,6 +61,8 @@ pub struct Invocation {
     /// Name of the groups that the tool itself makes for the container below those that it is started in, and gives its
     /// limits; without one the container stays where the tool is started, in groups that get their limits before.
     pub group: Option<String>,
+    /// Whether the tool gives the program its scheduling class; otherwise the tool gets it and passes it on.
+    pub gives_class: bool,
     /// Folders outside of the run folder that it makes and that a killed one leaves.
     pub leaves: Vec<PathBuf>,
 }

@@ -5,15 +5,18 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use stowplan_wire::deployment::{DeploymentPlan, SchedulingPlan};
 
 use crate::HostError;
-use crate::cgroup::Group;
+use crate::cgroup::{Group, Tree, scheduling_of};
 
 /// Budgets are in µs of this many.
 const SECOND_US: u64 = 1_000_000;
+const FIFO: &str = "fifo";
+const ROUND_ROBIN: &str = "rr";
 
 /// Gives a process its scheduling class, which passes on to the threads and children that it makes from then on.
 ///
@@ -43,8 +46,65 @@ pub fn set_class(pid: u32, class: SchedulingPlan) -> Result<(), HostError> {
     )
 }
 
+/// Waits until this process has the class that somebody else gives it.
+pub fn wait_for_class(class: SchedulingPlan) {
+    // The kernel tells nobody when it changes: ask again.
+    while scheduling_of(std::process::id()) != Some(class) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A class as two words of a command line, as chrt(1) calls them; none for that which every process has.
+#[must_use]
+pub fn class_words(class: SchedulingPlan) -> Option<[String; 2]> {
+    let (name, priority) = match class {
+        SchedulingPlan::Other => return None,
+        SchedulingPlan::Fifo(priority) => (FIFO, priority),
+        SchedulingPlan::RoundRobin(priority) => (ROUND_ROBIN, priority),
+    };
+    Some([name.to_owned(), priority.to_string()])
+}
+
+/// The class that [`class_words`] made these words of; `None` where it made none such.
+#[must_use]
+pub fn class_of_words(name: &str, priority: &str) -> Option<SchedulingPlan> {
+    let priority = priority.parse().ok()?;
+    match name {
+        FIFO => Some(SchedulingPlan::Fifo(priority)),
+        ROUND_ROBIN => Some(SchedulingPlan::RoundRobin(priority)),
+        _ => None,
+    }
+}
+
+/// Whether services of `plan` need budgets here: it wants real-time classes, and the kernel schedules them by group.
+///
+/// # Errors
+/// When the control groups of this machine cannot be read.
+pub fn needs_budgets(plan: &DeploymentPlan) -> Result<bool, HostError> {
+    Ok(wanting(plan) > 0 && top()?.is_some_and(|top| budget_of(&top).is_some()))
+}
+
+/// The budget, in µs of each second, of a run that wants real-time classes, where somebody else makes the groups of its services
+/// right below the root. `None` when there is none to give.
+///
+/// # Errors
+/// When nothing is left.
+pub fn budget_at_top(plan: &DeploymentPlan) -> Result<Option<u64>, HostError> {
+    let Some(top) = top()?.filter(|_| wanting(plan) > 0) else {
+        return Ok(None);
+    };
+    half_of_left(&top)
+}
+
+/// What each service that wants a real-time class gets of the budget of its run.
+#[must_use]
+pub fn share(budget_us: u64, plan: &DeploymentPlan) -> u64 {
+    budget_us / wanting(plan).max(1)
+}
+
 /// Gives a run that wants real-time classes half of the budget that the group above it has left, so that other runs
-/// and the machine's own tasks keep something. The budget in µs of each second; `None` when there is none to give.
+/// and the machine's own tasks keep something; one that has a budget keeps that. The budget in µs of each second; `None`
+/// when there is none to give.
 ///
 /// # Errors
 /// When nothing is left or the kernel refuses it.
@@ -52,9 +112,27 @@ pub fn give_run_budget(run: &Group, plan: &DeploymentPlan) -> Result<Option<u64>
     let Some(folder) = run.paths().get("cpu").filter(|_| wanting(plan) > 0) else {
         return Ok(None);
     };
+    let has = budget_of(folder).filter(|budget| *budget > 0);
+    if has.is_some() {
+        return Ok(has);
+    }
     let Some(above) = folder.parent() else {
         return Ok(None);
     };
+    let budget = half_of_left(above)?;
+    if let Some(budget) = budget {
+        give(folder, budget)?;
+    }
+    Ok(budget)
+}
+
+/// Where the groups that share out CPU time begin; `None` on cgroup v2, which has no real-time budgets.
+fn top() -> Result<Option<PathBuf>, HostError> {
+    Ok(Tree::detect()?.mounts.remove("cpu"))
+}
+
+/// Half of what the groups below `above` leave of its budget.
+fn half_of_left(above: &Path) -> Result<Option<u64>, HostError> {
     let Some(whole) = budget_of(above) else {
         return Ok(None);
     };
@@ -70,7 +148,6 @@ pub fn give_run_budget(run: &Group, plan: &DeploymentPlan) -> Result<Option<u64>
         ))
         .hint(HINT));
     }
-    give(folder, left / 2)?;
     Ok(Some(left / 2))
 }
 
@@ -86,11 +163,11 @@ pub fn give_service_budget(
     let wants = plan
         .services
         .iter()
-        .any(|start| start.name == name && is_real_time(start.limits.scheduling));
+        .any(|start| start.name == name && start.limits.real_time().is_some());
     let folder = service.paths().get("cpu").filter(|_| wants);
     let budget = folder.and_then(|folder| budget_of(folder.parent()?));
     match folder.zip(budget) {
-        Some((folder, budget)) => give(folder, budget / wanting(plan).max(1)),
+        Some((folder, budget)) => give(folder, share(budget, plan)),
         None => Ok(()),
     }
 }
@@ -106,18 +183,12 @@ pub fn budget_note(budget_us: u64) -> String {
 const HINT: &str = "raise cpu.rt_runtime_us of the control group that Stowplan was started in, end what holds its \
                     budget, or leave the scheduling class out";
 
-fn is_real_time(class: Option<SchedulingPlan>) -> bool {
-    matches!(
-        class,
-        Some(SchedulingPlan::Fifo(_) | SchedulingPlan::RoundRobin(_))
-    )
-}
-
 /// How many services want a real-time class.
-fn wanting(plan: &DeploymentPlan) -> u64 {
+#[must_use]
+pub fn wanting(plan: &DeploymentPlan) -> u64 {
     plan.services
         .iter()
-        .filter(|service| is_real_time(service.limits.scheduling))
+        .filter(|service| service.limits.real_time().is_some())
         .count() as u64
 }
 
@@ -228,6 +299,27 @@ mod tests {
         let unlimited = Groups::new(-1, 0);
         let run = unlimited.group("run");
         assert_eq!(give_run_budget(&run, &plan).unwrap(), Some(500_000));
+    }
+
+    #[test]
+    fn a_run_with_a_budget_keeps_it() {
+        let groups = Groups::new(950_000, 0);
+        let (run, plan) = (groups.group("run"), two_of_three());
+        for _ in 0..2 {
+            assert_eq!(give_run_budget(&run, &plan).unwrap(), Some(475_000));
+        }
+    }
+
+    #[test]
+    fn a_class_is_two_words_and_comes_back_from_them() {
+        for class in [SchedulingPlan::Fifo(7), SchedulingPlan::RoundRobin(99)] {
+            let [name, priority] = class_words(class).unwrap();
+            assert_eq!(class_of_words(&name, &priority), Some(class));
+        }
+        assert_eq!(class_words(SchedulingPlan::Other), None);
+        for (name, priority) in [("other", "0"), ("fifo", "x"), ("fifo", "256")] {
+            assert_eq!(class_of_words(name, priority), None);
+        }
     }
 
     #[test]

@@ -112,6 +112,15 @@ pub enum SchedulingPlan {
     RoundRobin(u8),
 }
 
+impl LimitsPlan {
+    /// The scheduling class, where it is a real-time one.
+    #[must_use]
+    pub fn real_time(&self) -> Option<SchedulingPlan> {
+        let class = self.scheduling;
+        class.filter(|class| !matches!(class, SchedulingPlan::Other))
+    }
+}
+
 /// Isolation features, each switched by itself; all off by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

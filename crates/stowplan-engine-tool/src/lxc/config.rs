@@ -6,7 +6,18 @@ use std::path::Path;
 use stowplan_engine::EngineError;
 use stowplan_host::Ids;
 use stowplan_host::cgroup::settings;
-use stowplan_wire::deployment::{Access, BindMount, LimitsPlan};
+use stowplan_host::scheduling;
+use stowplan_wire::deployment::{Access, BindMount, DeploymentPlan, LimitsPlan, SchedulingPlan};
+
+/// What to tell of a run with real-time classes ([`Config::class`]).
+#[must_use]
+pub fn class_note(plan: &DeploymentPlan) -> Option<String> {
+    (scheduling::wanting(plan) > 0).then(|| {
+        "lxc.hook.start-host: chrt gives a program of a real-time class that class before it runs, because there is no setting \
+         for it"
+            .to_owned()
+    })
+}
 
 /// A configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,6 +52,27 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Adds the scheduling class of the program: while its first process waits, it is given that from outside, and its group the
+    /// real-time budget, in µs of each second, that it needs for that where there are budgets.
+    ///
+    /// # Errors
+    /// When a line cannot hold a value.
+    pub fn class(
+        &mut self,
+        class: Option<SchedulingPlan>,
+        budget_us: Option<u64>,
+    ) -> Result<(), EngineError> {
+        let Some([name, priority]) = class.and_then(scheduling::class_words) else {
+            return Ok(());
+        };
+        if let Some(budget) = budget_us {
+            self.set("lxc.cgroup.cpu.rt_runtime_us", &budget.to_string())?;
+        }
+        // LXC adds words of its own to the line, which a shell takes for its own arguments.
+        let hook = format!("sh -c 'chrt --{name} --pid {priority} $LXC_PID'");
+        self.set("lxc.hook.start-host", &hook)
     }
 
     /// Adds where programs share memory by name: an IPC namespace and a `/dev/shm` of its own, or those of the host.
@@ -121,6 +153,24 @@ fn escaped(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_class_is_given_by_a_hook_that_runs_outside() {
+        let text = |class, budget| {
+            let mut config = Config::default();
+            config.class(class, budget).unwrap();
+            config.text()
+        };
+        assert_eq!(text(None, Some(5)), "");
+        assert_eq!(text(Some(SchedulingPlan::Other), Some(5)), "");
+        let hook = "lxc.hook.start-host = sh -c 'chrt --fifo --pid 7 $LXC_PID'\n";
+        let fifo = Some(SchedulingPlan::Fifo(7));
+        assert_eq!(text(fifo, None), hook);
+        assert_eq!(
+            text(fifo, Some(5)),
+            format!("lxc.cgroup.cpu.rt_runtime_us = 5\n{hook}")
+        );
+    }
 
     #[test]
     fn limits_are_told_for_both_versions() {

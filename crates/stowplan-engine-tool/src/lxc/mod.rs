@@ -3,5 +3,5 @@
 mod config;
 mod log;
 
-pub use config::Config;
+pub use config::{Config, class_note};
 pub use log::{leader, status};

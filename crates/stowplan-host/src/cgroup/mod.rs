@@ -19,6 +19,7 @@ pub use limits::{Setting, settings, shares_of};
 pub use oom::OomWatch;
 pub use others::OtherGroups;
 pub use readback::read_limits;
+pub(crate) use readback::scheduling_of;
 pub use remove::{kill_all, processes, remove_tree};
 
 /// Controllers that Stowplan uses.

@@ -112,7 +112,7 @@ fn levels_of(pid: u32) -> Option<Vec<CpuLevel>> {
 }
 
 /// Fields 40 and 41 of /proc/PID/stat: real-time priority and policy.
-fn scheduling_of(pid: u32) -> Option<SchedulingPlan> {
+pub(crate) fn scheduling_of(pid: u32) -> Option<SchedulingPlan> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = text.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
