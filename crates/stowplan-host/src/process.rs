@@ -90,28 +90,43 @@ pub fn tree_of(pid: u32) -> Vec<u32> {
     known
 }
 
+/// Longest wait for a process to stop. One that waits for its child of vfork(2) does not, but makes no other either.
+const STOPPING: Duration = Duration::from_millis(100);
+
 /// Kills the process with everything below it and waits until it has ended, at most `wait`. Whether it is gone.
 ///
 /// It is stopped first: a helper that dies while it makes a container would leave a first process behind that is
-/// in no control group yet.
+/// in no control group yet. And again until nobody new is found: one that still ran when its parent was looked at may
+/// have made a sibling (CLONE_PARENT), as container runtimes do.
 pub fn kill_tree_and_wait(pid: u32, wait: Duration) -> bool {
-    let Some(top) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-        return true;
-    };
-    let _ = kill_process(top, Signal::STOP);
-    let mut known = vec![pid];
-    let mut next = 0;
-    while let Some(parent) = known.get(next).copied() {
-        next += 1;
-        for child in children_of(parent) {
-            if let Some(child) = i32::try_from(child).ok().and_then(Pid::from_raw) {
-                let _ = kill_process(child, Signal::STOP);
-            }
-            known.push(child);
-        }
+    let mut known = Vec::new();
+    let mut new = vec![pid];
+    while !new.is_empty() {
+        stop(&new);
+        known.append(&mut new);
+        let found = known.iter().copied().flat_map(children_of);
+        new = found.filter(|child| !known.contains(child)).collect();
     }
     let left = known.iter().rev().filter(|pid| !kill_and_wait(**pid, wait));
     left.count() == 0
+}
+
+/// Stops processes and waits until they have: a fork that is under way when the signal comes is not given up.
+fn stop(pids: &[u32]) {
+    for pid in pids.iter().filter_map(|pid| i32::try_from(*pid).ok()) {
+        if let Some(pid) = Pid::from_raw(pid) {
+            // One that has ended needs no signal.
+            let _ = kill_process(pid, Signal::STOP);
+        }
+    }
+    let runs = |pid: u32| {
+        let state = stat_fields(pid).and_then(|fields| fields.into_iter().next());
+        matches!(state.as_deref(), Some("R" | "S" | "D"))
+    };
+    let deadline = Instant::now() + STOPPING;
+    while pids.iter().any(|pid| runs(*pid)) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Children of all threads of a process, /proc/PID/task/TID/children (proc(5)).
@@ -131,6 +146,7 @@ fn children_of(pid: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
     use super::*;
@@ -169,5 +185,52 @@ mod tests {
         assert!(kill_tree_and_wait(top.id(), Duration::from_secs(10)));
         assert!(!is_alive(deep, ticks));
         top.wait().unwrap();
+    }
+
+    /// A child that makes a sibling by `CLONE_PARENT` and ends, which makes one and ends, and so on, `most` times; the
+    /// last one stays.
+    fn siblings(most: u32) -> std::io::Result<()> {
+        let clone = |flags: libc::c_int| {
+            // SAFETY: without a stack of its own and CLONE_VM this is fork(2), of a process with one thread.
+            unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) }
+        };
+        if clone(libc::SIGCHLD) != 0 {
+            return Ok(());
+        }
+        // Whoever starts this waits for its pipe to close.
+        // SAFETY: nothing in this process uses a descriptor any more.
+        unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+        for _ in 0..most {
+            if clone(libc::CLONE_PARENT | libc::SIGCHLD) != 0 {
+                // SAFETY: ends this process.
+                unsafe { libc::_exit(0) };
+            }
+        }
+        loop {
+            // SAFETY: waits for a signal.
+            unsafe { libc::pause() };
+        }
+    }
+
+    /// Whether a process of the group runs.
+    fn runs(group: u32) -> bool {
+        all()
+            .filter_map(stat_fields)
+            .any(|fields| fields[0] != "Z" && fields[2] == group.to_string())
+    }
+
+    #[test]
+    fn siblings_that_begin_meanwhile_are_killed_too() {
+        for most in 1..40 {
+            let mut command = Command::new("sleep");
+            command.arg("1000").process_group(0);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            // SAFETY: what it does takes no lock and no memory.
+            unsafe { command.pre_exec(move || siblings(most)) };
+            let mut top = command.spawn().unwrap();
+            assert!(kill_tree_and_wait(top.id(), Duration::from_secs(10)));
+            assert!(!runs(top.id()), "of {most}");
+            top.wait().unwrap();
+        }
     }
 }
