@@ -12,11 +12,14 @@ use stowplan_host::cgroup::{CONTROLLERS, Group, Tree};
 use stowplan_host::ledger::Object;
 use stowplan_host::{Host, HostError, scheduling, tail};
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEvent, EngineRequest, Locator, Select, ServiceStart, StopMode,
+    DeploymentPlan, EngineEvent, EngineRequest, IsolationPlan, Locator, Select, ServiceStart,
+    StopMode,
 };
 
 use crate::engine::OciEngine;
+use crate::filter::Filter;
 use crate::fleet::{Fleet, Round};
+use crate::helper::surroundings;
 use crate::link::Link;
 use crate::protocol::{Command, HelperPlan, Opening};
 
@@ -274,13 +277,26 @@ impl Drop for OciDeployment {
 
 /// What each helper is to run, by service.
 fn openings(plan: &DeploymentPlan) -> Result<BTreeMap<String, Opening>, EngineError> {
+    let filter = filter(&plan.isolation)?;
     let opening = |service: &ServiceStart| {
-        let helper = HelperPlan::new(plan, service).map_err(|error| {
+        let mut helper = HelperPlan::new(plan, service).map_err(|error| {
             EngineError::from(error).of_service(&service.name, Some(service.log.clone()))
         })?;
+        helper.filter.clone_from(&filter);
         Ok((service.name.clone(), Opening::Run(Box::new(helper))))
     };
     plan.services.iter().map(opening).collect()
+}
+
+/// The seccomp filter of every service.
+fn filter(isolation: &IsolationPlan) -> Result<Option<Filter>, EngineError> {
+    if !isolation.seccomp {
+        return Ok(None);
+    }
+    let around = surroundings().map_err(|error| EngineError::new(error.to_string()))?;
+    Filter::of_docker(around.kept(isolation))
+        .map(Some)
+        .map_err(|error| EngineError::new("cannot make the seccomp filter").because(error))
 }
 
 /// Makes the cgroup of a service, entered in the ledger first.

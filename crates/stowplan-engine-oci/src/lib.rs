@@ -4,11 +4,12 @@
 //! from a program that has threads or a life of its own. The agent starts the helpers in `prepare`, sends them
 //! commands and collects their answers, all at once; a helper whose agent is gone removes its service and ends.
 //!
-//! Libcontainer makes namespaces, mounts, seccomp and capabilities. Cgroups and limits are made by
+//! Libcontainer makes namespaces and mounts and drops capabilities. Cgroups and limits are made by
 //! `stowplan-host`, as for every engine, so that a difference between engines is not one of cgroup set-up.
 
 mod deployment;
 mod engine;
+mod filter;
 mod fleet;
 mod helper;
 mod link;

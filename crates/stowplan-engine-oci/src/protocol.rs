@@ -8,11 +8,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+
 use stowplan_host::{Device, HostError, Ids};
 use stowplan_wire::agent::Failure;
 use stowplan_wire::deployment::{
     Access, DeploymentPlan, EngineEventKind, IsolationPlan, Program, ServiceStart, StopMode,
 };
+
+use crate::filter::Filter;
 
 /// What one helper process runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,10 +35,12 @@ pub(crate) struct HelperPlan {
     pub user: Ids,
     /// Devices of the host that it gets.
     pub devices: Vec<Device>,
+    /// Seccomp filter, where it is to have one.
+    pub filter: Option<Filter>,
 }
 
 impl HelperPlan {
-    /// The part of a deployment that concerns one of its services.
+    /// The part of a deployment that concerns one of its services, without a filter.
     ///
     /// # Errors
     /// When its root file system knows no such user or this machine has no such device.
@@ -59,6 +64,7 @@ impl HelperPlan {
             isolation: plan.isolation,
             user,
             devices,
+            filter: None,
         })
     }
 

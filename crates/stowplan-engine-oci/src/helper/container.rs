@@ -43,6 +43,7 @@ pub(crate) fn create(
             return_to_host: way_back(plan, place, around)?,
             environment: spec::environment(plan),
             dumpable: place.is_rootless(),
+            filter: plan.filter.clone(),
             reporter,
         })
         .with_stdin(nothing)
@@ -80,11 +81,9 @@ fn way_back(
     if plan.isolation.mount {
         return Ok(None);
     }
-    let mut late = spec::deferred(plan, around);
-    let what = "the runtime configuration is not as libcontainer wants it";
     Ok(Some(Return {
         host: place.host().raw(),
-        capabilities: serde_json::from_value(late["capabilities"].take()).context(what)?,
-        seccomp: serde_json::from_value(late["seccomp"].take()).context(what)?,
+        capabilities: serde_json::from_value(spec::capabilities(plan, around))
+            .context("the capabilities are not as libcontainer wants them")?,
     }))
 }

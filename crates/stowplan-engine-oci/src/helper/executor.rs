@@ -5,8 +5,7 @@ use std::ffi::{CString, NulError};
 use std::io;
 
 use libcontainer::capabilities::drop_privileges;
-use libcontainer::oci_spec::runtime::{LinuxCapabilities, LinuxSeccomp, Spec};
-use libcontainer::seccomp::initialize_seccomp;
+use libcontainer::oci_spec::runtime::{LinuxCapabilities, Spec};
 use libcontainer::syscall::syscall::create_syscall;
 use libcontainer::workload::default::DefaultExecutor;
 use libcontainer::workload::{
@@ -18,6 +17,7 @@ use rustix::process::{
 
 use super::executed::Reporter;
 use super::view::RawView;
+use crate::filter::Filter;
 
 /// Runs the program as libcontainer does, after what libcontainer cannot do.
 #[derive(Clone)]
@@ -28,6 +28,8 @@ pub(crate) struct ServiceExecutor {
     pub environment: Vec<String>,
     /// Whether the helper, being no root, may only look at the process when it is dumpable.
     pub dumpable: bool,
+    /// What system calls its program may make; all, where there is none.
+    pub filter: Option<Filter>,
     /// Who waits for the program.
     pub reporter: Reporter,
 }
@@ -39,8 +41,6 @@ pub(crate) struct Return {
     pub host: RawView,
     /// Capabilities to keep.
     pub capabilities: Option<LinuxCapabilities>,
-    /// Seccomp profile.
-    pub seccomp: Option<LinuxSeccomp>,
 }
 
 impl Return {
@@ -51,10 +51,6 @@ impl Return {
         if let Some(capabilities) = &self.capabilities {
             drop_privileges(capabilities, &*create_syscall())
                 .map_err(|error| format!("cannot drop capabilities: {error}"))?;
-        }
-        if let Some(seccomp) = &self.seccomp {
-            initialize_seccomp(seccomp)
-                .map_err(|error| format!("cannot load the seccomp profile: {error}"))?;
         }
         Ok(())
     }
@@ -77,7 +73,15 @@ impl Executor for ServiceExecutor {
                 "cannot ask for a signal at the helper's death: {error}"
             ))
         })?;
-        DefaultExecutor {}.validate(spec)
+        DefaultExecutor {}.validate(spec)?;
+        let Some(filter) = &self.filter else {
+            return Ok(());
+        };
+        filter.install().map_err(|error| {
+            ExecutorValidationError::ArgValidationError(format!(
+                "cannot load the seccomp filter: {error}"
+            ))
+        })
     }
 
     /// The environment comes with the program.

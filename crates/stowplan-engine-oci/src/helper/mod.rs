@@ -24,7 +24,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{getpid, set_child_subreaper, setsid};
+use rustix::process::{geteuid, getpid, set_child_subreaper, setsid};
 
 use stowplan_wire::deployment::DeploymentPlan;
 
@@ -33,7 +33,7 @@ use service::Service;
 use wake::{Lines, tell};
 
 use crate::protocol::{Command, HelperPlan, Message, Opening};
-use crate::spec::{self, Surroundings};
+use crate::spec::{self, Capabilities, Surroundings};
 
 /// Runs a helper process: reads its plan and commands from standard input, answers on standard output, and never
 /// returns. Call it first thing in a program that has no other thread.
@@ -55,12 +55,27 @@ pub fn helper_main() -> ! {
 #[must_use]
 pub fn runtime_config(plan: &DeploymentPlan, service: &str, root: &Path) -> Option<String> {
     let start = plan.services.iter().find(|start| start.name == service)?;
-    let around = Surroundings {
-        capabilities: readback::own_capabilities().ok()?,
-        rootless: false,
-    };
+    let around = surroundings().ok()?;
     let plan = HelperPlan::new(plan, start).ok()?;
-    Some(spec::config(&plan, root, &around).to_string())
+    let mut config = spec::config(&plan, root, &around);
+    if plan.isolation.seccomp {
+        config["linux"]["seccomp"] = spec::seccomp::profile(around.kept(&plan.isolation));
+    }
+    Some(config.to_string())
+}
+
+/// What containers that this process prepares will find: whoever is not root becomes root of a user namespace.
+pub(crate) fn surroundings() -> Result<Surroundings, HelperError> {
+    let rootless = !geteuid().is_root();
+    let capabilities = if rootless {
+        Capabilities::from_bits(u64::MAX)
+    } else {
+        readback::own_capabilities()?
+    };
+    Ok(Surroundings {
+        capabilities,
+        rootless,
+    })
 }
 
 fn run(lines: &mut Lines) -> Result<(), HelperError> {

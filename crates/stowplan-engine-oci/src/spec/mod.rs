@@ -2,7 +2,7 @@
 
 mod capabilities;
 mod mounts;
-mod seccomp;
+pub(crate) mod seccomp;
 
 use std::path::Path;
 
@@ -46,11 +46,22 @@ pub(crate) struct Surroundings {
     pub rootless: bool,
 }
 
+impl Surroundings {
+    /// Capabilities that a container has.
+    pub(crate) const fn kept(&self, isolation: &IsolationPlan) -> Capabilities {
+        if isolation.capabilities {
+            self.capabilities.and(DOCKER_DEFAULT)
+        } else {
+            self.capabilities
+        }
+    }
+}
+
 /// The configuration (`config.json`) of the container of `plan` with its root at `root`.
 ///
 /// Libcontainer always gets a mount namespace of its own: without one it would mount in the host's. When the plan
 /// wants none, the root is a throw-away one and the executor goes back to the host's before the program runs; what
-/// must happen after that (capabilities, seccomp) is left out here and done there, see [`deferred`].
+/// must happen after that (capabilities) is left out here and done there. So is seccomp always, see [`crate::filter`].
 pub(crate) fn config(plan: &HelperPlan, root: &Path, around: &Surroundings) -> Value {
     let isolation = &plan.isolation;
     let mut process = json!({
@@ -78,9 +89,7 @@ pub(crate) fn config(plan: &HelperPlan, root: &Path, around: &Surroundings) -> V
         linux["devices"] = plan.devices.iter().map(device).collect();
         linux["maskedPaths"] = json!(MASKED);
         linux["readonlyPaths"] = json!(READ_ONLY);
-        let late = deferred(plan, around);
-        process["capabilities"] = late["capabilities"].clone();
-        linux["seccomp"] = late["seccomp"].clone();
+        process["capabilities"] = capabilities(plan, around);
     }
     let mut config = json!({
         "ociVersion": "1.0.2",
@@ -107,18 +116,13 @@ fn device(device: &Device) -> Value {
     })
 }
 
-/// Capabilities and seccomp profile of `plan`, each null when it is not wanted.
-pub(crate) fn deferred(plan: &HelperPlan, around: &Surroundings) -> Value {
+/// `process.capabilities` of `plan`; null when they are not reduced.
+pub(crate) fn capabilities(plan: &HelperPlan, around: &Surroundings) -> Value {
     let isolation = &plan.isolation;
-    let kept = if isolation.capabilities {
-        around.capabilities.and(DOCKER_DEFAULT)
-    } else {
-        around.capabilities
-    };
-    json!({
-        "capabilities": isolation.capabilities.then(|| kept.config()),
-        "seccomp": isolation.seccomp.then(|| seccomp::profile(kept)),
-    })
+    let reduced = isolation
+        .capabilities
+        .then(|| around.kept(isolation).config());
+    reduced.unwrap_or_default()
 }
 
 /// Name of the container and of its hostname: what libcontainer accepts as one.
@@ -224,6 +228,7 @@ pub(crate) mod tests {
             isolation,
             user: Ids::ROOT,
             devices: vec![],
+            filter: None,
         }
     }
 
@@ -262,7 +267,7 @@ pub(crate) mod tests {
             let linux = spec.linux().as_ref().unwrap();
             let namespaces = linux.namespaces().as_ref().unwrap().len() as u32;
             assert_eq!(namespaces, 1 + (bits >> 1 & 0x1F).count_ones());
-            assert_eq!(linux.seccomp().is_some(), on(0) && on(9));
+            assert!(linux.seccomp().is_none());
         }
     }
 
@@ -331,19 +336,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn capabilities_and_seccomp_are_left_to_the_executor_without_a_mount_namespace() {
+    fn capabilities_are_left_to_the_executor_without_a_mount_namespace() {
         let mut switches = isolation(true);
         switches.mount = false;
         let plan = plan(switches);
         let config = config(&plan, Path::new("/r"), &all());
         assert_eq!(config["process"]["capabilities"], Value::Null);
-        assert_eq!(config["linux"]["seccomp"], Value::Null);
-        let late = deferred(&plan, &all());
-        assert_eq!(
-            late["capabilities"]["bounding"].as_array().unwrap().len(),
-            14
-        );
-        assert_eq!(late["seccomp"]["defaultAction"], "SCMP_ACT_ERRNO");
+        let late = capabilities(&plan, &all());
+        assert_eq!(late["bounding"].as_array().unwrap().len(), 14);
     }
 
     #[test]

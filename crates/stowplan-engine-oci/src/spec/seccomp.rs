@@ -57,10 +57,10 @@ const ARCHITECTURE: &str =
 
 /// Architectures whose system calls the kernel may take from this one.
 #[cfg(target_arch = "x86_64")]
-const ARCHITECTURES: [&str; 3] = ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"];
+pub(crate) const ARCHITECTURES: [&str; 3] = ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"];
 /// Architectures whose system calls the kernel may take from this one.
 #[cfg(target_arch = "aarch64")]
-const ARCHITECTURES: [&str; 2] = ["SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"];
+pub(crate) const ARCHITECTURES: [&str; 2] = ["SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"];
 
 /// System calls that come with a capability.
 const BY_CAPABILITY: [(&str, &str); 14] = [
@@ -98,11 +98,31 @@ const PERSONALITIES: [u64; 5] = [0x0, 0x8, 0x2_0000, 0x2_0008, 0xFFFF_FFFF];
 const CLONE_NAMESPACES: u64 = 0x7E02_0000;
 
 const AF_VSOCK: u64 = 40;
-const EPERM: u32 = 1;
+/// The error of what is not allowed.
+pub(crate) const EPERM: u32 = 1;
 const ENOSYS: u32 = 38;
 
-/// `linux.seccomp` of the OCI configuration for a container with these capabilities.
-pub(crate) fn profile(kept: Capabilities) -> Value {
+/// How a first argument is compared with a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Compare {
+    NotEqual,
+    Equal,
+    /// It has none of the value's bits.
+    NoBitOf,
+}
+
+/// What happens with a call that is not always allowed.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub call: &'static str,
+    /// The error that refuses it; `None` allows it.
+    pub errno: Option<u32>,
+    /// Only where its first argument compares so.
+    pub first_argument: Option<(Compare, u64)>,
+}
+
+/// System calls that a container with these capabilities may always make.
+pub(crate) fn allowed(kept: Capabilities) -> Vec<&'static str> {
     let mut allowed: Vec<&str> = ALWAYS.split(' ').chain(ARCHITECTURE.split(' ')).collect();
     for (capability, calls) in BY_CAPABILITY {
         if kept.has(capability) {
@@ -112,31 +132,58 @@ pub(crate) fn profile(kept: Capabilities) -> Value {
     // One call may come with two capabilities; libseccomp refuses a rule that exists.
     allowed.sort_unstable();
     allowed.dedup();
-    let mut rules = vec![
-        json!({"names": allowed, "action": "SCMP_ACT_ALLOW"}),
-        when("socket", 0, "SCMP_CMP_NE", AF_VSOCK, 0),
-    ];
-    rules.extend(PERSONALITIES.map(|value| when("personality", 0, "SCMP_CMP_EQ", value, 0)));
+    allowed
+}
+
+/// What depends on arguments.
+pub(crate) fn rules(kept: Capabilities) -> Vec<Rule> {
+    let allow = |call, compare, value| Rule {
+        call,
+        errno: None,
+        first_argument: Some((compare, value)),
+    };
+    let mut rules = vec![allow("socket", Compare::NotEqual, AF_VSOCK)];
+    rules.extend(PERSONALITIES.map(|value| allow("personality", Compare::Equal, value)));
     if !kept.has("SYS_ADMIN") {
-        rules.push(when("clone", 0, "SCMP_CMP_MASKED_EQ", CLONE_NAMESPACES, 0));
+        rules.push(allow("clone", Compare::NoBitOf, CLONE_NAMESPACES));
         // Its flags lie in memory that a filter cannot read: the C library then falls back to `clone`.
-        rules.push(json!({"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS}));
+        rules.push(Rule {
+            call: "clone3",
+            errno: Some(ENOSYS),
+            first_argument: None,
+        });
     }
+    rules
+}
+
+/// `linux.seccomp` of the OCI configuration for a container with these capabilities.
+pub(crate) fn profile(kept: Capabilities) -> Value {
+    let mut calls = vec![json!({"names": allowed(kept), "action": "SCMP_ACT_ALLOW"})];
+    calls.extend(rules(kept).iter().map(call));
     json!({
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": EPERM,
         "architectures": ARCHITECTURES,
-        "syscalls": rules,
+        "syscalls": calls,
     })
 }
 
-/// Allows `call` when its argument `index` compares with `value`.
-fn when(call: &str, index: u32, compare: &str, value: u64, masked: u64) -> Value {
-    json!({
-        "names": [call],
-        "action": "SCMP_ACT_ALLOW",
-        "args": [{"index": index, "value": value, "valueTwo": masked, "op": compare}],
-    })
+fn call(rule: &Rule) -> Value {
+    let mut call = json!({"names": [rule.call], "action": "SCMP_ACT_ALLOW"});
+    if let Some(errno) = rule.errno {
+        call["action"] = json!("SCMP_ACT_ERRNO");
+        call["errnoRet"] = json!(errno);
+    }
+    if let Some((compare, value)) = rule.first_argument {
+        let operator = match compare {
+            Compare::NotEqual => "SCMP_CMP_NE",
+            Compare::Equal => "SCMP_CMP_EQ",
+            // Its `value` is the mask, and what is left has to be `valueTwo`.
+            Compare::NoBitOf => "SCMP_CMP_MASKED_EQ",
+        };
+        call["args"] = json!([{"index": 0, "value": value, "valueTwo": 0, "op": operator}]);
+    }
+    call
 }
 
 #[cfg(test)]
