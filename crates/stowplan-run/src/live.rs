@@ -197,11 +197,14 @@ impl Live<'_> {
             program_sha256: &self.image.program_sha256,
         };
         let result = outcome.and_then(|measured| {
+            if !start.kept {
+                return Ok(None);
+            }
             let analysed = analyse(&self.prepared.stack, &measured, &trace_dir)?;
             run_row::check(&measured, &analysed, &facts)?;
-            Ok((measured, analysed))
+            Ok(Some((measured, analysed)))
         });
-        if !(self.request.keep_traces && number.is_some() && result.is_ok()) {
+        if !(self.request.keep_traces && start.kept && result.is_ok()) {
             // A trace that is not kept has done its work; a folder that is not there is as good as removed.
             let _ = std::fs::remove_dir_all(&trace_dir);
         }
@@ -290,7 +293,8 @@ impl Live<'_> {
                 stall_timeout: STALL_BASE
                     + STALL_PER_PROCESS * u32::try_from(planned.plan.processes).unwrap_or(u32::MAX),
                 warm_up: Duration::from_nanos(self.request.warm_up_ns),
-                window: (self.request.window_ns > 0)
+                // Of a start that is not kept, what it leaves in the caches is all that is wanted.
+                window: (self.request.window_ns > 0 && start.kept)
                     .then(|| Duration::from_nanos(self.request.window_ns)),
                 sample_period: SAMPLE_PERIOD,
                 trace_dir,
@@ -303,12 +307,12 @@ impl Live<'_> {
         &self,
         number: Option<u32>,
         facts: &RunFacts<'_>,
-        result: Result<(Measured, Analysed), RunError>,
+        result: Result<Option<(Measured, Analysed)>, RunError>,
         label: &str,
     ) -> Result<(), RunFailed> {
         match result {
-            Ok((measured, analysed)) => {
-                let Some(_) = number else { return Ok(()) };
+            Ok(None) => Ok(()),
+            Ok(Some((measured, analysed))) => {
                 let modules = modules(self.prepared);
                 let environment = fingerprint(&measured);
                 let data = run_row::finished(facts, &measured, &environment, &analysed, &modules);
