@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use stowplan_host::process::start_ticks;
+
 /// The folder for ledgers that every process of this test program uses, so that no test looks at ledgers of
 /// runs that are not its own. It is in the target folder; ledgers remove themselves.
 ///
@@ -13,7 +15,10 @@ use std::sync::OnceLock;
 pub fn private_state() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let name = format!("target/test-state/{}", std::process::id());
+        let pid = std::process::id();
+        // An earlier process of this pid may have left something.
+        let ticks = start_ticks(pid).expect("this process runs");
+        let name = format!("target/test-state/{pid}-{ticks}");
         let path = crate::programs::root().join(name);
         fs::create_dir_all(&path).expect("the state folder can be made");
         // Whatever the umask is: a folder that others can write to is refused.
