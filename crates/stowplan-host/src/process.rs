@@ -58,7 +58,7 @@ pub fn boot_id() -> String {
 
 /// Sends SIGKILL to the process and waits until it has ended, at most `wait`. Whether it is gone.
 pub fn kill_and_wait(pid: u32, wait: Duration) -> bool {
-    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+    let Some(pid) = raw(pid) else {
         return true;
     };
     let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else {
@@ -76,6 +76,11 @@ pub fn kill_and_wait(pid: u32, wait: Duration) -> bool {
             Ok(_) | Err(_) => return true,
         }
     }
+}
+
+/// As system calls take it.
+fn raw(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
 /// The process and everything below it, parents first; those that began or ended meanwhile may be missing.
@@ -113,11 +118,9 @@ pub fn kill_tree_and_wait(pid: u32, wait: Duration) -> bool {
 
 /// Stops processes and waits until they have: a fork that is under way when the signal comes is not given up.
 fn stop(pids: &[u32]) {
-    for pid in pids.iter().filter_map(|pid| i32::try_from(*pid).ok()) {
-        if let Some(pid) = Pid::from_raw(pid) {
-            // One that has ended needs no signal.
-            let _ = kill_process(pid, Signal::STOP);
-        }
+    for pid in pids.iter().filter_map(|pid| raw(*pid)) {
+        // One that has ended needs no signal.
+        let _ = kill_process(pid, Signal::STOP);
     }
     let runs = |pid: u32| {
         let state = stat_fields(pid).and_then(|fields| fields.into_iter().next());

@@ -9,6 +9,7 @@ use stowplan_wire::host::{CpuLevel, LimitsReadBack};
 
 use super::detect::{Layout, MOUNTINFO, Tree};
 use super::limits::{cpus_of, weight_of};
+use crate::process::stat_fields;
 
 /// Everything above this is "no limit" on v1, which has no word for it.
 const V1_UNLIMITED: u64 = 1 << 62;
@@ -113,9 +114,7 @@ fn levels_of(pid: u32) -> Option<Vec<CpuLevel>> {
 
 /// Fields 40 and 41 of /proc/PID/stat: real-time priority and policy.
 pub(crate) fn scheduling_of(pid: u32) -> Option<SchedulingPlan> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let fields = stat_fields(pid)?;
     let priority = fields.get(37)?.parse().ok()?;
     match fields.get(38)?.parse::<u32>().ok()? {
         0 => Some(SchedulingPlan::Other),
