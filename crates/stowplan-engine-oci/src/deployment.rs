@@ -293,10 +293,10 @@ fn filter(isolation: &IsolationPlan) -> Result<Option<Filter>, EngineError> {
     if !isolation.seccomp {
         return Ok(None);
     }
-    let around = surroundings().map_err(|error| EngineError::new(error.to_string()))?;
-    Filter::of_docker(around.kept(isolation))
-        .map(Some)
-        .map_err(|error| EngineError::new("cannot make the seccomp filter").because(error))
+    let cannot = || EngineError::new("cannot make the seccomp filter");
+    let around = surroundings().map_err(|error| cannot().because(error))?;
+    let filter = Filter::of_docker(around.kept(isolation));
+    filter.map(Some).map_err(|error| cannot().because(error))
 }
 
 /// Makes the cgroup of a service, entered in the ledger first.

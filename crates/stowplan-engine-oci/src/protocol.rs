@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-
 use stowplan_host::{Device, HostError, Ids};
 use stowplan_wire::agent::Failure;
 use stowplan_wire::deployment::{

@@ -42,7 +42,7 @@ pub(crate) fn create(
         .with_executor(ServiceExecutor {
             return_to_host: way_back(plan, place, around)?,
             environment: spec::environment(plan),
-            dumpable: place.is_rootless(),
+            dumpable: around.rootless,
             filter: plan.filter.clone(),
             reporter,
         })

@@ -7,6 +7,7 @@ use std::io;
 use libcontainer::capabilities::drop_privileges;
 use libcontainer::oci_spec::runtime::{LinuxCapabilities, Spec};
 use libcontainer::syscall::syscall::create_syscall;
+use libcontainer::workload::ExecutorValidationError::ArgValidationError;
 use libcontainer::workload::default::DefaultExecutor;
 use libcontainer::workload::{
     Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError,
@@ -60,8 +61,7 @@ impl Executor for ServiceExecutor {
     /// The last step before the container counts as created: what fails here fails `create`.
     fn validate(&self, spec: &Spec) -> Result<(), ExecutorValidationError> {
         if let Some(way) = &self.return_to_host {
-            way.go()
-                .map_err(ExecutorValidationError::ArgValidationError)?;
+            way.go().map_err(ArgValidationError)?;
         }
         if self.dumpable {
             let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
@@ -69,7 +69,7 @@ impl Executor for ServiceExecutor {
         // The helper removes everything when it ends; this is for the case that it cannot. It is single-threaded,
         // so the signal comes when the process ends and not before. Set last: changing credentials clears it.
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| {
-            ExecutorValidationError::ArgValidationError(format!(
+            ArgValidationError(format!(
                 "cannot ask for a signal at the helper's death: {error}"
             ))
         })?;
@@ -77,11 +77,9 @@ impl Executor for ServiceExecutor {
         let Some(filter) = &self.filter else {
             return Ok(());
         };
-        filter.install().map_err(|error| {
-            ExecutorValidationError::ArgValidationError(format!(
-                "cannot load the seccomp filter: {error}"
-            ))
-        })
+        filter
+            .install()
+            .map_err(|error| ArgValidationError(format!("cannot load the seccomp filter: {error}")))
     }
 
     /// The environment comes with the program.

@@ -57,14 +57,10 @@ pub fn runtime_config(plan: &DeploymentPlan, service: &str, root: &Path) -> Opti
     let start = plan.services.iter().find(|start| start.name == service)?;
     let around = surroundings().ok()?;
     let plan = HelperPlan::new(plan, start).ok()?;
-    let mut config = spec::config(&plan, root, &around);
-    if plan.isolation.seccomp {
-        config["linux"]["seccomp"] = spec::seccomp::profile(around.kept(&plan.isolation));
-    }
-    Some(config.to_string())
+    Some(spec::for_another_runtime(&plan, root, &around).to_string())
 }
 
-/// What containers that this process prepares will find: whoever is not root becomes root of a user namespace.
+/// What containers of this user will find: a helper that is not root becomes root of a user namespace.
 pub(crate) fn surroundings() -> Result<Surroundings, HelperError> {
     let rootless = !geteuid().is_root();
     let capabilities = if rootless {

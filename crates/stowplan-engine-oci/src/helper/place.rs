@@ -101,11 +101,6 @@ impl Place {
         &self.host
     }
 
-    /// Whether the helper is root in a user namespace of its own only.
-    pub(crate) const fn is_rootless(&self) -> bool {
-        self.rootless
-    }
-
     /// Path to the host's namespace of this kind, while this process lives.
     pub(crate) fn host_namespace(&self, kind: &str) -> PathBuf {
         match kind {

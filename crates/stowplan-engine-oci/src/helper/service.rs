@@ -13,7 +13,7 @@ use stowplan_wire::deployment::{EngineEventKind, StopMode};
 use super::error::{Context as _, HelperError};
 use super::executed::Executed;
 use super::place::Place;
-use super::{after_create, container, processes, readback, wake};
+use super::{after_create, container, processes, readback, surroundings, wake};
 use crate::protocol::{Command, Created, HelperPlan, Message};
 use crate::spec::Surroundings;
 
@@ -43,13 +43,10 @@ struct Made {
 
 impl Service {
     pub(crate) fn open(plan: HelperPlan) -> Result<Self, HelperError> {
-        let place = Place::enter()?;
-        let around = Surroundings {
-            capabilities: readback::own_capabilities()?,
-            rootless: place.is_rootless(),
-        };
+        // Before entering, which makes every helper root.
+        let around = surroundings()?;
         Ok(Self {
-            place,
+            place: Place::enter()?,
             around,
             children: wake::child_events()?,
             plan,

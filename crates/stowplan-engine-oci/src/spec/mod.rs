@@ -104,6 +104,15 @@ pub(crate) fn config(plan: &HelperPlan, root: &Path, around: &Surroundings) -> V
     config
 }
 
+/// The configuration with the seccomp profile, which another runtime translates for itself.
+pub(crate) fn for_another_runtime(plan: &HelperPlan, root: &Path, around: &Surroundings) -> Value {
+    let mut config = config(plan, root, around);
+    if plan.isolation.mount && plan.isolation.seccomp {
+        config["linux"]["seccomp"] = seccomp::profile(around.kept(&plan.isolation));
+    }
+    config
+}
+
 fn device(device: &Device) -> Value {
     json!({
         "path": device.path,
@@ -263,11 +272,13 @@ pub(crate) mod tests {
                 seccomp: on(9),
                 capabilities: on(10),
             };
-            let spec = read(&config(&plan(isolation), Path::new("/r"), &all()));
+            let (plan, root) = (plan(isolation), Path::new("/r"));
+            assert_eq!(config(&plan, root, &all())["linux"]["seccomp"], Value::Null);
+            let spec = read(&for_another_runtime(&plan, root, &all()));
             let linux = spec.linux().as_ref().unwrap();
             let namespaces = linux.namespaces().as_ref().unwrap().len() as u32;
             assert_eq!(namespaces, 1 + (bits >> 1 & 0x1F).count_ones());
-            assert!(linux.seccomp().is_none());
+            assert_eq!(linux.seccomp().is_some(), on(0) && on(9));
         }
     }
 
