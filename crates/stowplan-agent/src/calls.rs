@@ -33,6 +33,7 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
         }
         Call::Quiet { timeout_ms } => wait_for_quiet(agent, Duration::from_millis(timeout_ms)),
         Call::Cold { files } => Ok(Answer::Cold(cold::cold(&files)?)),
+        Call::PagedIn => Ok(Answer::PagedIn(cold::paged_in_bytes()?)),
         Call::OpenRun {
             run,
             services,
@@ -127,6 +128,7 @@ fn with_deployment(agent: &mut Agent, verb: Call) -> Result<Answer, CallError> {
         Call::Locators => Answer::Locators(deployment.locators()?),
         Call::EngineProcesses => Answer::Pids(deployment.engine_processes()?),
         Call::EngineRequests => Answer::Requests(deployment.engine_requests()?),
+        Call::Label => Answer::Label(deployment.label()?),
         Call::Log { service, bytes } => Answer::Log(deployment.log(&service, bytes)?),
         Call::Destroy => {
             deployment.destroy()?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{fs, process};
 
 use stowplan_engine::{Deployment, EngineError, Probe};
-use stowplan_host::ledger::{Cleaned, Object, Owner, clean};
+use stowplan_host::ledger::{Cleaned, DaemonVariables, Object, Owner, clean};
 use stowplan_host::process::is_alive;
 use stowplan_host::{Host, chain};
 use stowplan_remote::{AgentHost, Network};
@@ -24,7 +24,7 @@ pub struct Faults<'a> {
     /// Makes the engine, of the agent program, for services in the network of a process.
     pub make: Make<'a>,
     /// Removes what a ledger names, as `stowplan clean` has it done.
-    pub remove: &'a dyn Fn(&Object) -> Result<bool, EngineError>,
+    pub remove: &'a dyn Fn(&Object, &DaemonVariables) -> Result<bool, EngineError>,
     /// A root file system for services.
     pub root: &'a ShellRoot,
 }
@@ -196,7 +196,7 @@ fn name_taken(faults: &mut Faults<'_>) -> Checked {
     user.make(&name);
     let outcome = deployment.create(&Select::All);
     let destroyed = deployment.destroy();
-    let removed = (faults.remove)(&faults.container(&name));
+    let removed = faults.remove(&faults.container(&name));
     let stays = user.has(&name);
     user.remove(&name);
     let Err(error) = outcome else {
@@ -229,7 +229,7 @@ fn containers_vanish(faults: &mut Faults<'_>) -> Checked {
     ensure(made.len() >= 2, || format!("only {made:?}"))?;
     for name in &made {
         let entry = faults.container(name);
-        let removed = [(faults.remove)(&entry)?, (faults.remove)(&entry)?];
+        let removed = [faults.remove(&entry)?, faults.remove(&entry)?];
         ensure(removed == [true, false], || format!("{name}: {removed:?}"))?;
     }
     are_gone(&services)?;
@@ -297,9 +297,15 @@ impl Faults<'_> {
         }
     }
 
+    fn remove(&self, object: &Object) -> Result<bool, EngineError> {
+        (self.remove)(object, &DaemonVariables::of_this_process())
+    }
+
     /// What `stowplan clean` does.
     fn clean(&self) -> Result<Cleaned, Stop> {
-        let mut remove = |object: &Object| (self.remove)(object).map_err(|error| chain(&error));
+        let mut remove = |object: &Object, at: &DaemonVariables| {
+            (self.remove)(object, at).map_err(|error| chain(&error))
+        };
         Ok(clean(private_state(), &mut remove)?)
     }
 

@@ -19,7 +19,8 @@ use crate::client::{Client, insist, is_absent, patient};
 use crate::config::Pod;
 use crate::ground::{self, Ground, Holder};
 use crate::images::Store;
-use crate::network::join;
+use crate::network::{Network, give};
+use crate::runtime::Runtime;
 use crate::watch::Watch;
 use crate::{ENGINE, config, label, logs, pods};
 
@@ -40,6 +41,8 @@ struct CriBackend {
     client: Client,
     watch: Watch,
     ground: Ground,
+    /// Of every container, where it is not that of the node.
+    network: Option<Network>,
     run: String,
     /// By name.
     made: RefCell<BTreeMap<String, Made>>,
@@ -53,6 +56,10 @@ pub(crate) fn prepare(
     plan: &DeploymentPlan,
     host: Rc<dyn Host>,
 ) -> Result<Box<dyn Deployment>, EngineError> {
+    if plan.isolation.net && client.runtime == Runtime::CriO {
+        let why = "CRI-O has no way to give a pod a network of its own: it knows that of the node and those of plugins";
+        return Err(EngineError::new(why).hint("leave isolation.net out, or use containerd"));
+    }
     let layout = Tree::detect()?.layout;
     let tags = images.load_all(&client, plan)?;
     let distinct: BTreeSet<String> = tags.iter().cloned().collect();
@@ -78,18 +85,31 @@ pub(crate) fn prepare(
             return Err(error);
         }
     };
+    let network = ground.network(plan.isolation.net);
+    let told = network.map(|network| {
+        let is = match network {
+            Network::Of(_) => "that of the run",
+            Network::Own => "a new one, with nothing but a loopback",
+        };
+        format!("network: the network namespace in the specification of each container is {is}, in place of its pod's")
+    });
     let prepared = Prepared {
         requests,
         folders: ground.folders.iter().cloned().collect(),
-        deviations: ground.deviations.clone(),
+        deviations: ground.deviations.iter().cloned().chain(told).collect(),
         network_of: holder.of_process,
-        network: "the network namespace of the run in its specification".to_owned(),
+        network: match network {
+            Some(Network::Own) => "a new network namespace in its specification",
+            _ => "the network namespace of the run in its specification",
+        }
+        .to_owned(),
         waits_for_class: true,
     };
     let backend = CriBackend {
         watch: Watch::new(&client),
         client,
         ground,
+        network,
         run: run.clone(),
         made: RefCell::default(),
     };
@@ -131,8 +151,8 @@ impl Backend for CriBackend {
         let client = &self.client;
         let sandbox = pods::run(client, &pod.sandbox, &self.ground.asked_handler).await?;
         let id = ground::create(client, &sandbox, &pod.container, &pod.sandbox).await?;
-        if let Some(process) = self.ground.network {
-            join(client, &id, process).await?;
+        if let Some(network) = self.network {
+            give(client, &id, network).await?;
         }
         let log = Path::new(&pod.sandbox.log_directory).join(&pod.container.log_path);
         let made = Made {

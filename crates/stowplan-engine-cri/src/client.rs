@@ -51,9 +51,17 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects, and finds out who answers.
+    /// Connects to the first that serves pods; where none does, the error is that of the first of all.
     pub(crate) fn connect(endpoint: &Endpoint) -> Result<Self, EngineError> {
-        let socket = endpoint.path().to_owned();
+        Self::to(endpoint.first()).or_else(|error| {
+            let mut others = endpoint.others().iter();
+            others.find_map(|socket| Self::to(socket).ok()).ok_or(error)
+        })
+    }
+
+    /// Connects, and finds out who answers.
+    fn to(socket: &Path) -> Result<Self, EngineError> {
+        let socket = socket.to_owned();
         let hint = || Runtime::on(&socket).hint();
         let serving = Serving::new()?;
         let unanswered = || EngineError::new(format!("nobody answers on {}", socket.display()));
@@ -143,10 +151,9 @@ impl Client {
         Ok(inside(&found.into_inner().info))
     }
 
-    /// The process that listens on the socket, where the kernel tells.
+    /// The process that serves the socket, where the kernel tells.
     pub(crate) fn daemon_pid(&self) -> Option<u32> {
-        // Of one that systemd has started for the socket nothing is known.
-        peer(&self.socket).filter(|pid| *pid > 1)
+        peer(&self.socket)
     }
 
     /// The error of a request.

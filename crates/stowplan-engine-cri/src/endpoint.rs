@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use stowplan_engine::EngineError;
+use stowplan_host::ledger::DaemonVariables;
 
 /// Variable that `crictl` reads too.
 const VARIABLE: &str = "CONTAINER_RUNTIME_ENDPOINT";
@@ -15,15 +16,22 @@ const PLACES: [&str; 3] = [
     "/run/crio/crio.sock",
 ];
 
-/// The socket of a runtime.
+/// The socket of a runtime, and where to look next if it serves no pods: Docker's packages switch that off in the containerd
+/// that they bring.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint(PathBuf);
+pub struct Endpoint {
+    first: PathBuf,
+    others: Vec<PathBuf>,
+}
 
 impl Endpoint {
     /// This socket.
     #[must_use]
     pub fn at(socket: &Path) -> Self {
-        Self(socket.to_owned())
+        Self {
+            first: socket.to_owned(),
+            others: Vec::new(),
+        }
     }
 
     /// The one that `crictl` would use on this machine.
@@ -31,7 +39,15 @@ impl Endpoint {
     /// # Errors
     /// When `$CONTAINER_RUNTIME_ENDPOINT` names no unix socket.
     pub fn of_this_machine() -> Result<Self, EngineError> {
-        Self::find(|name| std::env::var_os(name), Path::exists)
+        Self::told_by(&DaemonVariables::of_this_process())
+    }
+
+    /// The one that `crictl` would use where these variables are set.
+    ///
+    /// # Errors
+    /// When `$CONTAINER_RUNTIME_ENDPOINT` names no unix socket.
+    pub fn told_by(at: &DaemonVariables) -> Result<Self, EngineError> {
+        Self::find(|name| at.get(name), Path::exists)
     }
 
     fn find(
@@ -48,15 +64,24 @@ impl Endpoint {
                     ),
                 );
             }
-            return Ok(Self(path.into()));
+            return Ok(Self::at(Path::new(path)));
         }
-        let mut places = PLACES.iter().map(Path::new);
-        let found = places.find(|place| exists(place));
-        Ok(Self::at(found.unwrap_or_else(|| Path::new(PLACES[0]))))
+        let places = PLACES.iter().map(PathBuf::from);
+        let mut found = places.filter(|place| exists(place));
+        Ok(Self {
+            first: found.next().unwrap_or_else(|| PLACES[0].into()),
+            others: found.collect(),
+        })
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
+    /// Where to look first.
+    pub(crate) fn first(&self) -> &Path {
+        &self.first
+    }
+
+    /// Where to look after that.
+    pub(crate) fn others(&self) -> &[PathBuf] {
+        &self.others
     }
 }
 
@@ -72,13 +97,17 @@ mod tests {
                 places.iter().any(|p| Path::new(p) == path)
             })
         };
-        assert_eq!(of(&[]).unwrap(), of(&PLACES).unwrap());
-        assert_eq!(of(&PLACES[1..]).unwrap().path(), Path::new(PLACES[1]));
-        let set = |text: &'static str| {
-            Endpoint::find(move |_| Some(OsString::from(text)), |_| true).map(|found| found.0)
-        };
-        assert_eq!(set("unix:///x/c.sock").unwrap(), Path::new("/x/c.sock"));
-        assert_eq!(set("/x/c.sock").unwrap(), Path::new("/x/c.sock"));
+        let [containerd, k3s, crio] = PLACES.map(Path::new);
+        assert_eq!(of(&[]).unwrap(), Endpoint::at(containerd));
+        let both = of(&PLACES[1..]).unwrap();
+        assert_eq!((both.first(), both.others()), (k3s, &[crio.to_owned()][..]));
+        let all = of(&PLACES).unwrap();
+        assert_eq!((all.first(), all.others().len()), (containerd, 2));
+        let set =
+            |text: &'static str| Endpoint::find(move |_| Some(OsString::from(text)), |_| true);
+        let one = Endpoint::at(Path::new("/x/c.sock"));
+        assert_eq!(set("unix:///x/c.sock").unwrap(), one);
+        assert_eq!(set("/x/c.sock").unwrap(), one);
         let error = set("tcp://far:1").unwrap_err();
         assert!(error.to_string().contains("'tcp://far:1'"), "{error}");
     }

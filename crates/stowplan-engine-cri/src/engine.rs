@@ -64,7 +64,7 @@ impl Engine for CriEngine {
         let variant = |name: &str| Variant {
             pause: false,
             command: false,
-            isolation: vec![IsolationFeature::Ipc],
+            isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
             ..Variant::container(name)
         };
         Capabilities {

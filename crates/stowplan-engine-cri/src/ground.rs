@@ -18,7 +18,7 @@ use crate::api::runtime::v1::{
 };
 use crate::client::{Client, below, request};
 use crate::images::{Store, provide_pause};
-use crate::network::{apart, join};
+use crate::network::{Network, apart, give};
 use crate::runtime::Runtime;
 use crate::settings::Handler;
 use crate::{config, pods};
@@ -53,6 +53,15 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
+    /// The network of every container of a plan, where it is not that of the node: of its own, if it is asked to have one.
+    pub(crate) fn network(&self, own: bool) -> Option<Network> {
+        if own {
+            Some(Network::Own)
+        } else {
+            self.network.map(Network::Of)
+        }
+    }
+
     /// Removes the cgroup of all pods, and what is left in it.
     pub(crate) fn clear(&mut self, host: &dyn Host) -> Result<(), EngineError> {
         self.group
@@ -88,16 +97,12 @@ pub(crate) fn lay(
         )
         .hint("run the experiment with --host-network"));
     }
-    let told = network.map(|_| {
-        "network: the network namespace in the specification of each container is that of the run, in place of its pod's"
-            .to_owned()
-    });
     let mut ground = Ground {
         asked_handler: variant.unwrap_or_default().to_owned(),
         cgroup_parent: SLICE.to_owned(),
         network,
         folders: BTreeSet::new(),
-        deviations: pause.into_iter().chain(told).collect(),
+        deviations: pause.into_iter().collect(),
         group: None,
         handler,
     };
@@ -144,8 +149,8 @@ fn try_out(
         }
         let container = config::plain("hold", own, Vec::new());
         let id = create(client, &pod, &container, &sandbox).await?;
-        if let Some(process) = ground.network {
-            join(client, &id, process).await?;
+        if let Some(network) = ground.network(false) {
+            give(client, &id, network).await?;
         }
         start(client, &id).await?;
         is_in_network(client, &id, holder.of_process).await

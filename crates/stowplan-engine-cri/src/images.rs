@@ -40,7 +40,7 @@ const LOADING: Duration = Duration::from_secs(3600);
 /// Longest wait until the CRI plugin knows a name of the store.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The store of the containerd on a socket; `None` is where `crictl` would look for one.
+/// The store of the runtime on a socket; `None` is where `crictl` would look for one.
 #[derive(Debug)]
 pub(crate) struct Store(pub(crate) Option<Endpoint>);
 
@@ -53,7 +53,7 @@ impl Store {
     pub(crate) fn hint(&self) -> String {
         let runtime = self.endpoint().map_or_else(
             |_| Runtime::default(),
-            |endpoint| Runtime::on(endpoint.path()),
+            |endpoint| Runtime::on(endpoint.first()),
         );
         runtime.hint()
     }

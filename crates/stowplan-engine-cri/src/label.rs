@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{Facts, Seen, agreed, contradiction};
+use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction};
 use stowplan_host::cgroup::run_folder;
 use stowplan_host::process;
 

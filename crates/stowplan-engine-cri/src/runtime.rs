@@ -56,7 +56,10 @@ impl Runtime {
                 "containerd",
                 "install it with 'apt-get install containerd runc'",
             ),
-            Self::CriO => ("crio", "install it and a runtime from CRI-O's own packages"),
+            Self::CriO => (
+                "crio",
+                "add the package source that github.com/cri-o/packaging tells and install it with 'apt-get install cri-o'",
+            ),
         };
         let start = format!(
             "start it with 'systemctl start {program}', or '{program}' where systemd does not run"

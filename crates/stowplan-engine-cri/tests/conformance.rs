@@ -15,9 +15,7 @@ fn engine(agent: &Path, network_of: u32) -> Box<dyn Engine> {
 
 #[test]
 fn containerd() {
-    // Without a network plugin a pod has the network of the node or none.
-    let others = ["access.own-network unsupported(isolation.net)"];
-    conforms(&engine, SCRATCH, include_str!("matrix.txt"), &others);
+    conforms(&engine, SCRATCH, include_str!("matrix.txt"), &[]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use stowplan_engine_conformance::Bench;
 use stowplan_engine_cri::{CriEngine, ENGINE, remove};
 use stowplan_engine_daemon::container_entry;
 use stowplan_host::cgroup::top_folders;
+use stowplan_host::ledger::DaemonVariables;
 use stowplan_host::process::is_alive;
 use stowplan_testkit::{OwnDaemon, ShellRoot};
 use stowplan_wire::deployment::Select;
@@ -44,7 +45,7 @@ fn services_end_with_the_run_though_nobody_can_be_asked_to_end_them() {
     own.start_again();
     // Asked about something, it is waited for: it listens before it answers.
     let none = container_entry(ENGINE, "none");
-    assert!(!remove(None, &none).unwrap());
+    assert!(!remove(&none, &DaemonVariables::of_this_process()).unwrap());
     deployment.destroy().unwrap();
     drop(deployment);
     bench.close().unwrap();

@@ -19,7 +19,7 @@ fn nothing_is_left_and_nothing_of_the_users_is_touched() {
         daemon: own,
         name: "containerd",
         make: &|agent, network_of| Box::new(CriEngine::new(None, agent, network_of)),
-        remove: &|object| remove(None, object),
+        remove: &remove,
         root: &root,
     });
     // The unit tests make a pod of a user's.

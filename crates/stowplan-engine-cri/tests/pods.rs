@@ -7,7 +7,8 @@ use stowplan_engine::Engine;
 use stowplan_engine_conformance::Bench;
 use stowplan_engine_cri::{CriEngine, ENGINE, remove};
 use stowplan_host::cgroup::{Layout, Tree, top_folders};
-use stowplan_host::{chain, ledger::Object};
+use stowplan_host::chain;
+use stowplan_host::ledger::{DaemonVariables, Object};
 use stowplan_testkit::{ShellRoot, User, user_of};
 use stowplan_wire::deployment::Select;
 
@@ -101,5 +102,5 @@ fn an_object_of_another_kind_is_none_of_ours() {
     let folder = Object::Folder {
         path: "/nowhere/x".to_owned(),
     };
-    assert!(!remove(None, &folder).unwrap());
+    assert!(!remove(&folder, &DaemonVariables::default()).unwrap());
 }

@@ -1,6 +1,7 @@
 //! Who is behind a socket and beside a container.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -8,16 +9,46 @@ use rustix::net::UCred;
 use rustix::net::sockopt::socket_peercred;
 use stowplan_host::process;
 
-/// The process that listens on a socket, where the kernel tells (unix(7), `SO_PEERCRED`).
+/// The process that serves a socket, where the kernel tells: the one that listens on it (unix(7), `SO_PEERCRED`), and where that
+/// is systemd, which hands its sockets on (systemd.socket(5)), the one to which it has.
 #[must_use]
 pub fn peer(socket: &Path) -> Option<u32> {
-    Some(
-        credentials(socket)?
-            .pid
-            .as_raw_nonzero()
-            .get()
-            .unsigned_abs(),
-    )
+    let listens = credentials(socket)?.pid.as_raw_nonzero().get();
+    let listens = listens.unsigned_abs();
+    if is_systemd(listens) {
+        let inode = listening(socket)?;
+        process::all().find(|pid| !is_systemd(*pid) && has_open(*pid, &inode))
+    } else {
+        Some(listens)
+    }
+}
+
+/// Of the machine or of a user.
+fn is_systemd(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "systemd")
+}
+
+/// Inode of the socket that listens on this path, as the links of open files name it (proc_net(5), `/proc/net/unix`).
+fn listening(socket: &Path) -> Option<String> {
+    /// `__SO_ACCEPTCON`: of the sockets that accepted connections on it have the path, too.
+    const LISTENS: &str = "00010000";
+    // It may have been bound by another name: /var/run is a link to /run.
+    let wanted = socket.canonicalize().ok()?;
+    let table = fs::read_to_string("/proc/net/unix").ok()?;
+    table.lines().find_map(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [_, _, _, LISTENS, _, _, inode, path] = columns[..] else {
+            return None;
+        };
+        let is_wanted = Path::new(path).canonicalize().is_ok_and(|p| p == wanted);
+        is_wanted.then(|| format!("socket:[{inode}]"))
+    })
+}
+
+fn has_open(pid: u32, link: &str) -> bool {
+    let files = fs::read_dir(format!("/proc/{pid}/fd"));
+    let mut files = files.into_iter().flatten().flatten();
+    files.any(|file| fs::read_link(file.path()).is_ok_and(|target| target == Path::new(link)))
 }
 
 /// The user who listens on a socket, where the kernel tells.
@@ -67,5 +98,21 @@ mod tests {
         assert_eq!(peer_user(&socket), Some(own));
         drop(listener);
         assert_eq!(peer_user(&socket), None);
+    }
+
+    #[test]
+    fn who_has_a_listening_socket_open_is_found_by_any_of_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let (socket, other) = (folder.path().join("s"), folder.path().join("link"));
+        let listener = UnixListener::bind(&socket).unwrap();
+        std::os::unix::fs::symlink(folder.path(), &other).unwrap();
+        let link = listening(&other.join("s")).unwrap();
+        assert_eq!(listening(&socket).as_ref(), Some(&link));
+        assert!(has_open(std::process::id(), &link));
+        // What has no such file open is not it, and after the end of the listener nobody is.
+        assert!(!has_open(std::process::id(), "socket:[0]"));
+        drop(listener);
+        assert_eq!(listening(&socket), None);
+        assert!(!has_open(std::process::id(), &link));
     }
 }

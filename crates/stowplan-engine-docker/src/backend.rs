@@ -24,6 +24,10 @@ use crate::ground::{self, Ground, Holder};
 use crate::images::{self, Store};
 use crate::{config, fleet, group, label, logs, own};
 
+/// Told where a daemon's answer has no folders of an image, as with Docker's store of containerd.
+const UNTOLD_FILES: &str = "cold starts: the daemon does not tell where it keeps the files of images, so that these are not \
+                            shown to be cold";
+
 /// Containers of one daemon.
 struct DockerBackend {
     client: Client,
@@ -56,6 +60,9 @@ pub(crate) fn prepare(
         // Its own error is the lesser one, and the ledger has what stays.
         let _ = group.as_mut().map(|group| group.clear(host.as_ref()));
     })?;
+    if folders.is_empty() {
+        ground.deviations.push(UNTOLD_FILES.to_owned());
+    }
     if let Some(group) = &group {
         ground.cgroup_parent = Some(group.parent().to_owned());
         ground.deviations.push(group::NOTE.to_owned());

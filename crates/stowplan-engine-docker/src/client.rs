@@ -10,6 +10,7 @@ use bollard::query_parameters::InspectContainerOptions;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use stowplan_engine::EngineError;
 use stowplan_engine_daemon::{Serving, peer, peer_user};
+use stowplan_host::ledger::DaemonVariables;
 
 use crate::Daemon;
 
@@ -28,11 +29,16 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects and agrees on a version of the API.
+    /// Connects to the daemon that its own client would use.
     pub(crate) fn connect(daemon: Daemon) -> Result<Self, EngineError> {
+        Self::connect_at(daemon, &DaemonVariables::of_this_process())
+    }
+
+    /// Connects to the daemon that these variables tell of, and agrees on a version of the API.
+    pub(crate) fn connect_at(daemon: Daemon, at: &DaemonVariables) -> Result<Self, EngineError> {
         let others = !rustix::process::geteuid().is_root();
         let exists = others.then_some(Path::exists as fn(&Path) -> bool);
-        let socket = daemon.socket(|name| std::env::var_os(name), exists)?;
+        let socket = daemon.socket(|name| at.get(name), exists)?;
         let serving = Serving::new()?;
         let failed = |error: Error| {
             EngineError::new(format!(
@@ -97,7 +103,7 @@ impl Client {
         }
     }
 
-    /// The process that listens on the socket, where the kernel tells.
+    /// The process that serves the socket, where the kernel tells.
     pub(crate) fn daemon_pid(&self) -> Option<u32> {
         peer(&self.socket)
     }

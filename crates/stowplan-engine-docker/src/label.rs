@@ -1,8 +1,7 @@
 //! What the containers of a run really are.
 
 use bollard::models::ContainerInspectResponse;
-use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{Facts, Seen, agreed, contradiction};
+use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction};
 
 use crate::Daemon;
 use crate::client::Client;

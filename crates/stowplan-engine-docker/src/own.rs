@@ -15,11 +15,10 @@ const CONTAINERD: &str = "/run/containerd/containerd.sock";
 /// The daemon, its containerd, what watches over the containers with these first processes, and the container that stands
 /// for the network.
 pub(crate) fn processes(client: &Client, first: &[u32], holder: Option<u32>) -> Vec<u32> {
-    // A daemon that is started for each request, by systemd, is not there while services run.
-    let daemon = client.daemon_pid().filter(|pid| *pid > 1);
+    let daemon = client.daemon_pid();
     let watching = watchers(first.iter().chain(&holder));
     let containerd = match client.daemon() {
-        Daemon::Docker => daemon.and_then(containerd),
+        Daemon::Docker => containerd(daemon),
         Daemon::Podman => None,
     };
     let daemons = daemon.into_iter().chain(containerd);
@@ -27,8 +26,8 @@ pub(crate) fn processes(client: &Client, first: &[u32], holder: Option<u32>) -> 
 }
 
 /// The containerd that dockerd has started, else the one of the machine.
-fn containerd(dockerd: u32) -> Option<u32> {
-    let own = process::tree_of(dockerd).into_iter().find(|pid| {
+fn containerd(dockerd: Option<u32>) -> Option<u32> {
+    let own = dockerd.into_iter().flat_map(process::tree_of).find(|pid| {
         fs::read_to_string(format!("/proc/{pid}/comm"))
             .is_ok_and(|name| name.trim() == "containerd")
     });

@@ -20,7 +20,7 @@ fn nothing_is_left_and_nothing_of_the_users_is_touched() {
             daemon: own,
             name: daemon.name(),
             make: &|agent, network_of| Box::new(DockerEngine::new(daemon, agent, network_of)),
-            remove: &|object| remove(daemon, object),
+            remove: &|object, at| remove(daemon, object, at),
             root: &root,
         });
         assert_eq!(report.others(), Vec::<String>::new(), "{daemon:?}");

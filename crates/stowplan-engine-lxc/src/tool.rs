@@ -24,6 +24,10 @@ pub(crate) struct LxcTool {
 }
 
 impl Tool for LxcTool {
+    fn program(&self) -> &'static str {
+        PROGRAM
+    }
+
     fn prepare(&mut self, plan: &DeploymentPlan, _host: &dyn Host) -> Result<(), EngineError> {
         self.class_note = lxc::class_note(plan);
         for service in &plan.services {

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{Backend, Facts, Happened, Place, Serving, of_service, watchers};
+use stowplan_engine::{EngineError, Facts};
+use stowplan_engine_daemon::{Backend, Happened, Place, Serving, of_service, watchers};
 use stowplan_engine_tool::lxc;
 use stowplan_host::process::clock_ns;
 use stowplan_host::{Host, tail};

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use stowplan_engine::EngineError;
 use stowplan_engine_daemon::Serving;
+use stowplan_host::ledger::DaemonVariables;
 
 use crate::Server;
 use crate::api::{Answer, Operation, ServerInfo};
@@ -87,9 +88,14 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects, and sees who answers.
+    /// Connects to the server that its own client would use.
     pub(crate) fn connect(server: Server) -> Result<Self, EngineError> {
-        let socket = server.socket(|name| std::env::var_os(name), Path::exists);
+        Self::connect_at(server, &DaemonVariables::of_this_process())
+    }
+
+    /// Connects to the server that these variables tell of, and sees who answers.
+    pub(crate) fn connect_at(server: Server, at: &DaemonVariables) -> Result<Self, EngineError> {
+        let socket = server.socket(|name| at.get(name), Path::exists);
         let serving = Serving::new()?;
         // Every request on a connection of its own: one that was kept may be that of a server that has died since.
         let http = legacy::Client::builder(TokioExecutor::new())

@@ -157,6 +157,11 @@ fn deviations(driver: &str, own_pool: bool, own_networks: bool) -> BTreeSet<Stri
             "storage pool: one of Stowplan's own with the driver {driver}, because there is none"
         )
     });
+    let copies = (driver == "dir").then(|| {
+        "cold starts: an instance's files are unpacked from the image when it is created, and are in the page cache when its \
+         program starts; what is shown to be cold is the image"
+            .to_owned()
+    });
     let settings = [
         "profiles: none, so no network interface and no device but the root disk and what the service asks for",
         "security.privileged = true: no user namespace, as in containers of other engines",
@@ -182,5 +187,6 @@ fn deviations(driver: &str, own_pool: bool, own_networks: bool) -> BTreeSet<Stri
         .map(str::to_owned)
         .into_iter()
         .chain(pool)
+        .chain(copies)
         .collect()
 }

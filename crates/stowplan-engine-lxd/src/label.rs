@@ -3,8 +3,7 @@
 
 use std::fs;
 
-use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{Facts, Seen, agreed, contradiction};
+use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction};
 use stowplan_host::ledger::unescape;
 
 use crate::api::{Instance, PoolInfo, root_pool};

@@ -20,7 +20,7 @@ fn nothing_is_left_and_nothing_of_the_users_is_touched() {
             daemon: own,
             name: server.name(),
             make: &|agent, network_of| Box::new(LxdEngine::new(server, agent, network_of)),
-            remove: &|object| remove(server, object),
+            remove: &|object, at| remove(server, object, at),
             root: &root,
         });
         assert_eq!(report.others(), Vec::<String>::new(), "{server:?}");

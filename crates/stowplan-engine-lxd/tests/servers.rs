@@ -5,7 +5,7 @@ use std::path::Path;
 use stowplan_engine::Engine;
 use stowplan_engine_conformance::Bench;
 use stowplan_engine_lxd::{LxdEngine, Server, remove};
-use stowplan_host::ledger::Object;
+use stowplan_host::ledger::{DaemonVariables, Object};
 use stowplan_testkit::{ShellRoot, user_of};
 use stowplan_wire::deployment::Select;
 
@@ -34,8 +34,9 @@ fn a_pool_is_made_where_there_is_none_and_goes_with_what_a_dead_run_has_in_it() 
                 engine: server.name().to_owned(),
                 name: pool.clone(),
             };
-            assert!(remove(server, &entry).unwrap());
-            assert!(!remove(server, &entry).unwrap());
+            let at = DaemonVariables::of_this_process();
+            assert!(remove(server, &entry, &at).unwrap());
+            assert!(!remove(server, &entry, &at).unwrap());
             assert!(!user.pools().contains(&pool));
             assert_eq!(user.of_run(&bench.plan.run), Vec::<String>::new());
         }

@@ -19,7 +19,7 @@ use stowplan_engine::{
 };
 use stowplan_engine_tool::{ToolDeployment, ask};
 use stowplan_host::cgroup::Tree;
-use stowplan_host::{Host, chain};
+use stowplan_host::{Host, chain, network};
 use stowplan_wire::deployment::DeploymentPlan;
 
 /// Engine name, as in a place.
@@ -48,6 +48,12 @@ impl Engine for Nspawn {
         };
         if !geteuid().is_root() {
             return absent(format!("{PROGRAM} needs root"), "run as root");
+        }
+        if !network::may_have_own() {
+            return absent(
+                format!("{PROGRAM} needs CAP_SYS_ADMIN, which root does not have here"),
+                "run outside of a container, or give it CAP_SYS_ADMIN",
+            );
         }
         match Tree::detect() {
             Err(error) => absent(chain(&error), "mount control groups on /sys/fs/cgroup"),

@@ -27,6 +27,10 @@ pub(crate) struct NspawnTool {
 }
 
 impl Tool for NspawnTool {
+    fn program(&self) -> &'static str {
+        PROGRAM
+    }
+
     fn prepare(&mut self, plan: &DeploymentPlan, host: &dyn Host) -> Result<(), EngineError> {
         let host_root = HostRoot::path(plan);
         let is_host = |service: &ServiceStart| root_of(plan, &service.program) == host_root;

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use stowplan_engine::{Deployment, EngineError, selected};
+use stowplan_engine::{Deployment, EngineError, Facts, selected};
 use stowplan_host::{Host, scheduling, tail, wait_readable};
 use stowplan_wire::deployment::{
     DeploymentPlan, EngineEvent, EngineEventKind, EngineRequest, Locator, Select, StopMode,
 };
 
 use crate::groups::RunGroups;
+use crate::label;
 use crate::service::{Come, Service};
 use crate::tool::Tool;
 
@@ -265,6 +266,15 @@ impl Deployment for ToolDeployment {
 
     fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
         Ok(self.services.iter().filter_map(Service::holder).collect())
+    }
+
+    fn label(&self) -> Result<Facts, EngineError> {
+        let host = self.host.id();
+        let running = self.services.iter().filter_map(|service| {
+            let first = service.locator(&host)?.pid;
+            Some((service.holder()?, first))
+        });
+        label::read(self.tool.program(), &running.collect::<Vec<_>>())
     }
 
     fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {

@@ -9,6 +9,7 @@
 mod ask;
 mod deployment;
 mod groups;
+mod label;
 pub mod lxc;
 mod notice;
 mod service;

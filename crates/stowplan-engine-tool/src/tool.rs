@@ -11,6 +11,9 @@ use stowplan_wire::deployment::{DeploymentPlan, Program, ServiceStart};
 
 /// An engine that is a command line.
 pub trait Tool {
+    /// Name of its program, which holds the containers.
+    fn program(&self) -> &'static str;
+
     /// Makes what belongs to the run and should not be in a start, and sees that every service can be started. What it
     /// makes is entered in the ledger first.
     ///

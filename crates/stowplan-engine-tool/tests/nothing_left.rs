@@ -124,7 +124,7 @@ fn an_agent_killed_at_any_entry_of_its_ledger_leaves_what_the_ledger_names() {
             let run = run_name(engine, &format!("fault{entries}"));
             let started = start(&agent, engine, &run, 2).is_ok();
             drop(agent);
-            let cleaned = ledger::clean(state.path(), &mut |_| Ok(false)).unwrap();
+            let cleaned = ledger::clean(state.path(), &mut |_, _| Ok(false)).unwrap();
             assert_eq!(cleaned.failed, Vec::<String>::new(), "{engine} {entries}");
             assert_eq!(left_of(&run), Vec::<String>::new(), "{engine} {entries}");
             if started {
@@ -155,7 +155,7 @@ fn an_agent_killed_while_services_run_leaves_what_the_ledger_names() {
         let pid = rustix::process::Pid::from_raw(agent.agent_pid().cast_signed()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         drop(deployment);
-        let cleaned = ledger::clean(state.path(), &mut |_| Ok(false)).unwrap();
+        let cleaned = ledger::clean(state.path(), &mut |_, _| Ok(false)).unwrap();
         assert_eq!(cleaned.failed, Vec::<String>::new(), "{engine}");
         assert_eq!(left_of(&run), Vec::<String>::new(), "{engine}");
         assert!(!located.iter().any(is_alive), "{engine}");

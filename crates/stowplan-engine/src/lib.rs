@@ -5,11 +5,13 @@
 mod capabilities;
 mod engine;
 mod error;
+mod label;
 mod log;
 
 pub use capabilities::{Capabilities, IsolationFeature, LimitSupport, Refusal, Variant};
 pub use engine::{Deployment, Engine, Probe, selected};
 pub use error::EngineError;
+pub use label::{Facts, Seen, agreed, contradiction};
 pub use log::open_log;
 
 /// The environment of every node program, under every engine: the size of the environment moves a program's

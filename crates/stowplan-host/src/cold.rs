@@ -43,6 +43,20 @@ pub fn cold(files: &[String]) -> Result<ColdProof, HostError> {
     Ok(proof)
 }
 
+/// Bytes that were read from block devices since boot, by whomever (`pgpgin` of /proc/vmstat, which counts KiB).
+///
+/// # Errors
+/// When the kernel does not tell.
+pub fn paged_in_bytes() -> Result<u64, HostError> {
+    const VMSTAT: &str = "/proc/vmstat";
+    let path = Path::new(VMSTAT);
+    let text = fs::read_to_string(path).map_err(|e| HostError::io("read", path, e))?;
+    let mut lines = text.lines();
+    let kib = lines.find_map(|line| line.strip_prefix("pgpgin ")?.parse::<u64>().ok());
+    kib.map(|kib| kib * 1024)
+        .ok_or_else(|| HostError::new(format!("{VMSTAT} has no pgpgin")))
+}
+
 fn collect(path: &Path, into: &mut Vec<PathBuf>) -> Result<(), HostError> {
     let meta = fs::symlink_metadata(path).map_err(|e| HostError::io("look at", path, e))?;
     if meta.is_dir() {

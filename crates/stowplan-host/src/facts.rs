@@ -124,11 +124,6 @@ fn settings() -> BTreeMap<String, String> {
     if let Some(is) = is_virtual_machine() {
         settings.insert(VIRTUAL_MACHINE.to_owned(), yes_or_no(is));
     }
-    if let Some(line) = read("/proc/stat").and_then(|text| text.lines().next().map(str::to_owned))
-        && let Some(steal) = line.split_whitespace().nth(8)
-    {
-        settings.insert("steal-ticks-since-boot".to_owned(), steal.to_owned());
-    }
     settings
 }
 

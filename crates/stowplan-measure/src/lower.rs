@@ -165,6 +165,7 @@ impl<'a> Lowering<'a> {
             vec![FileUse {
                 path: LAUNCH_FILES.to_owned(),
                 touched: 1.0,
+                relocated_bytes: 0,
             }]
         };
         ServicePlan {
@@ -235,6 +236,7 @@ impl<'a> Lowering<'a> {
                 .map(|l| FileUse {
                     path: library_path(l),
                     touched: l.touched,
+                    relocated_bytes: l.relocated_bytes,
                 })
                 .collect(),
             start_iterations: start.iterations,

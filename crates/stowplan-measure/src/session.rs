@@ -55,10 +55,12 @@ pub struct SessionPlan<'a> {
 
 /// What one start gave, before analysis.
 pub struct Measured {
+    /// What the engine needed before that: images loaded, groups and networks made.
+    pub prepare_ns: u64,
     /// Read before `create`.
     pub t0_ns: u64,
-    /// When `create` returned.
-    pub created_ns: u64,
+    /// When `create` returned; `None` where the engine cannot create apart from starting.
+    pub created_ns: Option<u64>,
     /// When `start` returned.
     pub started_ns: u64,
     /// How the services came up.
@@ -81,6 +83,8 @@ pub struct Measured {
     pub limits: Vec<(String, LimitsReadBack)>,
     /// Proof that the cache was cold.
     pub cold: Option<ColdProof>,
+    /// Bytes that were read from block devices from that proof until everything was ready, by whomever.
+    pub cold_read_bytes: Option<u64>,
     /// What the engine could not do as asked.
     pub deviations: Vec<String>,
     /// What real programs recorded, in a trace of LTTng beside those of the nodes.
@@ -129,6 +133,8 @@ struct Session<'a> {
     plan: &'a SessionPlan<'a>,
     run_dir: PathBuf,
     deployment: Box<dyn Deployment>,
+    prepare_ns: u64,
+    creates_apart: bool,
     progress: Progress,
     real: RealServices,
     announcements: Vec<Announced>,
@@ -151,14 +157,20 @@ impl<'a> Session<'a> {
         host.add_real(real_services(&deployment))?;
         surround(&mut deployment, plan.domain);
         let traced = Traced::begin(plan.real, plan.trace_dir, &deployment.run, host.as_ref())?;
+        let can = engine.capabilities();
         if let Some(traced) = &traced {
-            traced.surround(&mut deployment, &engine.capabilities());
+            traced.surround(&mut deployment, &can);
         }
+        let variant = can.variant(deployment.variant.as_deref());
+        let begun_ns = host.clock()?;
+        let prepared = engine.prepare(&deployment, Rc::clone(host) as Rc<dyn Host>)?;
         Ok(Self {
             host,
             plan,
             run_dir: PathBuf::from(run_dir),
-            deployment: engine.prepare(&deployment, Rc::clone(host) as Rc<dyn Host>)?,
+            prepare_ns: host.clock()? - begun_ns,
+            creates_apart: variant.is_some_and(|v| v.separate_create),
+            deployment: prepared,
             progress: Progress::new(plan.services),
             real: RealServices::new(plan.real, plan.services),
             announcements: Vec::new(),
@@ -177,9 +189,11 @@ impl<'a> Session<'a> {
             }
             None => None,
         };
+        let read_before = self.paged_in(cold.is_some())?;
         let t0_ns = self.host.clock()?;
         self.deployment.create(&Select::All)?;
-        let created_ns = self.host.clock()?;
+        let created = self.creates_apart.then(|| self.host.clock());
+        let created_ns = created.transpose()?;
         self.deployment.start(&Select::All)?;
         let started_ns = self.host.clock()?;
         let locators = self.deployment.locators()?;
@@ -188,6 +202,7 @@ impl<'a> Session<'a> {
         self.host.start_sampling(&subjects, &own, sample_ms)?;
         self.look_at_traced(&locators);
         self.wait_ready()?;
+        let read_after = self.paged_in(cold.is_some())?;
         self.look_at_traced(&locators);
         let limits = self.read_limits(&locators)?;
         std::thread::sleep(self.plan.warm_up);
@@ -205,6 +220,7 @@ impl<'a> Session<'a> {
         let recording = self.end_traced()?;
         self.collect()?;
         Ok(Measured {
+            prepare_ns: self.prepare_ns,
             t0_ns,
             created_ns,
             started_ns,
@@ -218,10 +234,17 @@ impl<'a> Session<'a> {
             memory,
             limits,
             cold,
+            cold_read_bytes: read_before.zip(read_after).map(|(from, to)| to - from),
             deviations: self.deployment.deviations(),
             recording,
             warnings: std::mem::take(&mut self.warnings),
         })
+    }
+
+    /// What was read from block devices so far, where the start is a cold one.
+    fn paged_in(&self, is_cold: bool) -> Result<Option<u64>, RunError> {
+        let read = is_cold.then(|| self.host.paged_in_bytes());
+        Ok(read.transpose()?)
     }
 
     /// The services, and the engine where it has processes of its own.

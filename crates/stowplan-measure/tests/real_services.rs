@@ -223,7 +223,7 @@ impl Done {
         let facts = StartUpFacts {
             start: StartKind::Warm,
             t0_ns: measured.t0_ns,
-            created_ns: Some(measured.created_ns),
+            created_ns: measured.created_ns,
             progress: &measured.progress,
             real: &measured.real,
             modules: &BTreeMap::new(),

@@ -181,6 +181,8 @@ pub struct Library {
     pub bytes: u64,
     /// Share of its pages that are touched, 0 to 1.
     pub touched: f64,
+    /// Bytes of the touched pages that the dynamic loader would write to, and which each process then has for itself.
+    pub relocated_bytes: u64,
 }
 
 /// What a node costs at start.

@@ -8,44 +8,55 @@ use stowplan_wire::service::FileUse;
 
 use crate::error::NodeError;
 
-/// Maps each file privately and reads from the share of its pages that is touched, evenly spread. The
-/// mappings stay, as those of shared libraries do.
+/// Maps each file privately, reads from the share of its pages that is touched, evenly spread, and writes to the first
+/// of these where a dynamic loader would relocate. The mappings stay, as those of shared libraries do.
 ///
 /// # Errors
 /// When a file cannot be mapped.
 pub fn touch_files(folder: &Path, files: &[FileUse]) -> Result<(), NodeError> {
     for file in files {
         let path = folder.join(&file.path);
-        touch_file(&path, file.touched)
-            .map_err(|source| NodeError::StartUpFile { path, source })?;
+        touch_file(&path, file).map_err(|source| NodeError::StartUpFile { path, source })?;
     }
     Ok(())
 }
 
-fn touch_file(path: &Path, share: f64) -> std::io::Result<()> {
+fn touch_file(path: &Path, how: &FileUse) -> std::io::Result<()> {
     let file = File::open(path)?;
     let size = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
     if size == 0 {
         return Ok(());
     }
-    // SAFETY: a new private mapping that is only read. Start-up files belong to the image of the run
-    // and are not cut while it lasts.
+    let page = rustix::param::page_size();
+    let relocated = usize::try_from(how.relocated_bytes).unwrap_or(usize::MAX);
+    let relocated = relocated.div_ceil(page);
+    let access = match relocated {
+        0 => ProtFlags::READ,
+        _ => ProtFlags::READ | ProtFlags::WRITE,
+    };
+    // SAFETY: a new private mapping, of which nobody else knows. Start-up files belong to the image of the run and are
+    // not cut while it lasts.
     let base = unsafe {
         mmap(
             std::ptr::null_mut(),
             size,
-            ProtFlags::READ,
+            access,
             MapFlags::PRIVATE,
             &file,
             0,
         )
     }?
     .cast::<u8>();
-    let page = rustix::param::page_size();
     let pages = size.div_ceil(page);
-    for index in touched(pages, share) {
-        // SAFETY: `index` is below the number of pages of the mapping.
-        unsafe { base.add(index * page).read_volatile() };
+    for (number, index) in touched(pages, how.touched).enumerate() {
+        // SAFETY: `index` is below the number of pages of the mapping, and what is written to it is writable then.
+        unsafe {
+            let at = base.add(index * page);
+            let value = at.read_volatile();
+            if number < relocated {
+                at.write_volatile(value);
+            }
+        }
     }
     Ok(())
 }
@@ -112,8 +123,15 @@ mod tests {
         let used = |path: &str| FileUse {
             path: path.into(),
             touched: 0.7,
+            relocated_bytes: 4_097,
         };
         touch_files(folder.path(), &[used("lib")]).unwrap();
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let of_lib = smaps.split_once(&*folder.path().join("lib").to_string_lossy());
+        let dirty = of_lib.unwrap().1.lines();
+        let dirty = dirty.filter_map(|line| line.strip_prefix("Private_Dirty:"));
+        let kib = 2 * rustix::param::page_size() / 1024;
+        assert_eq!(dirty.map(str::trim).next(), Some(&*format!("{kib} kB")));
         assert!(touch_files(folder.path(), &[used("none")]).is_err());
         keep_memory(100_000).unwrap();
         keep_memory(0).unwrap();

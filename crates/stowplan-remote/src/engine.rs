@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use stowplan_engine::{Capabilities, Deployment, Engine, EngineError, Probe};
+use stowplan_engine::{Capabilities, Deployment, Engine, EngineError, Facts, Probe};
 use stowplan_host::{Host, chain};
 use stowplan_wire::agent::{Answer, Call, PreparedAnswer};
 use stowplan_wire::deployment::{
@@ -176,6 +176,13 @@ impl Deployment for RemoteDeployment {
     fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {
         match self.host.call(Call::EngineRequests)? {
             Answer::Requests(requests) => Ok(requests),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn label(&self) -> Result<Facts, EngineError> {
+        match self.host.call(Call::Label)? {
+            Answer::Label(facts) => Ok(facts),
             other => Err(unexpected(&other)),
         }
     }

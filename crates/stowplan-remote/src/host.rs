@@ -179,6 +179,14 @@ impl AgentHost {
         expect!(self.call(Call::Cold { files }), Answer::Cold(proof) => proof)
     }
 
+    /// Bytes that were read from block devices since boot, by whomever.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn paged_in_bytes(&self) -> Result<u64, EngineError> {
+        expect!(self.call(Call::PagedIn), Answer::PagedIn(bytes) => bytes)
+    }
+
     /// Makes the run folder with plans, sockets and trace buffers; gives its path.
     ///
     /// # Errors

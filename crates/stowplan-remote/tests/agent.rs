@@ -165,7 +165,7 @@ fn when_the_agent_is_killed_services_end_and_the_rest_is_cleaned() {
     };
     agent.child.kill().unwrap();
     agent.child.wait().unwrap();
-    let cleaned = ledger::clean(&state, &mut |_| Ok(false)).unwrap();
+    let cleaned = ledger::clean(&state, &mut |_, _| Ok(false)).unwrap();
     assert_eq!(
         (cleaned.runs.len(), cleaned.failed.len()),
         (1, 0),

@@ -112,7 +112,7 @@ impl Own {
     }
 
     fn clean(&self) -> ledger::Cleaned {
-        ledger::clean(&self.state, &mut |object| {
+        ledger::clean(&self.state, &mut |object, _| {
             Err(format!("no engine has {object:?}"))
         })
         .unwrap()

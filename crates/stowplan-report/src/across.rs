@@ -2,12 +2,12 @@
 //! (MEASURING §5, "across time"). What changed for both drops out.
 
 use stowplan_results::{Comparison, Comparisons, DeploymentRecord, EarlierResult, Effect, Results};
-use stowplan_stats::{
-    AcrossComparison, DEFAULT_DELTA, Scale, Verdict, apply_holm_across, compare_across,
-};
+use stowplan_stats::{AcrossComparison, Scale, Verdict, apply_holm_across, compare_across};
 
 use crate::common::{Common, Side};
-use crate::compare::{Blocks, Losses, OF_PHASES, comparable, has_natural_phases, plan, rule};
+use crate::compare::{
+    Blocks, Losses, OF_PHASES, comparable, delta, has_natural_phases, plan, rule,
+};
 use crate::error::ReportError;
 use crate::marked::{self, Marked};
 use crate::metrics::{LOST_INPUTS, Metric, metrics};
@@ -24,20 +24,24 @@ pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> 
     let reports = (Report::read(old)?, Report::read(new)?);
     let losses = (Losses::of(&reports.0), Losses::of(&reports.1));
     let marked = (Marked::of(&reports.0.runs), Marked::of(&reports.1.runs));
-    let old_metrics = metrics(&reports.0);
-    let mut rows = Vec::new();
-    for new_metric in metrics(&reports.1) {
+    let (old_metrics, new_metrics) = (metrics(&reports.0), metrics(&reports.1));
+    let both = new_metrics.iter().filter_map(|new_metric| {
         let same = |m: &&Metric| m.key == new_metric.key && m.subject == new_metric.subject;
-        let Some(old_metric) = old_metrics.iter().find(same) else {
-            continue;
-        };
-        let both = Both {
-            old: (&reports.0, old_metric),
-            new: (&reports.1, &new_metric),
+        Some(Both {
+            old: (&reports.0, old_metrics.iter().find(same)?),
+            new: (&reports.1, new_metric),
             common: &common,
             losses: &losses,
-        };
-        rows.extend(both.rows(&marked)?);
+        })
+    });
+    let both: Vec<Both<'_>> = both.collect();
+    let all = found(&both, &Default::default())?;
+    let none_marked = marked.0.is_empty() && marked.1.is_empty();
+    let clean = (!none_marked).then(|| found(&both, &marked)).transpose()?;
+    let mut rows = Vec::new();
+    for (at, both) in both.iter().enumerate() {
+        let clean = clean.as_ref().map(|clean| &*clean[at]);
+        rows.extend(both.rows(&all[at], clean, &marked));
     }
     let mut slower = Vec::new();
     for candidate in &common.candidates {
@@ -100,18 +104,37 @@ struct Found<'a> {
     c: AcrossComparison,
 }
 
+/// By metric; all that answer the question are one family and corrected together, of whatever chain or kind of start
+/// they are (MEASURING §5).
+fn found<'a>(
+    metrics: &[Both<'a>],
+    marked: &(Marked, Marked),
+) -> Result<Vec<Vec<Found<'a>>>, ReportError> {
+    let all = metrics.iter().map(|both| both.compared(marked));
+    let mut all = all.collect::<Result<Vec<_>, _>>()?;
+    let answers = metrics.iter().zip(&mut all);
+    let answers = answers.filter(|(both, _)| both.is_primary());
+    let family: Vec<&mut Found<'_>> = answers.flat_map(|(_, found)| found).collect();
+    let mut corrected: Vec<AcrossComparison> = family.iter().map(|f| f.c.clone()).collect();
+    apply_holm_across(&mut corrected);
+    for (found, corrected) in family.into_iter().zip(corrected) {
+        found.c = corrected;
+    }
+    Ok(all)
+}
+
 impl<'a> Both<'a> {
-    fn rows(&self, marked: &(Marked, Marked)) -> Result<Vec<Comparison>, ReportError> {
+    /// What was found of every candidate, beside what the blocks without marked runs say, where any is marked.
+    fn rows(
+        &self,
+        all: &[Found<'a>],
+        clean: Option<&[Found<'a>]>,
+        marked: &(Marked, Marked),
+    ) -> Vec<Comparison> {
         let mut rows = Vec::new();
-        let all = self.compared(&Default::default())?;
-        let clean = if marked.0.is_empty() && marked.1.is_empty() {
-            None
-        } else {
-            Some(self.compared(marked)?)
-        };
-        for found in &all {
+        for found in all {
             let mut row = self.row(found);
-            if let Some(clean) = &clean {
+            if let Some(clean) = clean {
                 let same = |f: &&Found<'_>| f.candidate.id == found.candidate.id;
                 let clean = clean.iter().find(same).map(|f| self.row(f));
                 let (before, after) = self.blocks(found.candidate, marked);
@@ -124,32 +147,30 @@ impl<'a> Both<'a> {
         let others = self.common.candidates.iter();
         let others = others.filter(|candidate| !compared.contains(&&*candidate.id));
         rows.extend(others.filter_map(|candidate| self.row_of_gone(candidate)));
-        Ok(rows)
+        rows
     }
 
-    /// Each candidate that has enough blocks without a marked run, corrected together.
+    /// Each candidate that has enough blocks without a marked run.
     fn compared(&self, marked: &(Marked, Marked)) -> Result<Vec<Found<'a>>, ReportError> {
         let rule = rule(&self.old.0.experiment, self.old.1);
+        let pilots = (
+            self.old.0.experiment.pilot_blocks(),
+            self.new.0.experiment.pilot_blocks(),
+        );
         let mut all = Vec::new();
         for candidate in &self.common.candidates {
             let (before, after) = self.blocks(candidate, marked);
             if self.usable(&before) && self.usable(&after) {
                 let what = format!("{} of {}", self.old.1.label, candidate.label);
-                let c = compare_across(&rule, (&before.a, &before.b), (&after.a, &after.b))
-                    .map_err(ReportError::stats(what))?;
+                let (old, new) = ((&*before.a, &*before.b), (&*after.a, &*after.b));
+                let c =
+                    compare_across(&rule, old, new, pilots).map_err(ReportError::stats(what))?;
                 all.push(Found {
                     candidate,
                     before,
                     after,
                     c,
                 });
-            }
-        }
-        if self.is_primary() {
-            let mut family: Vec<AcrossComparison> = all.iter().map(|f| f.c.clone()).collect();
-            apply_holm_across(&mut family);
-            for (found, corrected) in all.iter_mut().zip(family) {
-                found.c = corrected;
             }
         }
         Ok(all)
@@ -186,7 +207,8 @@ impl<'a> Both<'a> {
             return Some(OF_PHASES.to_owned());
         }
         let (old, new) = self.losses;
-        let loss = |d| old.changed(new, metric, d);
+        let delta = delta(&self.old.0.experiment, metric);
+        let loss = |d| old.changed(new, metric, d, delta);
         let reference = &self.common.reference;
         metric
             .of_loss
@@ -198,8 +220,7 @@ impl<'a> Both<'a> {
         let (old, _) = self.blocks(candidate, &Default::default());
         let gone = has_gone(self.new.1, &self.common.reference, candidate);
         let told = self.is_primary() && self.usable(&old) && gone;
-        let declared = plan(&self.old.0.experiment, self.old.1);
-        let delta = declared.map_or(DEFAULT_DELTA, |m| m.delta);
+        let delta = delta(&self.old.0.experiment, self.old.1);
         told.then(|| row_of_gone(self.old.1, delta, candidate, &old))
     }
 }

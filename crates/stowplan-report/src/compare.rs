@@ -16,9 +16,6 @@ use crate::report::Report;
 use crate::slower::Held;
 use crate::usage::mean;
 
-/// Share of inputs that two deployments may lose differently and still be compared.
-const LOSS_DELTA: f64 = 0.02;
-
 /// Why nothing is said of a metric that timer phases decide.
 pub(crate) const OF_PHASES: &str =
     "timer phases were left as they fell, and they alone can make this difference";
@@ -46,15 +43,34 @@ pub(crate) fn all(
     let Some(reference) = ran.iter().find(|d| Some(&*d.id) == reference) else {
         return Ok(Vec::new());
     };
-    let pairs = pairs(&ran, reference);
+    let (metrics, pairs) = (metrics(report), pairs(&ran, reference));
     let (losses, marked) = (Losses::of(report), Marked::of(&report.runs));
-    let mut comparisons = Vec::new();
-    for metric in metrics(report) {
-        let of_metric = one_metric(report, &metric, &pairs, reference, &losses, &marked)?;
-        comparisons.extend(of_metric);
+    let rows = |marked: &Marked| -> Result<Vec<Comparison>, ReportError> {
+        let tested = tested(report, &metrics, &pairs, reference, marked)?;
+        let rows = tested.iter().map(|t| {
+            let mut row = row(t.metric, t.pair, &t.blocks, &t.c, t.primary);
+            withhold(report, t.metric, t.pair, &losses, &mut row);
+            row
+        });
+        Ok(rows.collect())
+    };
+    let mut comparisons = rows(&Marked::default())?;
+    if !marked.is_empty() {
+        let clean = rows(&marked)?;
+        for row in &mut comparisons {
+            let clean = clean.iter().find(|c| is_same(c, row));
+            let left_out = row.blocks - clean.map_or(0, |c| c.blocks);
+            marked::beside(row, clean, left_out);
+        }
     }
     comparisons.sort_by_key(|c| !c.primary);
     Ok(comparisons)
+}
+
+/// Whether both are of one metric and one pair.
+fn is_same(a: &Comparison, b: &Comparison) -> bool {
+    (&a.metric, &a.subject, &a.reference, &a.candidate)
+        == (&b.metric, &b.subject, &b.reference, &b.candidate)
 }
 
 /// Where the chains got slower that are worse in a candidate.
@@ -109,7 +125,8 @@ fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> V
     pairs
 }
 
-fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
+/// What a difference between two deployments is the effect of.
+pub(crate) fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
     let same_partition = a.partition == b.partition;
     match (&*a.place, &*b.place) {
         (x, y) if x == y && !same_partition => Effect::Splitting,
@@ -125,52 +142,46 @@ fn is_bare(place: &str) -> bool {
     place == "bare" || place.starts_with("bare:")
 }
 
-fn one_metric(
+/// A comparison before it is told.
+struct Tested<'a> {
+    metric: &'a Metric,
+    pair: Pair<'a>,
+    blocks: Blocks,
+    c: PairedComparison,
+    primary: bool,
+}
+
+/// Every metric of every pair over the blocks without marked runs. All that answer the question are one family and
+/// corrected together, of whatever chain or kind of start they are (MEASURING §5).
+fn tested<'a>(
     report: &Report,
-    metric: &Metric,
-    pairs: &[Pair<'_>],
+    metrics: &'a [Metric],
+    pairs: &[Pair<'a>],
     reference: &DeploymentRecord,
-    losses: &Losses,
     marked: &Marked,
-) -> Result<Vec<Comparison>, ReportError> {
-    let primary = plan(&report.experiment, metric).is_some_and(|m| m.primary);
-    let of_family = |pair: &Pair<'_>| primary && pair.0.id == reference.id;
-    let compared = |marked: &Marked| -> Result<Vec<Comparison>, ReportError> {
-        let (mut family, mut others) = (Vec::new(), Vec::new());
+) -> Result<Vec<Tested<'a>>, ReportError> {
+    let mut all = Vec::new();
+    for metric in metrics {
+        let answers = plan(&report.experiment, metric).is_some_and(|m| m.primary);
         for pair in pairs {
             if let Some((blocks, c)) = one_pair(report, metric, *pair, marked)? {
-                let side = if of_family(pair) {
-                    &mut family
-                } else {
-                    &mut others
-                };
-                side.push((*pair, blocks, c));
+                all.push(Tested {
+                    metric,
+                    pair: *pair,
+                    blocks,
+                    c,
+                    primary: answers && pair.0.id == reference.id,
+                });
             }
         }
-        let mut corrected: Vec<PairedComparison> = family.iter().map(|(.., c)| c.clone()).collect();
-        apply_holm(&mut corrected);
-        for ((.., c), corrected) in family.iter_mut().zip(corrected) {
-            *c = corrected;
-        }
-        let rows = family.into_iter().chain(others).map(|(pair, blocks, c)| {
-            let mut row = row(metric, pair, &blocks, &c, of_family(&pair));
-            withhold(report, metric, pair, losses, &mut row);
-            row
-        });
-        Ok(rows.collect())
-    };
-    let mut rows = compared(&Marked::default())?;
-    if marked.is_empty() {
-        return Ok(rows);
     }
-    let clean = compared(marked)?;
-    for row in &mut rows {
-        let same = |c: &&Comparison| c.reference == row.reference && c.candidate == row.candidate;
-        let clean = clean.iter().find(same);
-        let left_out = row.blocks - clean.map_or(0, |c| c.blocks);
-        marked::beside(row, clean, left_out);
+    let family: Vec<&mut Tested<'_>> = all.iter_mut().filter(|t| t.primary).collect();
+    let mut corrected: Vec<PairedComparison> = family.iter().map(|t| t.c.clone()).collect();
+    apply_holm(&mut corrected);
+    for (tested, corrected) in family.into_iter().zip(corrected) {
+        tested.c = corrected;
     }
-    Ok(rows)
+    Ok(all)
 }
 
 /// One pair over the blocks that both have and that are not marked; nothing where there are none or the metric has no ratio.
@@ -190,28 +201,26 @@ fn one_pair(
     Ok(Some((blocks, c)))
 }
 
-/// The comparisons that answer the question, in the families in which they are corrected.
-pub(crate) fn families(report: &Report) -> Result<Vec<Vec<PairedComparison>>, ReportError> {
+/// The comparisons that answer the question, which are corrected together.
+pub(crate) fn family(report: &Report) -> Result<Vec<PairedComparison>, ReportError> {
     let mut ran = report.deployments();
     ran.retain(|d| !report.experiment.is_step(d));
     let reference = report.experiment.reference_id();
     let Some(reference) = ran.iter().find(|d| Some(&*d.id) == reference) else {
         return Ok(Vec::new());
     };
-    let mut families = Vec::new();
+    let mut family = Vec::new();
     for metric in metrics(report) {
         if !plan(&report.experiment, &metric).is_some_and(|m| m.primary) {
             continue;
         }
-        let mut family = Vec::new();
         for candidate in ran.iter().filter(|d| d.id != reference.id) {
             let pair = (*reference, *candidate);
             let compared = one_pair(report, &metric, pair, &Marked::default())?;
             family.extend(compared.map(|(_, c)| c));
         }
-        families.push(family);
     }
-    Ok(families)
+    Ok(family)
 }
 
 /// What was declared about a metric before measuring.
@@ -219,9 +228,14 @@ pub(crate) fn plan<'a>(experiment: &'a Experiment, metric: &Metric) -> Option<&'
     experiment.metrics.iter().find(|m| m.metric == metric.key)
 }
 
+/// Smallest difference of a metric that matters, as a share.
+pub(crate) fn delta(experiment: &Experiment, metric: &Metric) -> f64 {
+    plan(experiment, metric).map_or(stowplan_stats::DEFAULT_DELTA, |m| m.delta)
+}
+
 /// How a metric is compared.
 pub(crate) fn rule(experiment: &Experiment, metric: &Metric) -> Rule {
-    let delta = plan(experiment, metric).map_or(stowplan_stats::DEFAULT_DELTA, |m| m.delta);
+    let delta = delta(experiment, metric);
     Rule {
         metric: metric.key.clone(),
         scale: metric.scale,
@@ -231,7 +245,7 @@ pub(crate) fn rule(experiment: &Experiment, metric: &Metric) -> Rule {
             Scale::Difference => Delta::Absolute(delta),
         },
         seed: experiment.seed,
-        pilot: experiment.pilot.as_ref().map(|p| p.blocks as usize),
+        pilot: experiment.pilot_blocks(),
     }
 }
 
@@ -330,7 +344,7 @@ pub(crate) fn withhold(
     let reason = if metric.of_phase && has_natural_phases(report) {
         Some(OF_PHASES.to_owned())
     } else if metric.of_loss
-        && let Some(text) = losses.differ(metric, pair)
+        && let Some(text) = losses.differ(metric, pair, delta(&report.experiment, metric))
     {
         Some(text)
     } else if row.verdict == Verdict::Better && metric.unit == "ns" {
@@ -367,21 +381,22 @@ fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<String> {
     })
 }
 
-/// Share of inputs per chain and deployment that a newer message replaced.
+/// Share of inputs per chain and deployment on which no output rests.
 pub(crate) struct Losses(BTreeMap<(String, String), f64>);
 
 impl Losses {
     pub(crate) fn of(report: &Report) -> Self {
         let shares = report.latency.iter().filter(|c| c.inputs > 0).map(|c| {
-            let share = c.overwritten as f64 / c.inputs as f64;
+            let share = c.without_output as f64 / c.inputs as f64;
             ((c.chain.clone(), c.deployment.clone()), share)
         });
         Self(shares.collect())
     }
 
-    fn differ(&self, metric: &Metric, (a, b): Pair<'_>) -> Option<String> {
+    /// Whether two deployments lose shares that differ by more than `delta`.
+    fn differ(&self, metric: &Metric, (a, b): Pair<'_>, delta: f64) -> Option<String> {
         let chain = metric.subject.clone()?;
-        different_loss(self.share(&chain, a)?, self.share(&chain, b)?)
+        different_loss(self.share(&chain, a)?, self.share(&chain, b)?, delta)
     }
 
     /// The same of one deployment in two results.
@@ -390,10 +405,11 @@ impl Losses {
         later: &Self,
         metric: &Metric,
         deployment: &DeploymentRecord,
+        delta: f64,
     ) -> Option<String> {
         let chain = metric.subject.clone()?;
         let share = |of: &Self| of.share(&chain, deployment);
-        different_loss(share(self)?, share(later)?)
+        different_loss(share(self)?, share(later)?, delta)
     }
 
     fn share(&self, chain: &str, deployment: &DeploymentRecord) -> Option<f64> {
@@ -402,10 +418,10 @@ impl Losses {
     }
 }
 
-fn different_loss(a: f64, b: f64) -> Option<String> {
-    ((a - b).abs() > LOSS_DELTA).then(|| {
+fn different_loss(a: f64, b: f64, delta: f64) -> Option<String> {
+    ((a - b).abs() > delta).then(|| {
         format!(
-            "not comparable: different loss ({:.1} % of the inputs against {:.1} %)",
+            "not comparable: different loss (no output rests on {:.1} % of the inputs against {:.1} %)",
             a * 100.0,
             b * 100.0
         )

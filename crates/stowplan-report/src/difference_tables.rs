@@ -6,7 +6,6 @@ use stowplan_stats::Verdict;
 use crate::format::{dash, difference};
 use crate::report::Report;
 use crate::tables::TextTable;
-use crate::usage::MACHINE;
 
 /// Metrics of the printed table; `comparisons.json` and the page have all.
 const PRINTED: [&str; 9] = [
@@ -22,7 +21,7 @@ const PRINTED: [&str; 9] = [
 ];
 
 pub(crate) fn printed(c: &Comparison) -> bool {
-    c.primary || (PRINTED.contains(&&*c.metric) && c.subject.as_deref() != Some(MACHINE))
+    c.primary || PRINTED.contains(&&*c.metric)
 }
 
 pub(crate) fn differences(report: &Report) -> TextTable {

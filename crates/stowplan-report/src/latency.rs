@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stowplan_results::{Label, LatencyRow, Results, RunRow};
+use stowplan_results::{Label, LatencyRow, OutputRow, Results, RunRow};
 use stowplan_stats::{DEFAULT_POINTS, Moments, Sketch, Sorted, Summary};
 
 use crate::error::ReportError;
@@ -29,15 +29,17 @@ pub enum Part {
     Wait,
     /// Release → first output based on this input or on a later one.
     Reaction,
-    /// Age of the oldest origin in the output.
+    /// Age of the oldest origin in an output, at its publication; of every output.
     DataAge,
+    /// Age of the same data when the next output replaces it.
+    AgeUntilNext,
     /// Mean over the outputs of an input (the papers' figure per input).
     MeanOverOutputs,
 }
 
 impl Part {
     /// All of them; the first four are those of the papers' table.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::E2ePaper,
         Self::Idle,
         Self::Communication,
@@ -48,6 +50,7 @@ impl Part {
         Self::Wait,
         Self::Reaction,
         Self::DataAge,
+        Self::AgeUntilNext,
         Self::MeanOverOutputs,
     ];
 
@@ -65,6 +68,7 @@ impl Part {
             Self::Wait => "wait",
             Self::Reaction => "reaction",
             Self::DataAge => "data_age",
+            Self::AgeUntilNext => "age_until_next",
             Self::MeanOverOutputs => "mean_over_outputs",
         }
     }
@@ -83,10 +87,12 @@ impl Part {
             Self::Wait => "Wait",
             Self::Reaction => "Reaction",
             Self::DataAge => "Data age",
+            Self::AgeUntilNext => "Data age until the next output",
             Self::MeanOverOutputs => "Mean over outputs",
         }
     }
 
+    /// Of an input; `None` for what is of an output.
     fn of(self, row: &LatencyRow) -> Option<i64> {
         match self {
             Self::E2ePaper => row.e2e_paper_ns,
@@ -98,7 +104,7 @@ impl Part {
             Self::Transport => row.transport_ns,
             Self::Wait => row.wait_ns,
             Self::Reaction => row.reaction_ns,
-            Self::DataAge => row.data_age_ns,
+            Self::DataAge | Self::AgeUntilNext => None,
             Self::MeanOverOutputs => row.mean_over_outputs_ns,
         }
     }
@@ -115,6 +121,10 @@ pub struct ChainLatency {
     pub inputs: u64,
     /// Those of them that a newer message replaced.
     pub overwritten: u64,
+    /// Those of them on which no output rests, for whatever reason.
+    pub without_output: u64,
+    /// Those after which no output came while events were recorded: their reaction is longer than any that is known.
+    pub unanswered: u64,
     /// Inputs left out, because released too late in the window or otherwise not valid.
     pub left_out: u64,
     /// Figures that the samples carry.
@@ -151,52 +161,60 @@ pub struct RunFigures {
     pub block: u32,
     /// Per part, in ns.
     pub parts: BTreeMap<Part, Summary>,
-    /// Standard deviation of the time between outputs, ns; `None` with fewer than three outputs.
+    /// Standard deviation of the time between neighbouring outputs, ns; `None` with fewer than three outputs.
     pub jitter_ns: Option<f64>,
     /// Inputs that count.
     pub inputs: u64,
-    /// Those of them that a newer message replaced.
-    pub overwritten: u64,
+    /// Those of them on which no output rests, for whatever reason.
+    pub without_output: u64,
+    /// Those after which no output came while events were recorded.
+    pub unanswered: u64,
 }
 
 #[derive(Default)]
 struct Samples {
     parts: BTreeMap<Part, Vec<f64>>,
-    outputs: Vec<i64>,
+    /// Between neighbouring outputs, ns.
+    intervals: Moments,
     inputs: u64,
     overwritten: u64,
+    without_output: u64,
+    unanswered: u64,
     left_out: u64,
 }
 
 impl Samples {
     fn add(&mut self, row: &LatencyRow) {
-        self.outputs.extend(row.output_ns);
         if !row.valid {
             self.left_out += 1;
             return;
         }
         self.inputs += 1;
         self.overwritten += u64::from(row.overwritten);
+        self.without_output += u64::from(row.output_ns.is_none());
+        self.unanswered += u64::from(row.reaction_ns.is_none());
         for part in Part::ALL {
             if let Some(ns) = part.of(row) {
-                self.parts.entry(part).or_default().push(ns as f64);
+                self.sample(part, ns);
             }
         }
     }
 
-    fn jitter(&mut self) -> Option<f64> {
-        self.outputs.sort_unstable();
-        // Two inputs can share an output.
-        self.outputs.dedup();
-        let intervals = self
-            .outputs
-            .windows(2)
-            .map(|pair| (pair[1] - pair[0]) as f64);
-        intervals.collect::<Moments>().std().ok()
+    fn add_output(&mut self, row: &OutputRow) {
+        let age = row.data_age_ns;
+        self.sample(Part::DataAge, age);
+        if let Some(until_next) = row.age_until_next_ns {
+            self.sample(Part::AgeUntilNext, until_next);
+            self.intervals.push((until_next - age) as f64);
+        }
+    }
+
+    fn sample(&mut self, part: Part, ns: i64) {
+        self.parts.entry(part).or_default().push(ns as f64);
     }
 }
 
-/// Reads the latency table of the runs that count.
+/// Reads the inputs and outputs of the runs that count.
 pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<ChainLatency>, ReportError> {
     let mut samples: BTreeMap<(Label, Label), BTreeMap<u32, Samples>> = BTreeMap::new();
     results.scan(|row: LatencyRow| {
@@ -204,6 +222,12 @@ pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<ChainLate
             let chains = samples.entry((row.chain.clone(), row.deployment.clone()));
             let runs = chains.or_default();
             runs.entry(row.run).or_default().add(&row);
+        }
+    })?;
+    results.scan(|row: OutputRow| {
+        let chain = samples.get_mut(&(row.chain.clone(), row.deployment.clone()));
+        if let Some(run) = chain.and_then(|runs| runs.get_mut(&row.run)) {
+            run.add_output(&row);
         }
     })?;
     let mut chains = Vec::new();
@@ -217,12 +241,12 @@ pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<ChainLate
 fn one_chain(
     chain: &str,
     deployment: &str,
-    mut samples: BTreeMap<u32, Samples>,
+    samples: BTreeMap<u32, Samples>,
     counted: &Counted,
 ) -> Result<ChainLatency, ReportError> {
     let what = |part: Part| format!("{} of {chain} in {deployment}", part.label());
     let mut runs = Vec::new();
-    for (number, samples) in &mut samples {
+    for (number, samples) in &samples {
         let Some(run) = counted.latency(*number) else {
             continue;
         };
@@ -231,7 +255,8 @@ fn one_chain(
     let mut pooled: BTreeMap<Part, Vec<f64>> = BTreeMap::new();
     let sum = |of: fn(&Samples) -> u64| samples.values().map(of).sum();
     let (inputs, overwritten) = (sum(|s| s.inputs), sum(|s| s.overwritten));
-    let left_out = sum(|s| s.left_out);
+    let (without_output, left_out) = (sum(|s| s.without_output), sum(|s| s.left_out));
+    let unanswered = sum(|s| s.unanswered);
     for run in samples.into_values() {
         for (part, values) in run.parts {
             pooled.entry(part).or_default().extend(values);
@@ -252,6 +277,8 @@ fn one_chain(
         deployment: deployment.to_owned(),
         inputs,
         overwritten,
+        without_output,
+        unanswered,
         left_out,
         parts,
         runs,
@@ -260,7 +287,7 @@ fn one_chain(
 
 fn one_run(
     run: &RunRow,
-    samples: &mut Samples,
+    samples: &Samples,
     what: &dyn Fn(Part) -> String,
 ) -> Result<RunFigures, ReportError> {
     let mut parts = BTreeMap::new();
@@ -272,8 +299,9 @@ fn one_run(
         run: run.run,
         block: run.block,
         parts,
-        jitter_ns: samples.jitter(),
+        jitter_ns: samples.intervals.std().ok(),
         inputs: samples.inputs,
-        overwritten: samples.overwritten,
+        without_output: samples.without_output,
+        unanswered: samples.unanswered,
     })
 }

@@ -9,8 +9,8 @@ use crate::report::Report;
 use crate::startup::Instant;
 use crate::usage::{MACHINE, SERVICES, mean};
 
-/// Key of the share of a chain's inputs that a newer message replaced.
-pub(crate) const LOST_INPUTS: &str = "inputs_overwritten";
+/// Key of the share of a chain's inputs on which no output rests.
+pub(crate) const LOST_INPUTS: &str = "inputs_without_output";
 
 /// Value per deployment and block.
 pub(crate) type Values = BTreeMap<String, BTreeMap<u32, f64>>;
@@ -135,7 +135,9 @@ fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>
             });
         }
     }
-    for part in [Part::Reaction, Part::DataAge] {
+    for part in [Part::Reaction, Part::DataAge, Part::AgeUntilNext] {
+        // The longest of what is known is not the longest where an input has none.
+        let is_known = |r: &RunFigures| part != Part::Reaction || r.unanswered == 0;
         metrics.push(Metric {
             of_phase: true,
             of_loss: true,
@@ -143,26 +145,30 @@ fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>
                 format!("{}_max", part.key()),
                 format!("{} max", part.label()),
                 chain,
-                values(&|r| r.parts.get(&part)?.max),
+                values(&|r| r.parts.get(&part)?.max.filter(|_| is_known(r))),
             )
         });
     }
-    metrics.push(Metric::time(
-        "output_jitter".to_owned(),
-        "output jitter".to_owned(),
-        chain,
-        values(&|r| r.jitter_ns),
-    ));
-    let replaced =
-        |r: &RunFigures| Some(r.overwritten as f64 / (r.inputs > 0).then_some(r.inputs)? as f64);
+    metrics.push(Metric {
+        of_phase: true,
+        of_loss: true,
+        ..Metric::time(
+            "output_jitter".to_owned(),
+            "output jitter".to_owned(),
+            chain,
+            values(&|r| r.jitter_ns),
+        )
+    });
+    let lost =
+        |r: &RunFigures| Some(r.without_output as f64 / (r.inputs > 0).then_some(r.inputs)? as f64);
     metrics.push(Metric {
         unit: "share",
         scale: Scale::Difference,
         ..Metric::time(
             LOST_INPUTS.to_owned(),
-            "inputs overwritten".to_owned(),
+            "inputs without an output".to_owned(),
             chain,
-            values(&replaced),
+            values(&lost),
         )
     });
 }
@@ -176,7 +182,8 @@ fn usage_metrics(report: &Report) -> Vec<Metric> {
         by.collect()
     };
     let mut metrics = Vec::new();
-    for subject in [SERVICES, MACHINE] {
+    // Of the whole machine a name of its own: what was declared about `cpu` is about services.
+    for (subject, suffix) in [(SERVICES, ""), (MACHINE, "_machine")] {
         let cpus = values(&|r| r.cpus.get(subject).copied());
         let memory = values(&|r| r.memory.get(subject).copied());
         for (key, label, unit, values) in [
@@ -185,7 +192,7 @@ fn usage_metrics(report: &Report) -> Vec<Metric> {
         ] {
             metrics.push(Metric {
                 unit,
-                ..Metric::time(key.to_owned(), label.to_owned(), subject, values)
+                ..Metric::time(format!("{key}{suffix}"), label.to_owned(), subject, values)
             });
         }
     }

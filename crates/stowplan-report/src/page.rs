@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use stowplan_results::{Ablation, Comparison, Comparisons, EdgeCount, Ranking, Slower};
+use stowplan_results::{
+    Ablation, Comparison, Comparisons, DeploymentRecord, EdgeCount, Effect, Ranking, Slower,
+};
 use stowplan_stats::{Sketch, SketchPoint, Summary};
 
+use crate::compare::effect;
 use crate::equality;
 use crate::error::ReportError;
 use crate::latency::{ChainLatency, Part, PartFigures};
@@ -64,8 +67,8 @@ struct Deployment<'a> {
     refused: Option<&'a str>,
     /// Whether it is there for the steps of an ablation alone.
     step: bool,
-    /// Settings that differ from the reference: name, reference's, own.
-    differences: Vec<[String; 3]>,
+    /// Settings that differ from a deployment that it is compared with: that one's label, name, its value, own value.
+    differences: Vec<[String; 4]>,
 }
 
 #[derive(Serialize)]
@@ -107,6 +110,7 @@ struct ChainDeployment<'a> {
     deployment: &'a str,
     inputs: u64,
     overwritten: u64,
+    without_output: u64,
     left_out: u64,
     parts: BTreeMap<&'static str, Samples<'a>>,
 }
@@ -219,8 +223,6 @@ fn experiment(report: &Report) -> Result<Value, ReportError> {
 
 fn deployments(report: &Report) -> Vec<Deployment<'_>> {
     let all = &report.experiment.deployments;
-    let reference = report.experiment.reference_id();
-    let reference = all.iter().find(|d| Some(&*d.id) == reference);
     let views = all.iter().map(|d| Deployment {
         id: &d.id,
         label: report.label(&d.id),
@@ -238,14 +240,27 @@ fn deployments(report: &Report) -> Vec<Deployment<'_>> {
         finished: report.finished(&d.id),
         refused: d.refused.as_deref(),
         step: report.experiment.is_step(d),
-        differences: match reference {
-            Some(reference) if reference.id != d.id => {
-                equality::differences(&reference.fingerprint, &d.fingerprint)
-            }
-            _ => Vec::new(),
-        },
+        differences: differences(report, d),
     });
     views.collect()
+}
+
+/// Against the reference, and of a container against plain processes in scheduling groups: the comparisons that are told apart.
+fn differences(report: &Report, own: &DeploymentRecord) -> Vec<[String; 4]> {
+    let all = &report.experiment.deployments;
+    let reference = report.experiment.reference_id();
+    let is_held = |d: &&DeploymentRecord| {
+        Some(&*d.id) == reference || effect(d, own) == Effect::Isolation && d.refused.is_none()
+    };
+    let against = all.iter().filter(|d| d.id != own.id).filter(is_held);
+    let of_one = |d: &DeploymentRecord| {
+        let label = report.label(&d.id).to_owned();
+        let found = equality::differences(&d.fingerprint, &own.fingerprint);
+        found
+            .into_iter()
+            .map(move |[name, there, here]| [label.clone(), name, there, here])
+    };
+    against.flat_map(of_one).collect()
 }
 
 fn startup(view: &DeploymentStartup) -> Startup<'_> {
@@ -327,6 +342,7 @@ fn chain_deployment(view: &ChainLatency, points: Points) -> ChainDeployment<'_> 
         deployment: &view.deployment,
         inputs: view.inputs,
         overwritten: view.overwritten,
+        without_output: view.without_output,
         left_out: view.left_out,
         parts: parts.collect(),
     }

@@ -10,7 +10,7 @@ use stowplan_results::{
 
 use crate::callbacks::CallbackTimes;
 use crate::error::ReportError;
-use crate::latency::ChainLatency;
+use crate::latency::{ChainLatency, Part};
 use crate::losses::DeploymentLosses;
 use crate::marked::STEAL;
 use crate::memory::DeploymentMemory;
@@ -203,6 +203,7 @@ impl Report {
         warnings.extend(self.unasked());
         warnings.extend(phases::warning(self));
         warnings.extend(self.ablation_warnings());
+        warnings.extend(self.unanswered());
         warnings.extend(self.residuals());
         warnings.extend(self.run_warnings());
         warnings
@@ -232,6 +233,22 @@ impl Report {
             texts.map(move |text| format!("{}: {text}", d.label))
         });
         told.collect()
+    }
+
+    /// Chains with inputs after which no output came any more.
+    fn unanswered(&self) -> impl Iterator<Item = String> {
+        let all = self.latency.iter();
+        let told = all.filter(|c| c.unanswered > 0 && c.part(Part::Reaction).is_some());
+        told.map(|c| {
+            format!(
+                "{}: no output of chain {} came after {} of {} inputs while events were recorded: the longest reaction is \
+                 longer than any that is shown",
+                self.label(&c.deployment),
+                c.chain,
+                c.unanswered,
+                c.inputs
+            )
+        })
     }
 
     /// CPU time of the machine that nothing known used, and who did.

@@ -12,6 +12,9 @@ use crate::report::Report;
 /// Share of the blocks in which a ranking has to come out the same to be called one.
 const DECIDED: f64 = 0.9;
 
+/// Fewer blocks cannot tell 90 % from less: three come out the same by chance in one of four equal pairs.
+const LEAST: usize = 10;
+
 /// Rankings of the partitions at each place by the primary metrics; none where nothing was varied.
 pub(crate) fn rankings(report: &Report) -> Vec<Ranking> {
     if report.experiment.sensitivity.is_none() {
@@ -72,7 +75,8 @@ fn ranking(metric: &Metric, deployments: &[&DeploymentRecord]) -> Option<Ranking
         survived: w[0].1.iter().zip(&w[1].1).filter(|(a, b)| a <= b).count(),
         decided: false,
     });
-    let decided = |survived: usize| survived as f64 >= DECIDED * blocks.len() as f64;
+    let share = DECIDED * blocks.len() as f64;
+    let decided = |survived: usize| blocks.len() >= LEAST && survived as f64 >= share;
     Some(Ranking {
         metric: metric.key.clone(),
         label: metric.label.clone(),
@@ -144,20 +148,22 @@ mod tests {
 
     #[test]
     fn of_three_one_pair_can_be_decided_and_the_whole_not() {
-        let (a, b, c) = (
-            [1.0, 1.0, 1.0, 1.0],
-            [5.0, 5.0, 5.0, 5.0],
-            [6.0, 4.9, 6.0, 4.9],
-        );
+        let (a, b, c) = ([1.0; 12], [5.0; 12], [6.0, 4.9].repeat(6));
         let ranking = ranked(&[("c", &c), ("a", &a), ("b", &b)]).unwrap();
         assert_eq!(ranking.order, ["oci.a", "oci.b", "oci.c"]);
-        assert_eq!((ranking.survived, ranking.decided), (2, false));
+        assert_eq!((ranking.survived, ranking.decided), (6, false));
         let pairs: Vec<(usize, bool)> = ranking
             .pairs
             .iter()
             .map(|p| (p.survived, p.decided))
             .collect();
-        assert_eq!(pairs, [(4, true), (2, false)]);
+        assert_eq!(pairs, [(12, true), (6, false)]);
+    }
+
+    #[test]
+    fn few_blocks_decide_nothing() {
+        let ranking = ranked(&[("a", &[1.0; 9]), ("b", &[2.0; 9])]).unwrap();
+        assert_eq!((ranking.survived, ranking.decided), (9, false));
     }
 
     #[test]

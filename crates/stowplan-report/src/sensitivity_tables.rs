@@ -14,7 +14,7 @@ pub(crate) fn table(report: &Report) -> TextTable {
         "Sensitivity: does the ranking survive?",
         format!(
             "In each block {varied} assumed parameters had other values from their ranges, the same in all deployments. \
-             A ranking that comes out the same in less than 90 % of the blocks is undecided."
+             A ranking that comes out the same in less than 90 % of the blocks, or of which there are less than 10, is undecided."
         ),
         &["Metric", "At"],
         &["Ranking, least first", "Survived", "Of blocks", "So"],

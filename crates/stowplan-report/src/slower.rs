@@ -128,12 +128,10 @@ impl Held<'_> {
         let blocks =
             |report| Blocks::of_values(&values(report), self.reference, &self.candidate.id);
         let after = blocks(self.new);
+        let pilot = |report: &Report| report.experiment.pilot_blocks();
         let grown = match self.old {
-            None => {
-                let pilot = self.new.experiment.pilot.as_ref();
-                within(&after, pilot.map(|p| p.blocks as usize))
-            }
-            Some(old) => between(&blocks(old), &after),
+            None => within(&after, pilot(self.new)),
+            Some(old) => between((&blocks(old), pilot(old)), (&after, pilot(self.new))),
         };
         grown.map_err(ReportError::stats(what))
     }
@@ -154,18 +152,24 @@ fn within(blocks: &Blocks, pilot: Option<usize>) -> Result<Option<Growth>, Stats
             blocks: 1,
         }));
     }
-    let estimate = Estimate::mean_of(&differences)?;
-    let estimate = pilot.map_or(estimate, |pilot| estimate.after_pilot(pilot));
+    let estimate = Estimate::mean_of_blocks(&differences, pilot)?;
     growth((before, after), &estimate, differences.len()).map(Some)
 }
 
-fn between(old: &Blocks, new: &Blocks) -> Result<Option<Growth>, StatsError> {
+/// Blocks, and how many of them were a pilot that fixed their number.
+type Piloted<'a> = (&'a Blocks, Option<usize>);
+
+fn between(
+    (old, old_pilot): Piloted<'_>,
+    (new, new_pilot): Piloted<'_>,
+) -> Result<Option<Growth>, StatsError> {
     let (before, after) = (old.differences(), new.differences());
     let fewer = before.len().min(after.len());
     match (average(&old.b), average(&new.b)) {
         // One block has no spread to hold the other result against.
         (Some(old), Some(new)) if fewer > 1 => {
-            let estimate = Estimate::difference_of_means(&before, &after)?;
+            let estimate = Estimate::mean_of_blocks(&after, new_pilot)?
+                .less(Estimate::mean_of_blocks(&before, old_pilot)?);
             growth((old, new), &estimate, fewer).map(Some)
         }
         _ => Ok(None),

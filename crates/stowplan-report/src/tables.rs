@@ -1,6 +1,6 @@
 //! The tables in the papers' layout, as text: for terminals and Markdown.
 
-use stowplan_results::{LossCause, StartKind};
+use stowplan_results::{LossCause, RunRow, StartKind};
 use stowplan_stats::Summary;
 
 use crate::ablation_tables;
@@ -169,7 +169,10 @@ fn startup(report: &Report, start: StartKind, views: &[&DeploymentStartup]) -> T
     let unit = TimeUnit::startup(largest);
     let mut table = TextTable::new(
         format!("Start-up, {start} ({})", unit.name),
-        "Median [quartiles] over the runs, from t0: before create, images present.",
+        format!(
+            "Median [quartiles] over the runs, from t0: before create, images present; preparation is what comes before that.{}",
+            asked_at_once(report)
+        ),
         &["Deployment"],
         &[],
     );
@@ -189,7 +192,43 @@ fn startup(report: &Report, start: StartKind, views: &[&DeploymentStartup]) -> T
         row.extend(known.iter().map(|i| spread(unit, view.spread(*i))));
         table.rows.push(row);
     }
+    let of_runs: [(&str, &str, OfRun); 2] = [
+        ("Preparation", "ns", |run| {
+            run.prepare_ns.map(|ns| ns as f64)
+        }),
+        ("Read from disks", "bytes", |run| {
+            run.cold_read_bytes.map(|bytes| bytes as f64)
+        }),
+    ];
+    for (header, unit, of) in of_runs {
+        let medians: Vec<Option<f64>> = views.iter().map(|v| median(report, v, of)).collect();
+        if medians.iter().any(Option::is_some) {
+            table.headers.push(header.to_owned());
+            for (row, median) in table.rows.iter_mut().zip(medians) {
+                row.push(value(unit, median));
+            }
+        }
+    }
     table
+}
+
+/// Results of before this was a parameter do not say it.
+fn asked_at_once(report: &Report) -> String {
+    let told = report.experiment.parameters.get("parallelism");
+    let told = told.and_then(|value| value.as_str());
+    told.map_or_else(String::new, |text| {
+        format!(" Engines are asked for {text}.")
+    })
+}
+
+/// A figure of a run as a whole.
+type OfRun = fn(&RunRow) -> Option<f64>;
+
+/// Over the runs of a view.
+fn median(report: &Report, view: &DeploymentStartup, of: OfRun) -> Option<f64> {
+    let counts = |run: &&RunRow| view.runs.iter().any(|counted| counted.run == run.run);
+    let values = report.runs.iter().filter(counts).filter_map(of);
+    Some(Spread::of(values)?.q50)
 }
 
 fn sentence(text: &str) -> String {

@@ -52,7 +52,7 @@ fn every_figure_has_marks_and_no_error() {
     chromium::assert_figures(&document, &FIGURES);
     for text in [
         "not a prediction for the vehicle",
-        "Instrument not calibrated on this machine",
+        "Instrument not calibrated on this machine: <code>stowplan selftest</code>",
         "no daemon answers",
         "status 139",
     ] {

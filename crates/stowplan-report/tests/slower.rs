@@ -162,8 +162,10 @@ fn run_row(key: &(u32, u32, Label), order: u32) -> RunRow {
         steal: None,
         changed: None,
         quiet: Some(true),
+        prepare_ns: None,
         cold: None,
         cold_resident: None,
+        cold_read_bytes: None,
         events: None,
         discarded: None,
         published: None,
@@ -278,8 +280,10 @@ fn more_lost_inputs_are_a_regression_although_the_latency_is_not_compared() {
     assert!(e2e.verdict_reason.contains("different loss"), "{e2e:?}");
     let told = regressions(&verdicts);
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].starts_with("inputs overwritten, camera to brake on oci/modules: +40.0 %"));
-    assert_eq!(verdicts.slower[0].metrics, ["inputs_overwritten"]);
+    assert!(
+        told[0].starts_with("inputs without an output, camera to brake on oci/modules: +40.0 %")
+    );
+    assert_eq!(verdicts.slower[0].metrics, ["inputs_without_output"]);
     assert_eq!(grown(&verdicts.slower[0])[1].0, "detector/on_image");
 }
 

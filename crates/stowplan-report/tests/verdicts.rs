@@ -97,7 +97,7 @@ fn different_loss_is_not_compared() {
     let mut report = Report::read(&results().1).unwrap();
     let grouped = report.latency.iter_mut();
     for chain in grouped.filter(|c| c.deployment == "bare:grouped/betz-8") {
-        chain.overwritten += chain.inputs / 10;
+        chain.without_output += chain.inputs / 10;
     }
     let all = report.comparisons_with(None).unwrap();
     let c = find(

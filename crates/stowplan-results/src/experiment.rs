@@ -433,6 +433,12 @@ impl Experiment {
         self.deployments.iter().find(|d| d.id == id)
     }
 
+    /// How many blocks were a pilot that fixed the number of all; `None` where that was given.
+    #[must_use]
+    pub fn pilot_blocks(&self) -> Option<usize> {
+        self.pilot.as_ref().map(|pilot| pilot.blocks as usize)
+    }
+
     /// Whether a deployment is there for the steps of an ablation alone: it has a part of the isolation only.
     #[must_use]
     pub fn is_step(&self, deployment: &DeploymentRecord) -> bool {

@@ -37,8 +37,8 @@ pub use folder::{date, folder_name};
 pub use ranking::{RankedPair, Ranking};
 pub use reader::Results;
 pub use rows::{
-    CallbackRow, ColdState, LatencyRow, LossCause, LossRow, MemoryAt, MemoryRow, RunRow, RunStatus,
-    StartKind, StartupRow, SubjectKind, UsageRow,
+    CallbackRow, ColdState, LatencyRow, LossCause, LossRow, MemoryAt, MemoryRow, OutputRow, RunRow,
+    RunStatus, StartKind, StartupRow, SubjectKind, UsageRow,
 };
 pub use selftest::{
     Bound, Criterion, InjectedDifference, KindCounts, SELFTEST_FILE, SELFTEST_SCHEMA, Selftest,

@@ -8,7 +8,9 @@ use crate::error::ResultsError;
 use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
 use crate::file::{TableReader, read_json, sync_folder, write_json};
 use crate::folder;
-use crate::rows::{CallbackRow, LatencyRow, LossRow, MemoryRow, RunRow, StartupRow, UsageRow};
+use crate::rows::{
+    CallbackRow, LatencyRow, LossRow, MemoryRow, OutputRow, RunRow, StartupRow, UsageRow,
+};
 use crate::selftest::{SELFTEST_FILE, Selftest};
 use crate::table::Table;
 
@@ -85,6 +87,11 @@ impl Results {
 
     /// The latency table.
     pub fn latency(&self) -> Result<Vec<LatencyRow>, ResultsError> {
+        self.read()
+    }
+
+    /// The outputs table; empty in a result of before there was one.
+    pub fn outputs(&self) -> Result<Vec<OutputRow>, ResultsError> {
         self.read()
     }
 

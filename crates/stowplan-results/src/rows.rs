@@ -100,14 +100,18 @@ table! {
         calibration_ns: Option<f64>,
         /// Share of all CPUs' time that the hypervisor took in the window, or while services started, 0 to 1.
         steal: Option<f64>,
-        /// What of its processes' environment is not as in the deployment's first run; null if nothing is, or the run failed.
+        /// What of its processes' environment is not as in the deployment's first run, and of the machine's settings not as when the experiment began (`machine.…`); null if nothing is, or the run failed.
         changed: Option<Label>,
         /// Whether the machine was quiet before the run.
         quiet: Option<bool>,
+        /// What the engine needed before t0, ns: images, which are loaded once for an experiment, groups and networks.
+        prepare_ns: Option<i64>,
         /// Whether a cold start was proven cold; null if it was not to be cold.
         cold: Option<ColdState>,
         /// Share of the pages that were still resident, 0 to 1.
         cold_resident: Option<f64>,
+        /// Read from block devices from that proof until everything was ready, by whomever, bytes; null if it was not to be cold.
+        cold_read_bytes: Option<u64>,
         /// Trace events recorded.
         events: Option<u64>,
         /// Trace events that found no room.
@@ -182,7 +186,7 @@ table! {
         instance: u64,
         /// Release of the input by the sensor, ns since arm.
         origin_ns: i64,
-        /// Last publication of the chain for this input, ns since arm.
+        /// First output of the chain that rests on this input, ns since arm; the parts below are those of the way to it. `outputs` has all of them.
         output_ns: Option<i64>,
         /// Start of callback 0 → last publication (the papers' end-to-end latency).
         e2e_paper_ns: Option<i64>,
@@ -202,7 +206,7 @@ table! {
         communication_ns: Option<i64>,
         /// Release → first output that is based on this input or on a later one.
         reaction_ns: Option<i64>,
-        /// Age of the oldest origin in the output, at its publication.
+        /// Age of the oldest origin in this first output, at its publication.
         data_age_ns: Option<i64>,
         /// Mean over all outputs that are based on this input (the papers' figure per input).
         mean_over_outputs_ns: Option<i64>,
@@ -212,6 +216,28 @@ table! {
         valid: bool,
         /// Why it does not count, or why durations are null.
         reason: Option<Label>,
+    }
+}
+
+table! {
+    /// One row per output of a chain that rests on an input which counts: several where an input is used more than once.
+    OutputRow in "outputs" {
+        /// Run.
+        run: u32,
+        /// Block.
+        block: u32,
+        /// Id of the deployment.
+        deployment: Label,
+        /// Chain.
+        chain: Label,
+        /// Number of the input within run and chain, as in `latency`.
+        instance: u64,
+        /// Publication of the output, ns since arm.
+        output_ns: i64,
+        /// Age of the oldest origin in the output, at its publication, ns.
+        data_age_ns: i64,
+        /// Age of the same data when the next output replaces it, ns; null for the last output, and where events between the two may have been discarded.
+        age_until_next_ns: Option<i64>,
     }
 }
 

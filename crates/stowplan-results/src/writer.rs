@@ -11,7 +11,9 @@ use crate::experiment::Experiment;
 use crate::file::{sync_folder, write_json, write_table};
 use crate::folder;
 use crate::reader::{Results, scan};
-use crate::rows::{CallbackRow, LatencyRow, LossRow, MemoryRow, RunRow, StartupRow, UsageRow};
+use crate::rows::{
+    CallbackRow, LatencyRow, LossRow, MemoryRow, OutputRow, RunRow, StartupRow, UsageRow,
+};
 use crate::table::Table;
 
 /// Everything that a run gave.
@@ -21,8 +23,10 @@ pub struct RunData {
     pub run: RunRow,
     /// When it started up.
     pub startup: Vec<StartupRow>,
-    /// Its chain instances.
+    /// The inputs of its chains.
     pub latency: Vec<LatencyRow>,
+    /// The outputs of its chains.
+    pub outputs: Vec<OutputRow>,
     /// Its samples.
     pub usage: Vec<UsageRow>,
     /// Its memory.
@@ -41,6 +45,7 @@ impl RunData {
             run,
             startup: Vec::new(),
             latency: Vec::new(),
+            outputs: Vec::new(),
             usage: Vec::new(),
             memory: Vec::new(),
             losses: Vec::new(),
@@ -109,6 +114,7 @@ impl ResultsWriter {
         let run = data.run.run;
         self.write_part(run, &data.startup)?;
         self.write_part(run, &data.latency)?;
+        self.write_part(run, &data.outputs)?;
         self.write_part(run, &data.usage)?;
         self.write_part(run, &data.memory)?;
         self.write_part(run, &data.losses)?;
@@ -127,6 +133,7 @@ impl ResultsWriter {
         let runs: BTreeSet<u32> = results.runs.iter().map(|run| run.run).collect();
         self.merge::<StartupRow>(&runs)?;
         self.merge::<LatencyRow>(&runs)?;
+        self.merge::<OutputRow>(&runs)?;
         self.merge::<UsageRow>(&runs)?;
         self.merge::<MemoryRow>(&runs)?;
         self.merge::<LossRow>(&runs)?;

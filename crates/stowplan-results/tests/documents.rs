@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use stowplan_results::{
-    CallbackRow, Comparisons, Experiment, LatencyRow, LossRow, MemoryRow, RunRow, Selftest,
-    StartupRow, Table, UsageRow,
+    CallbackRow, Comparisons, Experiment, LatencyRow, LossRow, MemoryRow, OutputRow, RunRow,
+    Selftest, SelftestKind, StartupRow, Table, UsageRow,
 };
 
 fn section<T: Table>() -> String {
@@ -51,6 +51,7 @@ fn every_column_is_documented() {
         section::<RunRow>(),
         section::<StartupRow>(),
         section::<LatencyRow>(),
+        section::<OutputRow>(),
         section::<UsageRow>(),
         section::<MemoryRow>(),
         section::<LossRow>(),
@@ -71,6 +72,7 @@ fn times_say_their_unit() {
         RunRow::columns(),
         StartupRow::columns(),
         LatencyRow::columns(),
+        OutputRow::columns(),
         UsageRow::columns(),
         MemoryRow::columns(),
     ];
@@ -93,4 +95,45 @@ fn json_schemas_are_committed() {
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         matches(&folder.join(format!("{name}.json")), &text);
     }
+}
+
+#[test]
+fn the_selftest_in_the_docs_is_what_its_page_says() {
+    let docs = root().join("docs");
+    let text = std::fs::read_to_string(docs.join("selftest/hello-2026-11-23.json")).unwrap();
+    let kept: Selftest = serde_json::from_str(&text).unwrap();
+    let page = std::fs::read_to_string(docs.join("selftest.md")).unwrap();
+
+    let mut equal: Vec<f64> = Vec::new();
+    for counts in &kept.counts {
+        let of_kind = || kept.comparisons.iter().filter(|c| c.kind == counts.kind);
+        let flagged = of_kind().filter(|c| c.flagged).count();
+        let covered = of_kind()
+            .filter(|c| (c.low_ns..=c.high_ns).contains(&c.injected_ns))
+            .count();
+        let row = page
+            .lines()
+            .filter(|line| line.starts_with("| A/"))
+            .nth(kept.counts.iter().position(|c| c == counts).unwrap())
+            .unwrap();
+        let compared = of_kind().count();
+        assert!(
+            row.contains(&format!("| {flagged} of {compared} |")),
+            "{row}"
+        );
+        assert!(
+            row.ends_with(&format!("| {covered} of {compared} |")),
+            "{row}"
+        );
+        if counts.kind == SelftestKind::Equal {
+            equal = of_kind().map(|c| (c.high - c.low) / 2.0).collect();
+        }
+    }
+    equal.sort_by(f64::total_cmp);
+    let median = f64::midpoint(equal[19], equal[20]);
+    assert!(
+        page.contains(&format!("± {:.1} %", 100.0 * median)),
+        "{median}"
+    );
+    assert!(kept.passed && kept.criteria.iter().all(|c| c.passed));
 }

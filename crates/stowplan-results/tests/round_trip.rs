@@ -9,9 +9,9 @@ use std::path::Path;
 
 use stowplan_results::{
     CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, EarlierResult, Experiment,
-    Label, LatencyRow, LossCause, LossRow, Machine, MemoryAt, MemoryRow, Results, ResultsError,
-    ResultsWriter, RunData, RunRow, RunStatus, StackRecord, StartKind, StartupRow, SubjectKind,
-    Table, UsageRow,
+    Label, LatencyRow, LossCause, LossRow, Machine, MemoryAt, MemoryRow, OutputRow, Results,
+    ResultsError, ResultsWriter, RunData, RunRow, RunStatus, StackRecord, StartKind, StartupRow,
+    SubjectKind, Table, UsageRow,
 };
 
 fn experiment() -> Experiment {
@@ -56,8 +56,10 @@ fn run(number: u32) -> RunData {
         steal: None,
         changed: Some("thp: 1, now 0".into()),
         quiet: Some(true),
+        prepare_ns: Some(7),
         cold: None,
         cold_resident: None,
+        cold_read_bytes: Some(8_192),
         events: Some(7),
         discarded: Some(0),
         published: None,
@@ -81,6 +83,7 @@ fn run(number: u32) -> RunData {
             }
         })
         .collect();
+    data.outputs = vec![output(number, block, deployment.clone())];
     data.memory = vec![memory(number, block, deployment.clone())];
     data.usage = vec![usage(number, block, deployment.clone())];
     data.losses = vec![LossRow {
@@ -98,6 +101,19 @@ fn run(number: u32) -> RunData {
     }];
     data.callbacks = vec![callback(number, block, deployment)];
     data
+}
+
+fn output(run: u32, block: u32, deployment: Label) -> OutputRow {
+    OutputRow {
+        run,
+        block,
+        deployment,
+        chain: "main".into(),
+        instance: 3,
+        output_ns: -4,
+        data_age_ns: 9,
+        age_until_next_ns: None,
+    }
 }
 
 fn startup(run: u32, block: u32, deployment: Label) -> StartupRow {
@@ -174,6 +190,7 @@ fn all(results: &Results) -> Vec<RunData> {
     let (startup, latency) = (results.startup().unwrap(), results.latency().unwrap());
     let (usage, losses) = (results.usage().unwrap(), results.losses().unwrap());
     let (memory, callbacks) = (results.memory().unwrap(), results.callbacks().unwrap());
+    let outputs = results.outputs().unwrap();
     fn of<T: Table + Clone>(rows: &[T], run: u32) -> Vec<T> {
         rows.iter().filter(|r| r.run() == run).cloned().collect()
     }
@@ -181,6 +198,7 @@ fn all(results: &Results) -> Vec<RunData> {
         run: run.clone(),
         startup: of(&startup, run.run),
         latency: of(&latency, run.run),
+        outputs: of(&outputs, run.run),
         usage: of(&usage, run.run),
         memory: of(&memory, run.run),
         losses: of(&losses, run.run),

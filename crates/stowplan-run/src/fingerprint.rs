@@ -8,15 +8,18 @@ use stowplan_wire::agent::Announced;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::host::{CpuLevel, LimitsReadBack};
 
+/// Settings and their values.
+pub(crate) type Values = BTreeMap<String, String>;
+
 /// Whether services map the same start-up files, of one inode each, so that what one has read is there for the next.
 const SHARED_FILES: &str = "files.shared";
 
 /// Of one deployment, beside these: the run's name is in its environment, and namespaces are made for it.
 const OF_A_RUN: [&str; 2] = ["environ.bytes", "ns."];
 
-/// What the processes of a deployment say of their environment, and the engine and the kernel of them: values that all
-/// share, and how many different ones there are where they do not.
-pub(crate) fn fingerprint(measured: &Measured) -> BTreeMap<String, String> {
+/// What the processes of a deployment say of their environment, and the engine and the kernel of them: the values, and of
+/// those that each start has anew how many there are.
+pub(crate) fn fingerprint(measured: &Measured) -> Values {
     let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for announced in &measured.announcements {
         if let Announcement::Fingerprint { values, .. } = &announced.announcement {
@@ -35,21 +38,25 @@ pub(crate) fn fingerprint(measured: &Measured) -> BTreeMap<String, String> {
             .insert(told.to_owned());
     }
     seen.into_iter()
-        .map(|(key, values)| {
-            let mut values = values.into_iter();
-            let first = values.next().unwrap_or_default();
-            let others = values.count();
-            (
-                key.to_owned(),
-                if others == 0 {
-                    first
-                } else {
-                    format!("{} different values", others + 1)
-                },
-            )
-        })
+        .map(|(key, values)| (key.to_owned(), told(key, values)))
         .chain(measured.label.clone())
         .collect()
+}
+
+/// Two deployments with as many different values are not equal for that: the values are told, but for those that are never
+/// the same twice.
+fn told(key: &str, values: BTreeSet<String>) -> String {
+    let values: Vec<String> = values.into_iter().collect();
+    if values.len() > 1 && !lasts(key) {
+        return format!("{} different values", values.len());
+    }
+    values.join(" | ")
+}
+
+/// Whether the values of a key stay as they are from one start of a deployment to the next.
+fn lasts(key: &str) -> bool {
+    let mut of_one = OF_A_START.iter().chain(&OF_A_RUN);
+    !of_one.any(|begin| key.starts_with(begin))
 }
 
 /// Whether all node programs are one file, by what each says of the program it executes; `None` where none says it. On an
@@ -84,24 +91,24 @@ fn of_group(has: &LimitsReadBack) -> [(&'static str, String); 2] {
     [("cpu.levels", levels), ("memory.limit_bytes", memory)]
 }
 
+/// The machine's settings under names that no process has.
+pub(crate) fn of_machine(settings: &Values) -> Values {
+    let named = settings.iter();
+    let named = named.map(|(key, value)| (format!("machine.{key}"), value.clone()));
+    named.collect()
+}
+
 /// Which values differ from those of the deployment's first run, as `KEY: THEN, now NOW`. `None` if none does, or if there are
 /// no earlier ones.
-pub(crate) fn changed(
-    first: &BTreeMap<String, String>,
-    now: &BTreeMap<String, String>,
-) -> Option<String> {
+pub(crate) fn changed(first: &Values, now: &Values) -> Option<String> {
     if first.is_empty() {
         return None;
     }
     let keys: BTreeSet<&String> = first.keys().chain(now.keys()).collect();
-    let of_one = || OF_A_START.iter().chain(&OF_A_RUN);
-    let lasting = |key: &str| !of_one().any(|begin| key.starts_with(begin));
-    let found = |of: &BTreeMap<String, String>, key: &str| {
-        of.get(key).map_or("nothing", String::as_str).to_owned()
-    };
+    let found = |of: &Values, key: &str| of.get(key).map_or("nothing", String::as_str).to_owned();
     let differ = keys
         .into_iter()
-        .filter(|key| lasting(key) && first.get(*key) != now.get(*key));
+        .filter(|key| lasts(key) && first.get(*key) != now.get(*key));
     let told: Vec<String> = differ
         .map(|key| format!("{key}: {}, now {}", found(first, key), found(now, key)))
         .collect();
@@ -115,6 +122,16 @@ mod tests {
     fn of(values: &[(&str, &str)]) -> BTreeMap<String, String> {
         let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         values.iter().map(own).collect()
+    }
+
+    #[test]
+    fn different_values_are_told_unless_each_start_has_its_own() {
+        let values = |of: &[&str]| of.iter().map(|v| (*v).to_owned()).collect();
+        assert_eq!(told("sched.nice", values(&["0"])), "0");
+        assert_eq!(told("sched.nice", values(&["5", "0"])), "0 | 5");
+        assert_eq!(told("ns.pid", values(&["pid:[1]"])), "pid:[1]");
+        let own = values(&["pid:[1]", "pid:[2]"]);
+        assert_eq!(told("ns.pid", own), "2 different values");
     }
 
     #[test]

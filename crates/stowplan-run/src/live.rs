@@ -15,10 +15,11 @@ use stowplan_measure::{Measured, RunError, SessionPlan, measure};
 use stowplan_model::WorkSpeed;
 use stowplan_remote::AgentHost;
 use stowplan_results::{BlockCalibration, Experiment, ResultsWriter, RunData, StartKind};
+use stowplan_wire::deployment::DeploymentPlan;
 
 use crate::analyse::{Analysed, analyse};
 use crate::engines::Engines;
-use crate::fingerprint::fingerprint;
+use crate::fingerprint::{Values, changed, fingerprint, of_machine};
 use crate::observe::{Observer, Step};
 use crate::prepare::{Planned, Prepared};
 use crate::request::{Request, Starts};
@@ -180,7 +181,6 @@ impl Live<'_> {
             .stack(job.block)
             .map_err(|e| self.failed(&planned.record.label, e))?;
         let speed = self.speed(job.block);
-        let first_environment = self.first_environment(&planned.record.id);
         let facts = RunFacts {
             number: number.unwrap_or(0),
             job,
@@ -191,7 +191,6 @@ impl Live<'_> {
             seed: self.request.seed,
             window_ns: (self.request.window_ns > 0).then_some(self.request.window_ns),
             cpus: self.prepared.machine.cpus,
-            first_environment: &first_environment,
             stack: &stack,
             speed: speed.as_ref(),
             program_sha256: &self.image.program_sha256,
@@ -211,11 +210,17 @@ impl Live<'_> {
         self.keep(number, &facts, result, &planned.record.label)
     }
 
-    /// What the processes of a deployment's first run said of their environment.
-    fn first_environment(&self, deployment: &str) -> BTreeMap<String, String> {
+    /// What is not as in the deployment's first run, or on the machine not as when the experiment began.
+    fn changed(&self, deployment: &str, environment: &Values, settings: &Values) -> Option<String> {
         let experiment = self.experiment.borrow();
-        let record = experiment.deployment(deployment);
-        record.map_or_else(BTreeMap::new, |record| record.fingerprint.clone())
+        let first = experiment.deployment(deployment).map(|d| &d.fingerprint);
+        let own = first.and_then(|first| changed(first, environment));
+        let machine = changed(
+            &of_machine(&experiment.machine.settings),
+            &of_machine(settings),
+        );
+        let all: Vec<String> = own.into_iter().chain(machine).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 
     /// What the calibration of a block gives.
@@ -271,17 +276,17 @@ impl Live<'_> {
         let services = lower(&stack, &planned.deployment.partition, &options);
         let image_dir = self.image.dir.display().to_string();
         let engine = self.engines.get(&place.engine)?;
+        let planned_stack = &self.prepared.stack;
+        let deployment = DeploymentPlan {
+            parallelism: self.request.parallelism.unwrap_or(0),
+            ..deployment_plan(planned_stack, &planned.deployment, &run, &image_dir)
+        };
         measure(
             &self.host,
             engine.as_ref(),
             &SessionPlan {
                 services: &services,
-                deployment: deployment_plan(
-                    &self.prepared.stack,
-                    &planned.deployment,
-                    &run,
-                    &image_dir,
-                ),
+                deployment,
                 real: &self.prepared.stack.services,
                 domain,
                 cyclonedds_xml: &cyclonedds_xml(DdsConfig {
@@ -315,7 +320,10 @@ impl Live<'_> {
             Ok(Some((measured, analysed))) => {
                 let modules = modules(self.prepared);
                 let environment = fingerprint(&measured);
-                let data = run_row::finished(facts, &measured, &environment, &analysed, &modules);
+                let machine = self.host.facts();
+                let machine = machine.map_err(|e| self.failed(label, e.into()))?;
+                let changed = self.changed(facts.deployment, &environment, &machine.settings);
+                let data = run_row::finished(facts, &measured, changed, &analysed, &modules);
                 self.note(&measured, environment, facts);
                 self.writer.write_run(&data).map_err(|e| fatal(label, &e))
             }
@@ -350,7 +358,11 @@ impl Live<'_> {
             .iter_mut()
             .find(|d| d.id == facts.deployment)
         {
-            record.deviations.clone_from(&measured.deviations);
+            for deviation in &measured.deviations {
+                if !record.deviations.contains(deviation) {
+                    record.deviations.push(deviation.clone());
+                }
+            }
             if record.fingerprint.is_empty() {
                 record.fingerprint = environment;
             }

@@ -129,6 +129,7 @@ fn parameters(
             serde_json::to_value(request.starts).unwrap_or_default(),
         ),
         (DDS_PROFILE.to_owned(), request.dds.clone().into()),
+        ("parallelism".to_owned(), parallelism(request).into()),
     ]);
     parameters.extend(speed::parameters(speed));
     if !request.phase_spans.is_empty() {
@@ -136,6 +137,15 @@ fn parameters(
         parameters.insert("phase_spans".to_owned(), spans);
     }
     parameters
+}
+
+/// How many services an engine is asked for at once.
+fn parallelism(request: &Request) -> String {
+    let most = request.parallelism;
+    most.map_or_else(
+        || "all services at once".to_owned(),
+        |most| format!("at most {most} services at once"),
+    )
 }
 
 fn stack(request: &Request, prepared: &Prepared) -> StackRecord {

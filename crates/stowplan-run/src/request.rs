@@ -107,6 +107,9 @@ pub struct Request {
     /// Profile of the DDS configuration; the default one where there is none.
     #[serde(default)]
     pub dds: Option<String>,
+    /// Most services that an engine is asked to create or start at once; all where there is none.
+    #[serde(default)]
+    pub parallelism: Option<u32>,
     /// Whether traces are kept.
     pub keep_traces: bool,
     /// Whether each call's CPU time is recorded.
@@ -193,6 +196,8 @@ pub struct Ask<'a> {
     pub natural_phase: bool,
     /// Profile of the DDS configuration.
     pub dds: DdsProfile,
+    /// Most services that an engine is asked to create or start at once; `None` for all.
+    pub parallelism: Option<u32>,
     /// Whether traces are kept.
     pub keep_traces: bool,
     /// Whether each call's CPU time is recorded.
@@ -235,6 +240,7 @@ impl Request {
             phase_spans: ask.phase_spans.iter().map(PhaseSpanRequest::of).collect(),
             natural_phase: ask.natural_phase,
             dds: Some(ask.dds.to_string()),
+            parallelism: ask.parallelism,
             keep_traces: ask.keep_traces,
             callback_cpu: ask.callback_cpu,
             host_network: ask.host_network,
@@ -441,6 +447,7 @@ pub(crate) mod tests {
             phase_spans: vec![],
             natural_phase: false,
             dds: DdsProfile::Stowplan,
+            parallelism: Some(5),
             keep_traces: false,
             callback_cpu: false,
             host_network: false,

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use stowplan_measure::rows::{
-    Known, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, memory_rows, startup_rows,
-    usage_rows,
+    Known, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, memory_rows, output_rows,
+    startup_rows, usage_rows,
 };
 use stowplan_measure::{Measured, RunError};
 use stowplan_model::{Stack, WorkSpeed};
@@ -15,7 +15,6 @@ use stowplan_wire::announce::Announcement;
 use stowplan_wire::host::{HYPERVISOR, UsageSample};
 
 use crate::analyse::Analysed;
-use crate::fingerprint::changed;
 use crate::schedule::Job;
 
 /// Share of pages that may still be resident in a cold start (MEASURING §4).
@@ -34,8 +33,6 @@ pub(crate) struct RunFacts<'a> {
     pub window_ns: Option<u64>,
     /// CPUs of the machine.
     pub cpus: u32,
-    /// What the processes of the deployment's first run said of their environment; empty if this is the first.
-    pub first_environment: &'a BTreeMap<String, String>,
     /// The stack of its block.
     pub stack: &'a Stack,
     /// What the calibration of its block gives.
@@ -127,8 +124,10 @@ fn row(facts: &RunFacts<'_>, status: RunStatus, reason: Option<&str>) -> RunRow 
         steal: None,
         changed: None,
         quiet: Some(facts.quiet),
+        prepare_ns: None,
         cold: None,
         cold_resident: None,
+        cold_read_bytes: None,
         events: None,
         discarded: None,
         published: None,
@@ -150,7 +149,7 @@ pub(crate) fn failed(facts: &RunFacts<'_>, reason: &str) -> RunRow {
 pub(crate) fn finished(
     facts: &RunFacts<'_>,
     measured: &Measured,
-    environment: &BTreeMap<String, String>,
+    changed: Option<String>,
     analysed: &Analysed,
     modules: &BTreeMap<String, String>,
 ) -> RunData {
@@ -165,7 +164,9 @@ pub(crate) fn finished(
         .as_ref()
         .map(|proof| proof.resident as f64 / proof.pages.max(1) as f64);
     let mut run = row(facts, RunStatus::Finished, None);
+    run.prepare_ns = i64::try_from(measured.prepare_ns).ok();
     run.cold_resident = resident;
+    run.cold_read_bytes = measured.cold_read_bytes;
     run.cold = resident.map(|share| {
         if share <= COLD_RESIDENT {
             ColdState::Proven
@@ -179,7 +180,7 @@ pub(crate) fn finished(
     run.taken = Some(totals.taken);
     run.lost = Some(totals.lost);
     run.steal = stolen(&measured.samples, within(measured), facts.cpus);
-    run.changed = changed(facts.first_environment, environment).map(|text| text.as_str().into());
+    run.changed = changed.map(|text| text.as_str().into());
     run.own_switches = measured.window.map(|w| w.own_switches);
     run.own_cpu_ns = measured.window.map(|w| w.own_cpu_ns);
     run.program_sha256 = Some(facts.program_sha256.into());
@@ -198,18 +199,17 @@ pub(crate) fn finished(
         &StartUpFacts {
             start: facts.start,
             t0_ns: measured.t0_ns,
-            created_ns: Some(measured.created_ns),
+            created_ns: measured.created_ns,
             progress: &measured.progress,
             real: &measured.real,
             modules,
             first_outputs: &analysed.first_outputs,
         },
     );
-    data.latency = analysed
-        .chains
-        .iter()
-        .flat_map(|chain| latency_rows(&key, chain, arm_ns))
-        .collect();
+    for chain in &analysed.chains {
+        data.latency.extend(latency_rows(&key, chain, arm_ns));
+        data.outputs.extend(output_rows(&key, chain, arm_ns));
+    }
     data.losses = loss_rows(&key, &analysed.analysis, analysed.window);
     let known = Known {
         stack: facts.stack,

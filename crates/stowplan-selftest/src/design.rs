@@ -239,6 +239,7 @@ impl Design {
             phase_spans,
             natural_phase: false,
             dds: DdsProfile::default(),
+            parallelism: None,
             keep_traces: false,
             // What the injected work took is read from it.
             callback_cpu: true,

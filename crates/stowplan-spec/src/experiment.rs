@@ -50,6 +50,8 @@ pub struct Experiment {
     pub isolation: Isolation,
     /// Whether `oci`'s isolation features are added one at a time on the one partition.
     pub ablation: bool,
+    /// Most services that an engine is asked to create or start at once; `None` for all.
+    pub parallelism: Option<u32>,
     /// Whether traces stay with the results.
     pub keep_traces: bool,
     /// Whether each call's CPU time is recorded.

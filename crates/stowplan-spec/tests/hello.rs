@@ -72,7 +72,8 @@ fn kinds_and_defaults_reach_the_node() {
         Library {
             name: Name::new("lidar").unwrap(),
             bytes: 4_000_000,
-            touched: 0.5
+            touched: 0.5,
+            relocated_bytes: 0,
         }
     );
     assert!(spec.stack().topic("/map").unwrap().qos.transient_local);

@@ -48,19 +48,22 @@ pub struct AcrossComparison {
 
 /// Compares a deployment in two experiments by its paired differences to the
 /// reference inside each; `old` and `new` are (reference, candidate) by block, at
-/// least two blocks each. The reference takes out what changed for both, so it
+/// least two blocks each, and `pilots` has the blocks of the pilots that fixed how many there are. The reference takes out what changed for both, so it
 /// has to be the same deployment on the same machine. A relative δ on
 /// [`Scale::Difference`] is a share of the old reference's mean.
 pub fn compare_across(
     rule: &Rule,
     old: (&[f64], &[f64]),
     new: (&[f64], &[f64]),
+    pilots: (Option<usize>, Option<usize>),
 ) -> Result<AcrossComparison, StatsError> {
     let before = rule.scale.differences(old.0, old.1)?;
     let after = rule.scale.differences(new.0, new.1)?;
     let reference_mean = old.0.iter().sum::<f64>() / old.0.len() as f64;
     let (delta, margins) = rule.scale.resolve(rule.delta, reference_mean)?;
-    let evidence = Evidence::of(Estimate::difference_of_means(&before, &after)?)?;
+    let estimate = Estimate::mean_of_blocks(&after, pilots.1)?
+        .less(Estimate::mean_of_blocks(&before, pilots.0)?);
+    let evidence = Evidence::of(estimate)?;
     let fewer = before.len().min(after.len());
     let (verdict, reason) = if fewer < MIN_BLOCKS {
         too_few(fewer)
@@ -115,6 +118,8 @@ mod tests {
 
     const WOBBLE: [f64; 6] = [1.0, 1.001, 0.999, 1.002, 0.998, 1.0];
 
+    const NO_PILOTS: (Option<usize>, Option<usize>) = (None, None);
+
     fn scaled(factor: f64) -> Vec<f64> {
         WOBBLE.iter().map(|w| w * factor).collect()
     }
@@ -127,6 +132,7 @@ mod tests {
             &rule,
             (&[10.0; 6], &scaled(10.5)),
             (&[5.0; 6], &scaled(5.25)),
+            NO_PILOTS,
         )
         .unwrap();
         assert!(same.estimate.abs() < 1e-12);
@@ -136,6 +142,7 @@ mod tests {
             &rule,
             (&[10.0; 6], &scaled(10.5)),
             (&[5.0; 6], &scaled(6.0)),
+            NO_PILOTS,
         )
         .unwrap();
         assert!((worse.estimate - (1.2 / 1.05 - 1.0)).abs() < 1e-12);
@@ -146,8 +153,11 @@ mod tests {
     fn a_weak_verdict_falls_in_a_family() {
         let rule = Rule::time("reaction");
         let candidate = [10.9, 10.1, 10.9, 10.1, 10.9, 10.1];
-        let change = compare_across(&rule, (&[10.0; 6], &[10.0; 6]), (&[10.0; 6], &candidate));
-        let change = change.unwrap();
+        let (before, after) = (
+            (&[10.0; 6][..], &[10.0; 6][..]),
+            (&[10.0; 6][..], &candidate[..]),
+        );
+        let change = compare_across(&rule, before, after, NO_PILOTS).unwrap();
         assert_eq!(change.verdict, Verdict::Worse);
         let mut family = vec![change.clone(); 5];
         apply_holm_across(&mut family);
@@ -157,11 +167,27 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_a_pilot_has_a_wider_interval() {
+        let more = [&WOBBLE[..], &WOBBLE[..]].concat();
+        let width = |pilots| {
+            let ones = [1.0; 12];
+            let (old, new) = ((&ones[..], &more[..]), (&ones[..], &more[..]));
+            let c = compare_across(&Rule::time("reaction"), old, new, pilots).unwrap();
+            c.high - c.low
+        };
+        let without = width(NO_PILOTS);
+        assert!(without < width((Some(6), None)));
+        assert!(without < width((None, Some(6))));
+        assert!(width((Some(6), None)) < width((Some(6), Some(6))));
+    }
+
+    #[test]
     fn the_smaller_experiment_counts() {
         let c = compare_across(
             &Rule::time("reaction"),
             (&[1.0; 6], &WOBBLE),
             (&[1.0; 3], &WOBBLE[..3]),
+            NO_PILOTS,
         )
         .unwrap();
         assert_eq!(

@@ -61,21 +61,27 @@ impl Estimate {
         }
     }
 
-    /// Mean of `b` less mean of `a`, independent of one another and of unequal
-    /// spread: Welch's estimate with Satterthwaite's degrees of freedom.
-    pub fn difference_of_means(a: &[f64], b: &[f64]) -> Result<Self, StatsError> {
-        let (a, b) = (Self::mean_of(a)?, Self::mean_of(b)?);
-        let (va, vb) = (a.std_error.powi(2), b.std_error.powi(2));
-        let df = if va + vb > 0.0 {
-            (va + vb).powi(2) / (va * va / a.df + vb * vb / b.df)
+    /// The mean over the blocks of an experiment; `pilot` has the blocks of its pilot, where one fixed their number.
+    pub fn mean_of_blocks(values: &[f64], pilot: Option<usize>) -> Result<Self, StatsError> {
+        let mean = Self::mean_of(values)?;
+        Ok(pilot.map_or(mean, |pilot| mean.after_pilot(pilot)))
+    }
+
+    /// This less another one, which is independent of it and of another spread: Welch's estimate with
+    /// Satterthwaite's degrees of freedom.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        let (a, b) = (other.std_error.powi(2), self.std_error.powi(2));
+        let df = if a + b > 0.0 {
+            (a + b).powi(2) / (a * a / other.df + b * b / self.df)
         } else {
-            a.df + b.df
+            other.df + self.df
         };
-        Ok(Self {
-            value: b.value - a.value,
-            std_error: (va + vb).sqrt(),
+        Self {
+            value: self.value - other.value,
+            std_error: (a + b).sqrt(),
             df,
-        })
+        }
     }
 
     /// The mean of an experiment whose first `pilot` blocks fixed the number of all by their spread.
@@ -178,7 +184,8 @@ mod tests {
     /// t.test(extra ~ group, sleep) prints p = 0.07939, df = 17.776.
     #[test]
     fn welch_t_of_the_sleep_data() {
-        let e = Estimate::difference_of_means(&DRUG_1, &DRUG_2).unwrap();
+        let of = |values: &[f64]| Estimate::mean_of_blocks(values, None).unwrap();
+        let e = of(&DRUG_2).less(of(&DRUG_1));
         near(e.df, 17.776_473_516_178_488);
         near(e.p_value(), 0.079_394_140_187_358_3);
         let i = e.interval(0.95).unwrap();

@@ -84,7 +84,10 @@ fn chains_equal(
         let a = whole.measure(chain.clone(), Window::ALWAYS);
         let b = kept.measure(chain.clone(), Window::ALWAYS);
         assert_eq!(a.summary(), b.summary());
-        assert_eq!((a.inputs.len(), a.left_out), (b.inputs.len(), b.left_out));
+        assert_eq!(
+            (a.inputs.len(), &a.left_out_ns),
+            (b.inputs.len(), &b.left_out_ns)
+        );
         assert_eq!(
             (a.broken.len(), a.max_age_ns),
             (b.broken.len(), b.max_age_ns)

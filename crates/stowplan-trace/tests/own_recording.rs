@@ -347,7 +347,7 @@ fn every_instance_has_the_parts_that_were_written() {
     assert_eq!(window, expected);
     let result = analysis.chain(&spec(), window).expect("connected");
     assert_eq!(result.reference, Reference::Release);
-    assert_eq!((result.left_out, result.instances.len()), (0, 20));
+    assert_eq!((result.left_out_ns.len(), result.instances.len()), (0, 20));
     for instance in &result.instances {
         let parts = Parts {
             computation_ns: 20 + 240,

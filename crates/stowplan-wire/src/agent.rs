@@ -3,6 +3,8 @@
 //! The command line sends a [`Request`] with a number and reads [`Reply`] documents until the one with that
 //! number. End of file on its input makes the agent kill its cgroups and end.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::announce::Announcement;
@@ -77,6 +79,8 @@ pub enum Call {
         /// Files that must not be resident.
         files: Vec<String>,
     },
+    /// What was read from block devices since boot.
+    PagedIn,
     /// Make the run folder, plans, sockets and prefaulted trace buffers.
     OpenRun {
         /// Identity of the run.
@@ -130,6 +134,8 @@ pub enum Call {
     EngineProcesses,
     /// What the engine has asked of what works for it.
     EngineRequests,
+    /// What the services really run on.
+    Label,
     /// The last bytes of a service's log.
     Log {
         /// Service.
@@ -214,6 +220,8 @@ pub enum Answer {
     Quiet(Quiet),
     /// To `Cold`.
     Cold(ColdProof),
+    /// To `PagedIn`: bytes.
+    PagedIn(u64),
     /// To `OpenRun`: the run folder.
     RunDir(String),
     /// To `Probe`.
@@ -228,6 +236,8 @@ pub enum Answer {
     Pids(Vec<u32>),
     /// To `EngineRequests`.
     Requests(Vec<EngineRequest>),
+    /// To `Label`: facts by name.
+    Label(BTreeMap<String, String>),
     /// To `Log`.
     Log(String),
     /// To `Watch`.

@@ -50,6 +50,8 @@ pub struct FileUse {
     pub path: String,
     /// Share of its pages that are touched, 0 to 1.
     pub touched: f64,
+    /// Bytes of the touched pages that are written to, which makes them private.
+    pub relocated_bytes: u64,
 }
 
 /// A topic.

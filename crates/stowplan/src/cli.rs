@@ -131,6 +131,9 @@ pub struct MeasureArgs {
     /// Profile of the DDS configuration: that of this name instead of Stowplan's own or the file's
     #[arg(long, value_name = "PROFILE", value_parser = DdsProfile::ALL.map(DdsProfile::name))]
     pub dds: Option<String>,
+    /// Create and start at most so many services at once; all where left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub parallelism: Option<u32>,
     /// Leave timers the phases that their start gives them, which no verdict on idle or end-to-end latency outlives
     #[arg(long)]
     pub natural_phase: bool,

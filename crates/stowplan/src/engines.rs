@@ -9,7 +9,7 @@ use stowplan_engine_cri::{CriEngine, ENGINE as CRI};
 use stowplan_engine_docker::{Daemon, DockerEngine};
 use stowplan_engine_lxd::{LxdEngine, Server};
 use stowplan_host::chain;
-use stowplan_host::ledger::Object;
+use stowplan_host::ledger::{DaemonVariables, Object};
 
 use crate::programs;
 
@@ -40,15 +40,15 @@ pub fn make(name: &str, network_of: u32) -> Option<Rc<dyn Engine>> {
     Some(Rc::new(DockerEngine::new(daemon, &agent, network_of)))
 }
 
-/// Removes what a dead run left in an engine with a socket. Whether there was anything.
-pub fn remove(object: &Object) -> Result<bool, String> {
+/// Removes what a dead run left in an engine with a socket, where that run found it. Whether there was anything.
+pub fn remove(object: &Object, at: &DaemonVariables) -> Result<bool, String> {
     let engine = object.engine().unwrap_or_default();
     let removed = if let Some(server) = Server::of_name(engine) {
-        stowplan_engine_lxd::remove(server, object)
+        stowplan_engine_lxd::remove(server, object, at)
     } else if let Some(daemon) = Daemon::of_name(engine) {
-        stowplan_engine_docker::remove(daemon, object)
+        stowplan_engine_docker::remove(daemon, object, at)
     } else if engine == CRI {
-        stowplan_engine_cri::remove(None, object)
+        stowplan_engine_cri::remove(object, at)
     } else {
         return Err(format!("{object:?}: no engine '{engine}' to remove it"));
     };

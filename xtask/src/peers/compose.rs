@@ -12,7 +12,7 @@ use stowplan_engine::{Engine, EngineError};
 use stowplan_engine_daemon::{arguments, container_entry, environment, labels, mounts, of_service};
 use stowplan_engine_docker::{Daemon, DockerEngine};
 use stowplan_host::Host;
-use stowplan_host::ledger::Object;
+use stowplan_host::ledger::{DaemonVariables, Object};
 use stowplan_image::Contents;
 use stowplan_remote::AgentHost;
 use stowplan_wire::deployment::{DeploymentPlan, EngineRequest, ServiceStart};
@@ -125,7 +125,10 @@ impl Prepared for Project<'_> {
             let begun: Vec<_> = containers
                 .iter()
                 .map(|entry| {
-                    scope.spawn(move || stowplan_engine_docker::remove(Daemon::Docker, entry))
+                    scope.spawn(move || {
+                        let at = DaemonVariables::of_this_process();
+                        stowplan_engine_docker::remove(Daemon::Docker, entry, &at)
+                    })
                 })
                 .collect();
             let ended = begun.into_iter().map(|thread| {

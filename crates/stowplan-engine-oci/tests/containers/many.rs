@@ -159,7 +159,7 @@ fn a_killed_parent_leaves_nothing() {
         "the helpers remove the cgroups of their services: {services:?}"
     );
     // What only the parent could remove stands in its ledger.
-    let cleaned = ledger::clean(state.path(), &mut |_| Ok(false)).unwrap();
+    let cleaned = ledger::clean(state.path(), &mut |_, _| Ok(false)).unwrap();
     println!("{cleaned:?}");
     assert_eq!(find_cgroups(&name), Vec::<PathBuf>::new());
     fs::remove_dir_all(run).unwrap();

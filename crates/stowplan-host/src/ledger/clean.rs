@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Object, Owner};
+use super::{DaemonVariables, Object, Owner};
 use crate::cgroup;
 use crate::process::{is_alive, kill_tree_and_wait};
 use crate::{HostError, chain};
@@ -21,16 +21,16 @@ pub struct Cleaned {
     pub failed: Vec<String>,
 }
 
-/// Removes exactly what the ledgers of dead owners in the folder `state` name. `engines` removes what an engine with a
-/// daemon has, and says whether there was anything to remove, or why it could not. A ledger that goes while this looks is
-/// one whose owner, or somebody else, has cleaned up.
+/// What removes an object that an engine with a daemon has, where the owner looked for that daemon. It says whether there was
+/// anything to remove, or why it could not.
+pub type RemoveFromEngine<'a> = dyn FnMut(&Object, &DaemonVariables) -> Result<bool, String> + 'a;
+
+/// Removes exactly what the ledgers of dead owners in the folder `state` name; `engines` what engines with a daemon have. A
+/// ledger that goes while this looks is one whose owner, or somebody else, has cleaned up.
 ///
 /// # Errors
 /// When the folder cannot be read. What cannot be removed is told in the answer.
-pub fn clean(
-    state: &Path,
-    engines: &mut dyn FnMut(&Object) -> Result<bool, String>,
-) -> Result<Cleaned, HostError> {
+pub fn clean(state: &Path, engines: &mut RemoveFromEngine<'_>) -> Result<Cleaned, HostError> {
     let mut cleaned = Cleaned::default();
     let mut paths: Vec<PathBuf> = fs::read_dir(state)
         .map_err(|e| HostError::io("read", state, e))?
@@ -51,7 +51,7 @@ pub fn clean(
 fn clean_one(
     path: &Path,
     cleaned: &mut Cleaned,
-    engines: &mut dyn FnMut(&Object) -> Result<bool, String>,
+    engines: &mut RemoveFromEngine<'_>,
 ) -> Result<(), HostError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -78,7 +78,7 @@ fn clean_one(
     let same_boot = owner.boot == crate::process::boot_id();
     for object in objects.into_iter().rev() {
         let outcome = match &object {
-            _ if object.engine().is_some() => engines(&object),
+            _ if object.engine().is_some() => engines(&object, &owner.daemons),
             // Pids and links of another boot are not ours any more.
             Object::Process { .. } | Object::InRoot { .. } | Object::Link { .. } if !same_boot => {
                 Ok(false)
@@ -294,11 +294,12 @@ mod tests {
             pid: 1,
             start_ticks: u64::MAX,
             boot: crate::process::boot_id(),
+            daemons: DaemonVariables::default(),
         }
     }
 
     fn clean_plain(state: &Path) -> Cleaned {
-        clean(state, &mut |_| Err("no engine".to_owned())).unwrap()
+        clean(state, &mut |_, _| Err("no engine".to_owned())).unwrap()
     }
 
     #[test]
@@ -338,7 +339,7 @@ mod tests {
             fs::write(path, &text).unwrap();
         }
         // Both go while the first is worked off: one before it is removed, one before it is read.
-        let cleaned = clean(state.path(), &mut |_| {
+        let cleaned = clean(state.path(), &mut |_, _| {
             for path in &ledgers {
                 fs::remove_file(path).unwrap();
             }
@@ -441,7 +442,8 @@ mod tests {
         let text = line(&dead_owner()) + &line(&container);
         fs::write(state.path().join("dead-1.ledger"), text).unwrap();
         fs::remove_file(state.path().join("torn.ledger")).unwrap();
-        let cleaned = clean(state.path(), &mut |object| {
+        let cleaned = clean(state.path(), &mut |object, at| {
+            assert_eq!(at, &DaemonVariables::default());
             asked.push(object.clone());
             Ok(true)
         })

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Object, Owner};
+use super::{DaemonVariables, Object, Owner};
 use crate::HostError;
 use crate::process::{boot_id, start_ticks};
 
@@ -70,6 +70,7 @@ impl Ledger {
             start_ticks: start_ticks(pid)
                 .ok_or_else(|| HostError::new("cannot read /proc/self/stat"))?,
             boot: boot_id(),
+            daemons: DaemonVariables::of_this_process(),
         };
         let path = state.join(format!("{run}-{pid}.ledger"));
         let file = OpenOptions::new()

@@ -5,10 +5,12 @@
 //! names; [`clean`] removes what the ledgers of dead owners name, and nothing else.
 
 mod clean;
+mod daemons;
 mod file;
 mod owners;
 
-pub use clean::{Cleaned, clean, remove_object, unescape};
+pub use clean::{Cleaned, RemoveFromEngine, clean, remove_object, unescape};
+pub use daemons::DaemonVariables;
 pub use file::{Ledger, folder};
 pub use owners::living_owners;
 
@@ -101,6 +103,9 @@ pub struct Owner {
     pub start_ticks: u64,
     /// Identity of the boot.
     pub boot: String,
+    /// Where it looked for daemons.
+    #[serde(default = "DaemonVariables::of_this_process")]
+    pub daemons: DaemonVariables,
 }
 
 impl Owner {

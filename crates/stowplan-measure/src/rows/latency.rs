@@ -10,7 +10,8 @@ use super::RunKey;
 /// The rows of one chain; `arm_ns` is the arming instant on the trace's clock.
 ///
 /// The parts of an input are those of its first output; where an input has several outputs,
-/// `mean_over_outputs_ns` has the papers' mean over all of them.
+/// `mean_over_outputs_ns` has the papers' mean over all of them, and `output_rows` each. Inputs that were released too late in
+/// the window to count come last, without figures.
 #[must_use]
 pub fn latency_rows(key: &RunKey, result: &ChainResult, arm_ns: i64) -> Vec<LatencyRow> {
     let chain: Label = result.chain.name.as_str().into();
@@ -18,22 +19,30 @@ pub fn latency_rows(key: &RunKey, result: &ChainResult, arm_ns: i64) -> Vec<Late
     for instance in &result.instances {
         first_output.entry(instance.input).or_insert(instance);
     }
-    result
-        .inputs
-        .iter()
-        .enumerate()
-        .map(|(number, input)| {
-            let run = (key.run, key.block, key.deployment.clone());
-            let origin = input.release_ns.unwrap_or(input.start_ns) - arm_ns;
-            let mut row = LatencyRow::new(run, chain.clone(), number as u64, origin);
-            fill_input(&mut row, input, result.reference);
-            if let Some(instance) = first_output.get(&number) {
-                fill_output(&mut row, instance, arm_ns);
-            }
-            row
-        })
-        .collect()
+    let row = |number: usize, reference_ns: i64| {
+        let run = (key.run, key.block, key.deployment.clone());
+        LatencyRow::new(run, chain.clone(), number as u64, reference_ns - arm_ns)
+    };
+    let counted = result.inputs.iter().enumerate().map(|(number, input)| {
+        let mut row = row(number, input.release_ns.unwrap_or(input.start_ns));
+        fill_input(&mut row, input, result.reference);
+        if let Some(instance) = first_output.get(&number) {
+            fill_output(&mut row, instance, arm_ns);
+        }
+        row
+    });
+    let numbers = result.inputs.len()..;
+    let late = numbers
+        .zip(&result.left_out_ns)
+        .map(|(number, reference_ns)| LatencyRow {
+            valid: false,
+            reason: Some(LATE.into()),
+            ..row(number, *reference_ns)
+        });
+    counted.chain(late).collect()
 }
+
+const LATE: &str = "released nearer to the end of the window than the longest reaction";
 
 #[expect(
     clippy::cast_possible_truncation,

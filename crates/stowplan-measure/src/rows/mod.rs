@@ -4,6 +4,7 @@ mod callbacks;
 mod latency;
 mod losses;
 mod memory;
+mod outputs;
 mod startup;
 mod usage;
 
@@ -11,6 +12,7 @@ pub use callbacks::{Known, callback_rows};
 pub use latency::latency_rows;
 pub use losses::loss_rows;
 pub use memory::memory_rows;
+pub use outputs::output_rows;
 pub use startup::{StartUpFacts, startup_rows};
 pub use usage::usage_rows;
 

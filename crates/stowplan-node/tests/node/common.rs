@@ -306,6 +306,7 @@ pub fn node(name: &str, callbacks: Vec<CallbackPlan>) -> NodePlan {
         files: vec![FileUse {
             path: "lib".into(),
             touched: 0.5,
+            relocated_bytes: 4_096,
         }],
         start_iterations: 10_000,
         memory_bytes: 100_000,
@@ -343,6 +344,7 @@ pub fn service(domain: u32, topics: Vec<TopicPlan>, processes: Vec<ProcessPlan>)
             files: vec![FileUse {
                 path: "lib".into(),
                 touched: 1.0,
+                relocated_bytes: 0,
             }],
             memory_bytes: 100_000,
         },

@@ -139,7 +139,7 @@ fn figures_of(
             .collect(),
         instances: chain.instances.len() as u64,
         invalid: chain.invalid.len() as u64,
-        left_out: chain.left_out,
+        left_out: chain.left_out_ns.len() as u64,
         surest: confidence.map(stowplan_trace::Confidence::name),
         parts,
         reasons,
@@ -159,6 +159,7 @@ fn value(part: Part, instance: &ChainInstance, sends: bool) -> Option<i64> {
         Part::Computation => Some(parts.computation_ns),
         Part::E2eFull => instance.e2e_full_ns,
         Part::DataAge => Some(instance.age_ns),
+        Part::AgeUntilNext => instance.age_until_next_ns,
         Part::Reaction | Part::MeanOverOutputs => None,
     }
 }
@@ -169,6 +170,7 @@ fn lacking(part: Part) -> &'static str {
             "this distribution has no event for the entry of a publication into the middleware"
         }
         Part::E2eFull => "the trace has no release of the chain's sensor",
+        Part::AgeUntilNext => "no output of the chain follows another",
         _ => "the trace has no arrival of a message of the chain",
     }
 }

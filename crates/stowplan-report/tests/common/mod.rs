@@ -11,8 +11,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde_json::json;
 use stowplan_results::{
-    ColdState, Experiment, Label, LatencyRow, LossCause, LossRow, ResultsWriter, RunData, RunRow,
-    RunStatus, StartKind, StartupRow, SubjectKind, UsageRow,
+    ColdState, Experiment, Label, LatencyRow, LossCause, LossRow, OutputRow, ResultsWriter,
+    RunData, RunRow, RunStatus, StartKind, StartupRow, SubjectKind, UsageRow,
 };
 
 /// How large the experiment is.
@@ -166,6 +166,7 @@ pub fn write(parent: &Path, size: Size) -> PathBuf {
                 let again = startup(&key, StartKind::Rerun, factors[3] * noise, &mut random);
                 data.startup.extend(again);
                 data.latency = latency(&key, size.instances, factors, noise, &mut random);
+                data.outputs = outputs(&data.latency);
                 data.usage = usage(&key, size.samples, partition, factors[2], &mut random);
                 data.losses = losses(&key, factors[1]);
             }
@@ -195,8 +196,10 @@ fn run_row(run: u32, block: u32, order: u32, deployment: &str) -> RunRow {
         steal: Some(0.0004),
         changed: None,
         quiet: Some(true),
+        prepare_ns: Some(31_000_000),
         cold: Some(ColdState::Proven),
         cold_resident: Some(0.0021),
+        cold_read_bytes: Some(300 << 20),
         events: Some(1_204_331),
         discarded: Some(0),
         published: Some(183_220),
@@ -268,6 +271,7 @@ fn latency(
         if random.random_range(0.0..1.0) < 0.021 {
             row.overwritten = true;
             row.reason = Some("a newer message took its place on /points_filtered".into());
+            row.reaction_ns = Some(400_000_000);
             rows.push(row);
             continue;
         }
@@ -296,6 +300,28 @@ fn latency(
         rows.push(row);
     }
     rows
+}
+
+/// One output of every input that has any.
+fn outputs(latency: &[LatencyRow]) -> Vec<OutputRow> {
+    let used = latency.iter();
+    let used = used.filter_map(|row| Some((row, row.output_ns?)));
+    let mut used: Vec<(&LatencyRow, i64)> = used.collect();
+    used.sort_by_key(|(_, output)| *output);
+    let next = used.iter().skip(1).map(|(_, output)| Some(*output));
+    used.iter()
+        .zip(next.chain([None]))
+        .map(|((row, output), next)| OutputRow {
+            run: row.run,
+            block: row.block,
+            deployment: row.deployment.clone(),
+            chain: row.chain.clone(),
+            instance: row.instance,
+            output_ns: *output,
+            data_age_ns: output - row.origin_ns,
+            age_until_next_ns: next.map(|next| next - row.origin_ns),
+        })
+        .collect()
 }
 
 fn usage(

@@ -19,7 +19,8 @@ export interface Deployment {
   refused: string | null;
   /** There for the steps of an ablation alone. */
   step: boolean;
-  differences: [string, string, string][];
+  /** Against which deployment, setting, its value there, its value here. */
+  differences: [string, string, string, string][];
 }
 
 export type Quartiles = [number, number, number] | null;
@@ -57,6 +58,7 @@ export interface ChainDeployment {
   deployment: string;
   inputs: number;
   overwritten: number;
+  without_output: number;
   left_out: number;
   parts: Record<string, Samples>;
 }

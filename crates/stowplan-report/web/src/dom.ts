@@ -26,6 +26,11 @@ export function append(element: Element, children: (Child | Child[])[]): void {
   }
 }
 
+/** Text of Stowplan with `commands` between backticks, as the terminal has them too. */
+export function prose(text: string): Child[] {
+  return text.split("`").map((part, i) => (i % 2 === 1 ? h("code", {}, part) : part));
+}
+
 let ids = 0;
 /** An id that is unique on the page. */
 export function unique(prefix: string): string {

@@ -2,7 +2,7 @@
 
 import { Shown } from "./colours";
 import type { Page } from "./data";
-import { choice, h, table } from "./dom";
+import { choice, h, prose, table } from "./dom";
 import { assumptions, machine, parameters } from "./facts";
 import { figure, linked } from "./figure";
 import { controls, frame, warnings, type Section } from "./frame";
@@ -166,7 +166,7 @@ export function build(page: Page, app: HTMLElement): void {
     head: [
       h("h1", {}, page.experiment.name),
       headline(page),
-      h("p", { class: "note" }, page.instrument),
+      h("p", { class: "note" }, prose(page.instrument)),
       n > 0 ? h("p", { class: "alert" }, h("a", { href: "#warnings" }, plural(n, "warning")), ": read before believing a figure.") : null,
       summary(page, shown),
     ],

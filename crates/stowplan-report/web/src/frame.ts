@@ -1,7 +1,7 @@
 // What every page has: its head, sections to jump to, and what can be hidden.
 
 import type { Shown } from "./colours";
-import { h } from "./dom";
+import { h, prose } from "./dom";
 import { themeButton } from "./theme";
 
 export type Section = { id: string; title: string; short: string; content: (Node | null)[] };
@@ -27,7 +27,7 @@ export function warnings(title: string, texts: string[]): Section | null {
     id: "warnings",
     title,
     short: title,
-    content: [h("ul", { class: "warnings" }, texts.map((w) => h("li", {}, w)))],
+    content: [h("ul", { class: "warnings" }, texts.map((w) => h("li", {}, prose(w))))],
   };
 }
 

@@ -109,10 +109,11 @@ export function inputs(chain: Chain, shown: Shown): HTMLElement {
       { head: "Deployment", cell: (d: Chain["deployments"][number]) => named(shown, d.deployment, shown.label(d.deployment)) },
       { head: "Inputs", number: true, cell: (d) => count(d.inputs) },
       { head: "Overwritten", number: true, cell: (d) => count(d.overwritten) },
+      { head: "Without an output", number: true, cell: (d) => count(d.without_output) },
       {
         head: "Share",
         number: true,
-        cell: (d) => (d.inputs > 0 ? `${((d.overwritten / d.inputs) * 100).toFixed(2)} %` : missing),
+        cell: (d) => (d.inputs > 0 ? `${((d.without_output / d.inputs) * 100).toFixed(2)} %` : missing),
       },
       { head: "Left out", number: true, cell: (d) => count(d.left_out) },
     ],
@@ -200,23 +201,24 @@ export function rankings(page: Page): HTMLElement {
       { head: "So", cell: ({ decided }) => (decided ? "decided" : "undecided") },
     ],
     rows,
-    "Assumed parameters had other values in every block; below 90 % a ranking is undecided",
+    "Assumed parameters had other values in every block; below 90 %, or with less than 10 blocks, a ranking is undecided",
   );
 }
 
-/** Settings in which deployments differ from the reference, as read back from their processes. */
+/** Settings in which deployments differ from those that they are compared with, as read back from their processes. */
 export function differenceList(page: Page, shown: Shown): HTMLElement | null {
   const rows = page.deployments.flatMap((d) => d.differences.map((change) => ({ d, change })));
   if (rows.length === 0) return null;
   return table(
     [
       { head: "Deployment", cell: (r: (typeof rows)[number]) => named(shown, r.d.id, r.d.label) },
-      { head: "Setting", cell: (r) => r.change[0] },
-      { head: "Reference", cell: (r) => r.change[1] },
-      { head: "Here", cell: (r) => r.change[2] },
+      { head: "Against", cell: (r) => r.change[0] },
+      { head: "Setting", cell: (r) => r.change[1] },
+      { head: "There", cell: (r) => r.change[2] },
+      { head: "Here", cell: (r) => r.change[3] },
     ],
     rows,
-    `${plural(rows.length, "setting")} that differ from the reference, read back from the processes`,
+    `${plural(rows.length, "setting")} that differ from those of the deployment against which each is compared, read back from the processes`,
   );
 }
 

@@ -1,5 +1,7 @@
 //! Experiments.
 
+use std::num::NonZeroU32;
+
 use stowplan_model::{DdsProfile, Isolation, Limits, Name, SchedulingClass};
 
 use crate::at::{At, Mark};
@@ -77,6 +79,7 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         limits,
         isolation: isolation(&spec.isolation),
         ablation,
+        parallelism: spec.parallelism.map(NonZeroU32::get),
         keep_traces: spec.keep_traces,
         callback_cpu: spec.callback_cpu,
         host_network: spec.host_network,

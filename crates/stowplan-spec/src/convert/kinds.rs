@@ -182,6 +182,8 @@ fn libraries(context: &mut Context, libs: &Entries<LibrarySpec>) -> HashMap<Stri
             );
         }
         let bytes = context.fixed(&format!("libs.{}.size", key.value), Some(&lib.size), 0);
+        let of_relocated = format!("libs.{}.relocated", key.value);
+        let relocated_bytes = context.fixed(&of_relocated, lib.relocated.as_ref(), 0);
         if let Some(name) = context.name(key) {
             converted.insert(
                 key.value.clone(),
@@ -189,6 +191,7 @@ fn libraries(context: &mut Context, libs: &Entries<LibrarySpec>) -> HashMap<Stri
                     name,
                     bytes,
                     touched: lib.touched,
+                    relocated_bytes,
                 },
             );
         }

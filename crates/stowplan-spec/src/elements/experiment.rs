@@ -1,5 +1,7 @@
 //! The experiment file.
 
+use std::num::NonZeroU32;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -64,6 +66,9 @@ pub(crate) struct ExperimentSpec {
     /// attribute the difference to each.
     #[serde(default)]
     pub ablation: Option<At<bool>>,
+    /// Most services that an engine is asked to create or start at once; all where left out.
+    #[serde(default)]
+    pub parallelism: Option<NonZeroU32>,
     /// Whether traces stay with the results.
     #[serde(default)]
     pub keep_traces: bool,

@@ -16,6 +16,9 @@ pub(crate) struct LibrarySpec {
     pub size: At<Fixed<Bytes>>,
     /// Share of their pages that is touched at start, 0 to 1.
     pub touched: f64,
+    /// Bytes of the touched pages that a dynamic loader writes to, so that each process has them for itself; none where left out.
+    #[serde(default)]
+    pub relocated: Option<At<Fixed<Bytes>>>,
 }
 
 /// What a node costs at start.

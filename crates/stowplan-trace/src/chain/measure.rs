@@ -38,6 +38,9 @@ pub struct ChainInstance {
     pub e2e_full_ns: Option<i64>,
     /// Age of the data at the output, nanoseconds since [`ChainResult::reference`].
     pub age_ns: i64,
+    /// Age of the same data when the next output replaces it; `None` for the last output, and where events
+    /// between the two may have been discarded.
+    pub age_until_next_ns: Option<i64>,
     /// The least sure of its links.
     pub confidence: Confidence,
 }
@@ -95,8 +98,8 @@ pub struct ChainResult {
     pub reference: Reference,
     /// Longest reaction seen: inputs this close to the window's end are left out.
     pub longest_reaction_ns: Option<i64>,
-    /// How many inputs are left out by that.
-    pub left_out: u64,
+    /// Reference instants of the inputs that are left out by that.
+    pub left_out_ns: Vec<i64>,
     /// Inputs in order.
     pub inputs: Vec<ChainInput>,
     /// One per output that rests on one of the inputs, by output time.
@@ -152,11 +155,11 @@ impl Analysis {
             .to_ns
             .saturating_sub(longest_reaction_ns.unwrap_or(0));
         let kept: Vec<Option<usize>> = keep(&inputs, window, counted, reference);
-        let left_out = inputs
+        let left_out_ns = inputs
             .iter()
             .map(|i| i.reference_ns(reference))
             .filter(|&r| window.contains(r) && r > counted)
-            .count() as u64;
+            .collect();
         let way = Way::new(self, &chain);
         touched(&mut inputs, &way, longest_reaction_ns);
         let mut kept_inputs: Vec<ChainInput> = inputs
@@ -164,8 +167,9 @@ impl Analysis {
             .zip(&kept)
             .filter_map(|(input, kept)| kept.map(|_| input))
             .collect();
-        let (instances, invalid) =
+        let (mut instances, invalid) =
             self.instances(&way, &levels, outputs, &kept, &kept_inputs, reference);
+        until_next(&way, &mut instances);
         means(&mut kept_inputs, &instances);
         ChainResult {
             max_reaction_ns: kept_inputs
@@ -174,12 +178,12 @@ impl Analysis {
                 .filter_map(|i| i.reaction_ns)
                 .max(),
             max_age_at_output_ns: instances.iter().map(|i| i.age_ns).max(),
-            max_age_ns: max_age(&way, &instances),
+            max_age_ns: instances.iter().filter_map(|i| i.age_until_next_ns).max(),
             chain,
             window,
             reference,
             longest_reaction_ns,
-            left_out,
+            left_out_ns,
             inputs: kept_inputs,
             instances,
             invalid,
@@ -334,6 +338,7 @@ impl Analysis {
                 e2e_ns: output.time_ns - from.start_ns,
                 e2e_full_ns: from.release_ns.map(|release| output.time_ns - release),
                 age_ns: output.time_ns - from_ns,
+                age_until_next_ns: None,
                 confidence,
             });
         }
@@ -384,13 +389,14 @@ fn touched(inputs: &mut [ChainInput], way: &Way, longest_ns: Option<i64>) {
     }
 }
 
-/// Longest age of the data in effect: it lasts from its output to the next one.
-fn max_age(way: &Way, instances: &[ChainInstance]) -> Option<i64> {
-    instances
-        .windows(2)
-        .filter(|pair| !way.touched(pair[0].output_ns, pair[1].output_ns))
-        .map(|pair| pair[1].output_ns - (pair[0].output_ns - pair[0].age_ns))
-        .max()
+/// Data is in effect from its output to the next one.
+fn until_next(way: &Way, instances: &mut [ChainInstance]) {
+    let next: Vec<i64> = instances.iter().skip(1).map(|i| i.output_ns).collect();
+    for (instance, next_ns) in instances.iter_mut().zip(next) {
+        if !way.touched(instance.output_ns, next_ns) {
+            instance.age_until_next_ns = Some(instance.age_ns + next_ns - instance.output_ns);
+        }
+    }
 }
 
 /// Reaction of every input: to the first output that rests on it or a later one.

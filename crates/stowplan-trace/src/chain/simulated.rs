@@ -248,7 +248,7 @@ proptest! {
         }
         // Guenzel et al. (ECRTS 2023): maximum reaction time = maximum data age.
         prop_assert_eq!(reaction_from_any_time(&result), age_until_newer(&result));
-        prop_assert_eq!(result.inputs.len() as u64 + result.left_out, count as u64);
+        prop_assert_eq!((result.inputs.len() + result.left_out_ns.len()) as u64, count as u64);
         prop_assert!(result.max_age_ns >= age_until_newer(&result));
     }
 }

@@ -225,6 +225,12 @@ fn data_age_over_time_lasts_until_the_next_output() {
     assert_eq!(result.max_age_at_output_ns, Some(16 * MS));
     // Just before the output at 116 the data in effect is from 0.
     assert_eq!(result.max_age_ns, Some(116 * MS));
+    let until_next: Vec<Option<i64>> = result
+        .instances
+        .iter()
+        .map(|i| i.age_until_next_ns)
+        .collect();
+    assert_eq!(until_next, [Some(116 * MS), None]);
 }
 
 #[test]
@@ -274,7 +280,7 @@ fn inputs_near_the_end_are_left_out_by_release() {
     assert_eq!(result.longest_reaction_ns, Some(16 * MS));
     assert_eq!(result.inputs.len(), 3);
     assert_eq!(result.instances.len(), 3);
-    assert_eq!(result.left_out, 1);
+    assert_eq!(result.left_out_ns.len(), 1);
 }
 
 #[test]

@@ -99,6 +99,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             resume: None,
             keep_traces: false,
             callback_cpu: false,
+            parallelism: None,
             natural_phase: false,
             dds: None,
             host_network: false,
@@ -127,6 +128,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
     request.keep_traces |= args.measure.keep_traces;
     request.callback_cpu |= args.measure.callback_cpu;
+    request.parallelism = args.measure.parallelism.or(request.parallelism);
     request.natural_phase |= args.measure.natural_phase;
     request.dds = args.measure.dds.clone().or(request.dds);
     request.host_network |= args.measure.host_network;
@@ -173,6 +175,7 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
         phase_spans: Vec::new(),
         natural_phase: experiment.natural_phase,
         dds: experiment.dds,
+        parallelism: experiment.parallelism,
         keep_traces: experiment.keep_traces,
         callback_cpu: experiment.callback_cpu,
         host_network: experiment.host_network,
@@ -251,6 +254,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         phase_spans: Vec::new(),
         natural_phase: args.measure.natural_phase,
         dds: inputs::dds_profile(args.measure.dds.as_deref())?,
+        parallelism: args.measure.parallelism,
         keep_traces: args.measure.keep_traces,
         callback_cpu: args.measure.callback_cpu,
         host_network: args.measure.host_network,

@@ -78,6 +78,7 @@ fn a_result_has_the_files_of_its_page() {
         "runs.parquet",
         "startup.parquet",
         "latency.parquet",
+        "outputs.parquet",
         "usage.parquet",
         "memory.parquet",
         "losses.parquet",
@@ -127,6 +128,31 @@ fn every_run_is_finished_and_ran_one_and_the_same_program() {
     }
     let blocks: Vec<u32> = results.runs.iter().map(|run| run.block).collect();
     assert_eq!(blocks, [1, 1, 1, 2, 2, 2]);
+}
+
+#[test]
+fn every_output_is_there_with_the_age_of_its_data() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    let outputs = results.outputs().unwrap();
+    for output in &outputs {
+        assert!(output.data_age_ns > 0, "{output:?}");
+        let older = output
+            .age_until_next_ns
+            .is_none_or(|age| age > output.data_age_ns);
+        assert!(older, "{output:?}");
+    }
+    let mut first = 0;
+    for row in results.latency().unwrap() {
+        let of_input = outputs.iter().filter(|output| {
+            (output.run, &output.chain, output.instance) == (row.run, &row.chain, row.instance)
+        });
+        let times: Vec<i64> = of_input.map(|output| output.output_ns).collect();
+        assert_eq!(times.first().copied(), row.output_ns, "{row:?}");
+        assert!(times.is_sorted(), "{times:?}");
+        first += times.len().min(1);
+    }
+    assert!(first > 0);
 }
 
 #[test]

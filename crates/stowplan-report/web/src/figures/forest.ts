@@ -143,8 +143,7 @@ export function against(page: Page, shown: Shown): Figure {
       (c) =>
         c.reference === page.reference &&
         shown.has(c.candidate) &&
-        (c.primary || OVERVIEW.includes(c.metric)) &&
-        c.subject !== "machine",
+        (c.primary || OVERVIEW.includes(c.metric)),
     );
   const reference = page.reference ? shown.label(page.reference) : "the reference";
   return {
@@ -172,7 +171,7 @@ export function effects(page: Page, shown: Shown, changed: () => void): Figure |
   if (first === undefined) return null;
   let metric = first;
   const options = metrics.map((m): [string, string] => [m, sentence(apart.find((c) => c.metric === m)!.label)]);
-  const rows = () => apart.filter((c) => c.metric === metric && c.subject !== "machine" && shown.has(c.candidate));
+  const rows = () => apart.filter((c) => c.metric === metric && shown.has(c.candidate));
   return {
     id: "effects",
     title: "The effects, told apart",

@@ -39,7 +39,7 @@ function asChain(page: TracePage): Pick<Page, "chains" | "parts"> {
   const chain: Chain = {
     chain: "the chains",
     deadline_ns: null,
-    deployments: page.chains.map((c) => ({ deployment: c.label, inputs: c.instances, overwritten: 0, left_out: c.left_out, parts: c.parts })),
+    deployments: page.chains.map((c) => ({ deployment: c.label, inputs: c.instances, overwritten: 0, without_output: 0, left_out: c.left_out, parts: c.parts })),
   };
   return { chains: [chain], parts: page.parts.filter(([key]) => page.chains.some((c) => c.parts[key])) };
 }

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use stowplan_engine::EngineError;
 use stowplan_host::ledger::unescape;
 use stowplan_host::process;
+
+use crate::EngineError;
 
 /// Facts by name.
 pub type Facts = BTreeMap<String, String>;
@@ -80,7 +81,7 @@ fn cgroup(text: &str, id: &str) -> String {
     own.unwrap_or("none of its own").replace(id, "ID")
 }
 
-/// The error of a daemon that says something else than the kernel.
+/// The error of an engine that says something else than the kernel.
 #[must_use]
 pub fn contradiction(what: &str, said: &str, seen: &str) -> EngineError {
     EngineError::new(format!(
