@@ -1,7 +1,7 @@
 //! Ablations: each metric's difference between plain processes and containers, attributed to what was added.
 
 use stowplan_results::{Ablation, AblationDeployment, AblationStep, DeploymentRecord, Effect};
-use stowplan_stats::{Attribution, PairedComparison, Scale, attribute};
+use stowplan_stats::{Attribution, PairedComparison, Scale, apply_holm, attribute};
 
 use crate::compare::{self, Blocks, Losses, comparable, rule};
 use crate::error::ReportError;
@@ -31,10 +31,28 @@ pub(crate) fn all(report: &Report) -> Result<Vec<Ablation>, ReportError> {
     Ok(ablations)
 }
 
-/// The comparisons of the primary metrics, in the families in which they are corrected.
-pub(crate) fn families(report: &Report) -> Result<Vec<Vec<PairedComparison>>, ReportError> {
+/// The steps that answer the question, which are corrected together.
+pub(crate) fn family(report: &Report) -> Result<Vec<PairedComparison>, ReportError> {
     let primary = attributed(report)?.into_iter().filter(|a| a.primary);
-    Ok(primary.map(|a| a.found.steps).collect())
+    Ok(primary.flat_map(|a| a.found.steps).collect())
+}
+
+/// Corrects all steps that answer the question together, of whatever chain they are (MEASURING §5); each exploratory
+/// metric's steps among themselves.
+fn correct(all: &mut [Attributed<'_>]) {
+    let primary = || all.iter().filter(|a| a.primary);
+    let mut family: Vec<PairedComparison> = primary().flat_map(|a| a.found.steps.clone()).collect();
+    apply_holm(&mut family);
+    let mut corrected = family.into_iter();
+    for one in all {
+        if one.primary {
+            for (step, corrected) in one.found.steps.iter_mut().zip(&mut corrected) {
+                *step = corrected;
+            }
+        } else {
+            apply_holm(&mut one.found.steps);
+        }
+    }
 }
 
 fn attributed(report: &Report) -> Result<Vec<Attributed<'_>>, ReportError> {
@@ -57,6 +75,7 @@ fn attributed(report: &Report) -> Result<Vec<Attributed<'_>>, ReportError> {
             levels,
         });
     }
+    correct(&mut all);
     Ok(all)
 }
 

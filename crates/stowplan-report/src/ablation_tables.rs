@@ -18,7 +18,7 @@ fn attributed(report: &Report) -> TextTable {
         "Ablation: what each addition does",
         "Each row adds one thing to all above it. Values are geometric means over the blocks in which every row \
          finished; the ratios of the steps multiply to the whole. Paired by block, with the 95 % interval; * primary \
-         metric; Holm-corrected over the steps of a metric. Neighbouring steps share a deployment: what is too much \
+         metric, Holm-corrected over the steps of all chains; others over their own. Neighbouring steps share a deployment: what is too much \
          in one is too little in the next.",
         &["Metric", "Added"],
         &["Value", "Difference", "95 % interval", "n", "Verdict"],

@@ -30,8 +30,7 @@ impl Report {
     /// # Errors
     /// When values cannot be compared.
     pub fn size(&self, most: usize) -> Result<Option<Size>, ReportError> {
-        let mut families = vec![compare::family(self)?];
-        families.extend(ablation::families(self)?);
+        let families = [compare::family(self)?, ablation::family(self)?];
         let needs = families.iter().flat_map(|family| {
             let of_family = move |c: &PairedComparison| {
                 let (std, alpha) = (c.std?, ALPHA / family.len() as f64);

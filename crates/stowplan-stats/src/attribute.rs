@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PairedComparison, Rule, StatsError, apply_holm, compare};
+use crate::{PairedComparison, Rule, StatsError, compare};
 
 /// What each step of a ladder adds to the difference between its ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attribution {
-    /// Every deployment but the first against the one before it, Holm-corrected together.
+    /// Every deployment but the first against the one before it, each for itself: not corrected.
     pub steps: Vec<PairedComparison>,
     /// The last deployment against the first.
     pub whole: PairedComparison,
@@ -46,10 +46,8 @@ pub fn attribute(rule: &Rule, ladder: &[&[f64]]) -> Result<Attribution, StatsErr
     let steps = ladder
         .windows(2)
         .map(|pair| compare(rule, pair[0], pair[1]));
-    let mut steps = steps.collect::<Result<Vec<_>, _>>()?;
-    apply_holm(&mut steps);
     Ok(Attribution {
-        steps,
+        steps: steps.collect::<Result<_, _>>()?,
         whole: compare(rule, first, last)?,
     })
 }
@@ -57,7 +55,7 @@ pub fn attribute(rule: &Rule, ladder: &[&[f64]]) -> Result<Attribution, StatsErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Delta, Scale, Verdict};
+    use crate::{Delta, Scale, Verdict, apply_holm};
     use proptest::prelude::*;
 
     /// Blocks drift by up to 30 %; every deployment wobbles on its own by 0.1 %.
@@ -77,7 +75,9 @@ mod tests {
 
     fn of(rule: &Rule, ladder: &[Vec<f64>]) -> Attribution {
         let levels: Vec<&[f64]> = ladder.iter().map(Vec::as_slice).collect();
-        attribute(rule, &levels).unwrap()
+        let mut found = attribute(rule, &levels).unwrap();
+        apply_holm(&mut found.steps);
+        found
     }
 
     #[test]
