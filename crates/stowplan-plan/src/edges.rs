@@ -1,6 +1,6 @@
 //! Edges: from a publishing callback to a subscription, with class and rate.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use stowplan_model::{Stack, Trigger};
 
@@ -60,6 +60,19 @@ impl Flow {
     }
 }
 
+/// Messages of one topic from one node to another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edge {
+    /// The topic.
+    pub topic: String,
+    /// The node that publishes.
+    pub from: String,
+    /// The node that subscribes.
+    pub to: String,
+    /// How they travel.
+    pub class: EdgeClass,
+}
+
 /// Edges of one topic between two services.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crossing {
@@ -75,6 +88,8 @@ pub struct Crossing {
 
 /// All edges of a stack in a partition.
 pub(crate) struct Edges {
+    /// Every edge once, by topic and nodes.
+    pub all: BTreeSet<Edge>,
     /// Flow by class; only classes that occur.
     pub by_class: Vec<(EdgeClass, Flow)>,
     /// Edges between services, those with most bytes first.
@@ -120,6 +135,7 @@ pub(crate) fn edges(
             }
         }
     }
+    let mut all = BTreeSet::new();
     let mut by_class = [Flow::default(); EdgeClass::ALL.len()];
     let mut between: HashMap<(usize, usize, usize), Flow> = HashMap::new();
     let mut crossing = Flow::default();
@@ -139,6 +155,12 @@ pub(crate) fn edges(
                 } else {
                     EdgeClass::Loopback
                 };
+                all.insert(Edge {
+                    topic: topic.name.clone(),
+                    from: stack.nodes[from.node].name.to_string(),
+                    to: stack.nodes[*to].name.to_string(),
+                    class,
+                });
                 by_class[class as usize].add(from.per_s, bytes);
                 if here != there {
                     crossing.add(from.per_s, bytes);
@@ -151,6 +173,7 @@ pub(crate) fn edges(
         }
     }
     Edges {
+        all,
         by_class: EdgeClass::ALL
             .into_iter()
             .zip(by_class)

@@ -19,7 +19,7 @@ mod table;
 pub use check::{Finding, Subject, check};
 pub use dot::dot;
 pub use duration::{Duration, Schedule};
-pub use edges::{Crossing, EdgeClass, Flow};
+pub use edges::{Crossing, Edge, EdgeClass, Flow};
 pub use error::PlanError;
 pub use partition::partition;
 pub use plan::{

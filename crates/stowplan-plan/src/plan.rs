@@ -3,7 +3,7 @@
 use stowplan_model::{DdsProfile, Endpoints, Partition, Stack, WorkSpeed};
 
 use crate::duration::{Duration, Schedule};
-use crate::edges::{Crossing, EdgeClass, Flow, edges, serialisation_per_s};
+use crate::edges::{Crossing, Edge, EdgeClass, Flow, edges, serialisation_per_s};
 use crate::error::PlanError;
 use crate::limits::{refusals, warnings};
 use crate::rates::{Rates, rates};
@@ -112,6 +112,8 @@ pub struct Plan {
     pub cut_processes: Vec<(String, usize)>,
     /// The services.
     pub services: Vec<ServicePlan>,
+    /// Every edge between modelled nodes, by topic and nodes.
+    pub edges: Vec<Edge>,
     /// What flows, by class of edge; classes that do not occur are left out.
     pub edges_by_class: Vec<(EdgeClass, Flow)>,
     /// What flows between services, by topic and services.
@@ -191,6 +193,7 @@ pub fn plan(
         participants: processes + services.len() + real_participants(stack),
         endpoints: Endpoints::of_stack(stack),
         cut_processes: cut(&services),
+        edges: edges.all.into_iter().collect(),
         edges_by_class: edges.by_class,
         crossings: edges.crossings,
         crossing: edges.crossing,

@@ -12,7 +12,7 @@ use crate::error::ReportError;
 use crate::marked::{self, Marked};
 use crate::metrics::{LOST_INPUTS, Metric, metrics};
 use crate::report::Report;
-use crate::slower::Held;
+use crate::slower::{Before, Held};
 use crate::usage::mean;
 
 /// Compares every deployment that both results have, less the common reference, and tells where chains got slower.
@@ -48,9 +48,8 @@ pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> 
         let name = after(&candidate.id);
         let own: Vec<&Comparison> = rows.iter().filter(|c| c.candidate == name).collect();
         let held = Held {
-            old: Some(&reports.0),
+            before: Before::Earlier(&reports.0, &common.reference.id),
             new: &reports.1,
-            reference: &common.reference.id,
             candidate,
         };
         slower.extend(held.slower(&own)?);
@@ -67,15 +66,16 @@ fn earlier(old: &Results) -> EarlierResult {
         result: name.display().to_string(),
         created_unix_s: old.experiment.created_unix_s,
         build_id: old.experiment.build_id.clone(),
+        measured_again: false,
     }
 }
 
 /// What stands for a deployment in comparisons across results.
-fn before(id: &str) -> String {
+pub(crate) fn before(id: &str) -> String {
     format!("{id}{BEFORE}")
 }
 
-fn after(id: &str) -> String {
+pub(crate) fn after(id: &str) -> String {
     format!("{id}{AFTER}")
 }
 
@@ -221,7 +221,7 @@ impl<'a> Both<'a> {
         let gone = has_gone(self.new.1, &self.common.reference, candidate);
         let told = self.is_primary() && self.usable(&old) && gone;
         let delta = delta(&self.old.0.experiment, self.old.1);
-        told.then(|| row_of_gone(self.old.1, delta, candidate, &old))
+        told.then(|| row_of_gone(self.old.1, delta, candidate, &old.b))
     }
 }
 
@@ -238,11 +238,11 @@ fn has_gone(metric: &Metric, reference: &DeploymentRecord, candidate: &Deploymen
     has(reference) && !has(candidate)
 }
 
-fn row_of_gone(
+pub(crate) fn row_of_gone(
     metric: &Metric,
     delta: f64,
     candidate: &DeploymentRecord,
-    old: &Blocks,
+    old: &[f64],
 ) -> Comparison {
     let reason = "the later result has no value of it";
     Comparison {
@@ -254,7 +254,7 @@ fn row_of_gone(
         primary: true,
         reference: before(&candidate.id),
         candidate: after(&candidate.id),
-        reference_value: mean(old.b.iter().copied()),
+        reference_value: mean(old.iter().copied()),
         candidate_value: None,
         relative: metric.scale == Scale::LogRatio,
         difference: None,

@@ -13,7 +13,7 @@ use crate::error::ReportError;
 use crate::marked::{self, Marked};
 use crate::metrics::{Metric, Values, metrics};
 use crate::report::Report;
-use crate::slower::Held;
+use crate::slower::{Before, Held};
 use crate::usage::mean;
 
 /// Why nothing is said of a metric that timer phases decide.
@@ -89,9 +89,8 @@ pub(crate) fn slower(
             continue;
         };
         let held = Held {
-            old: None,
+            before: Before::Reference(reference),
             new: report,
-            reference,
             candidate,
         };
         all.extend(held.slower(&rows)?);
@@ -268,11 +267,20 @@ impl Blocks {
 
     /// Only of some blocks.
     pub(crate) fn that(values: &Values, a: &str, b: &str, counts: impl Fn(u32) -> bool) -> Self {
+        Self::paired(values.get(a), values.get(b), counts)
+    }
+
+    /// Of two series of values by block.
+    pub(crate) fn paired(
+        a: Option<&BTreeMap<u32, f64>>,
+        b: Option<&BTreeMap<u32, f64>>,
+        counts: impl Fn(u32) -> bool,
+    ) -> Self {
         let mut blocks = Self {
             a: Vec::new(),
             b: Vec::new(),
         };
-        if let (Some(a), Some(b)) = (values.get(a), values.get(b)) {
+        if let (Some(a), Some(b)) = (a, b) {
             for (block, value) in a {
                 if let Some(other) = b.get(block)
                     && counts(*block)

@@ -7,6 +7,7 @@
 mod ablation;
 mod ablation_tables;
 mod across;
+mod again;
 mod callbacks;
 mod common;
 mod compare;
@@ -44,6 +45,7 @@ use std::path::Path;
 use stowplan_results::{Comparisons, Results};
 
 pub use across::across;
+pub use again::again;
 pub use callbacks::{CallTimes, CallbackTimes};
 pub use common::can_compare;
 pub use error::ReportError;

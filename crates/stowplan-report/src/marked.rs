@@ -35,11 +35,15 @@ impl Marked {
         self.0.is_empty()
     }
 
+    /// Whether a deployment's run of this block is marked.
+    pub(crate) fn has(&self, deployment: &str, block: u32) -> bool {
+        self.0.contains(&(deployment.to_owned(), block))
+    }
+
     /// The values of the blocks in which neither run is marked.
     pub(crate) fn without(&self, metric: &Metric, a: &str, b: &str) -> Blocks {
         Blocks::that(&metric.values, a, b, |block| {
-            let marked = |id: &str| self.0.contains(&(id.to_owned(), block));
-            !marked(a) && !marked(b)
+            !self.has(a, block) && !self.has(b, block)
         })
     }
 }

@@ -89,6 +89,26 @@ pub(crate) fn warning(report: &Report) -> Option<String> {
     ))
 }
 
+/// Says so where a timer had other phases in the blocks of one report than in the same blocks of another, though its period
+/// is the same.
+pub(crate) fn apart(before: &Report, after: &Report) -> Option<String> {
+    let found = after.phases.iter().filter_map(|timer| {
+        let mut same = before.phases.iter();
+        let same = same.find(|b| b.timer == timer.timer && b.period_ns == timer.period_ns)?;
+        let mut both = timer.clone();
+        let named = same.by.iter();
+        let named = named.map(|(id, phases)| (format!("{id} (before)"), phases.clone()));
+        both.by.extend(named);
+        let (apart, block) = both.apart(|_| true)?;
+        (apart > APART_NS).then_some((apart, block, &timer.timer))
+    });
+    let (apart, block, timer) = found.max()?;
+    Some(format!(
+        "timer phases before and after were not equal, those of {timer} in block {block} by {}",
+        ms(apart)
+    ))
+}
+
 /// The timers on chains, where nobody set their phases; none where they were set.
 pub(crate) fn shown(report: &Report) -> Vec<&TimerPhases> {
     let on_chain = |timer: &String| {

@@ -22,14 +22,21 @@ const WHOLE: [&str; 2] = ["e2e_paper_mean", LOST_INPUTS];
 /// The three parts of communication, where they are known apart.
 const APART: [Part; 3] = [Part::Send, Part::Transport, Part::Wait];
 
-/// Two deployments of one result, or one deployment of two results beside the reference that both have.
+/// What a deployment is held against.
+pub(crate) enum Before<'a> {
+    /// A reference, by its id, in the same blocks of the same result.
+    Reference(&'a str),
+    /// Itself in an earlier result, by the reference that both have.
+    Earlier(&'a Report, &'a str),
+    /// Itself as it was before, in the same blocks.
+    Again(&'a Report),
+}
+
+/// A deployment and what it is held against.
 pub(crate) struct Held<'a> {
-    /// The earlier result, where there are two.
-    pub(crate) old: Option<&'a Report>,
+    pub(crate) before: Before<'a>,
     /// The result, or the later one.
     pub(crate) new: &'a Report,
-    /// Id of the reference.
-    pub(crate) reference: &'a str,
     /// The candidate; of the later result where there are two.
     pub(crate) candidate: &'a DeploymentRecord,
 }
@@ -125,13 +132,20 @@ impl Held<'_> {
         what: &str,
         values: &dyn Fn(&Report) -> Values,
     ) -> Result<Option<Growth>, ReportError> {
-        let blocks =
-            |report| Blocks::of_values(&values(report), self.reference, &self.candidate.id);
-        let after = blocks(self.new);
+        let own = &*self.candidate.id;
+        let beside = |report, reference| Blocks::of_values(&values(report), reference, own);
         let pilot = |report: &Report| report.experiment.pilot_blocks();
-        let grown = match self.old {
-            None => within(&after, pilot(self.new)),
-            Some(old) => between((&blocks(old), pilot(old)), (&after, pilot(self.new))),
+        let new = pilot(self.new);
+        let grown = match self.before {
+            Before::Reference(reference) => within(&beside(self.new, reference), new),
+            Before::Earlier(old, reference) => between(
+                (&beside(old, reference), pilot(old)),
+                (&beside(self.new, reference), new),
+            ),
+            Before::Again(old) => {
+                let (old, after) = (values(old), values(self.new));
+                within(&Blocks::paired(old.get(own), after.get(own), |_| true), new)
+            }
         };
         grown.map_err(ReportError::stats(what))
     }

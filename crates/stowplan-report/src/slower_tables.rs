@@ -18,8 +18,16 @@ pub(crate) fn against(verdicts: &Comparisons, label: &Label<'_>) -> Vec<TextTabl
             "Against {}",
             earlier.map_or("an earlier result", |e| &*e.result)
         ),
-        "How each deployment's difference from the reference changed since, with the 95 % interval; * primary metric, \
-         Holm-corrected, all else is exploratory. ! a regression. n: blocks of the smaller result.",
+        match earlier {
+            Some(earlier) if earlier.measured_again => {
+                "Each deployment and itself as it was, measured again in the same blocks and paired by them, with the 95 % \
+                 interval; * primary metric, Holm-corrected, all else is exploratory. ! a regression. n: blocks."
+            }
+            _ => {
+                "How each deployment's difference from the reference changed since, with the 95 % interval; * primary metric, \
+                 Holm-corrected, all else is exploratory. ! a regression. n: blocks of the smaller result."
+            }
+        },
         &["Metric", "Deployment"],
         &["Change", "95 % interval", "n", "Verdict"],
     );

@@ -10,11 +10,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use stowplan_report::{
-    Report, ReportError, across, can_compare, pair, regressions, slower_lines, write_html,
+    Report, ReportError, across, again, can_compare, pair, regressions, slower_lines, write_html,
 };
 use stowplan_results::{
-    CallbackRow, Comparisons, Experiment, Label, LatencyRow, Results, ResultsWriter, RunData,
-    RunRow, RunStatus, Slower, StartKind,
+    CallbackRow, Comparisons, EarlierResult, Experiment, Label, LatencyRow, Results, ResultsWriter,
+    RunData, RunRow, RunStatus, Slower, StartKind,
 };
 use stowplan_stats::Verdict;
 
@@ -126,8 +126,19 @@ fn calls(key: &(u32, u32, Label), [wall, cpu]: [f64; 2], late: f64) -> Vec<Callb
 
 /// A result below `parent` in which these deployments took these times.
 fn write(parent: &Path, deployments: &[(&str, Option<Times>)]) -> Results {
+    let experiment = experiment_of(deployments);
+    fill(
+        ResultsWriter::create(parent, &experiment).unwrap(),
+        deployments,
+    )
+}
+
+fn experiment_of(deployments: &[(&str, Option<Times>)]) -> Experiment {
     let ids: Vec<&str> = deployments.iter().map(|(id, _)| *id).collect();
-    let writer = ResultsWriter::create(parent, &experiment(&ids)).unwrap();
+    experiment(&ids)
+}
+
+fn fill(writer: ResultsWriter, deployments: &[(&str, Option<Times>)]) -> Results {
     let mut run = 0;
     for block in 1..=BLOCKS {
         for (order, (id, times)) in (1..).zip(deployments) {
@@ -186,6 +197,25 @@ fn held(before: Times, after: Option<Times>) -> Comparisons {
     let folder = tempfile::tempdir().unwrap();
     let of = |times| write(folder.path(), &[REFERENCE, (CANDIDATE, times)]);
     across(&of(Some(before)), &of(after)).unwrap()
+}
+
+/// The same beside an earlier experiment that was measured again in the same blocks.
+fn beside(
+    parent: &Path,
+    before: &[(&str, Option<Times>)],
+    after: &[(&str, Option<Times>)],
+) -> Results {
+    let mut experiment = experiment_of(after);
+    experiment.against = Some(EarlierResult {
+        result: "camera-then".to_owned(),
+        created_unix_s: 1,
+        build_id: "then".to_owned(),
+        measured_again: true,
+    });
+    let writer = ResultsWriter::create(parent, &experiment).unwrap();
+    let earlier = ResultsWriter::create_before(&writer, &experiment_of(before)).unwrap();
+    fill(earlier, before);
+    fill(writer, after)
 }
 
 /// The part and the callback that grew most, each with its growth in ns.
@@ -294,6 +324,69 @@ fn a_chain_of_which_nothing_is_left_is_a_regression() {
         told,
         ["E2E mean, camera to brake on oci/modules: the later result has no value of it"]
     );
+}
+
+#[test]
+fn what_was_measured_again_is_compared_with_itself_block_by_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = [
+        REFERENCE,
+        (CANDIDATE, Some(QUICK)),
+        ("lxc/modules", Some(QUICK)),
+    ];
+    let after = [REFERENCE, (CANDIDATE, Some(SLOW))];
+    let later = beside(folder.path(), &before, &after);
+    let verdicts = again(&later).unwrap().unwrap();
+    assert!(verdicts.against.as_ref().unwrap().measured_again);
+    let primary = verdicts.comparisons.iter().filter(|c| c.primary);
+    let primary: Vec<_> = primary
+        .map(|c| (&*c.reference, &*c.candidate, c.verdict))
+        .collect();
+    let named = |id: &str| [format!("{id} (before)"), format!("{id} (after)")];
+    let [reference, candidate] = [named(REFERENCE.0), named(CANDIDATE)];
+    // The reference too: it needs none to stay as it is. What only one of both deployed is not among them.
+    assert_eq!(
+        primary,
+        [
+            (&*reference[0], &*reference[1], Verdict::Equivalent),
+            (&*candidate[0], &*candidate[1], Verdict::Worse),
+        ]
+    );
+    let [slower] = &verdicts.slower[..] else {
+        panic!("{:?}", verdicts.slower)
+    };
+    let [(part, by), (callback, call_by)] = grown(slower);
+    assert_eq!((part, callback), ("computation", "detector/on_image"));
+    near(by, 40e6);
+    near(call_by, 38e6);
+    near(slower.parts[0].growth.low_ns.unwrap(), 40e6);
+    near(slower.parts[0].growth.high_ns.unwrap(), 40e6);
+
+    later.keep(&verdicts).unwrap();
+    let text = Report::read(&later).unwrap().markdown();
+    assert!(text.contains("## Against camera-then"), "{text}");
+    assert!(text.contains("itself as it was, measured again in the same blocks"));
+    // A result alone has nothing beside it.
+    let alone = write(folder.path(), &[REFERENCE]);
+    assert!(again(&alone).unwrap().is_none());
+}
+
+#[test]
+fn what_is_gone_or_lost_beside_what_was_measured_again_is_a_regression() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = |after: Option<Times>| {
+        let before = [REFERENCE, (CANDIDATE, Some(QUICK))];
+        let later = beside(folder.path(), &before, &[REFERENCE, (CANDIDATE, after)]);
+        regressions(&again(&later).unwrap().unwrap())
+    };
+    assert_eq!(told(Some(QUICK)), [""; 0]);
+    assert_eq!(
+        told(None),
+        ["E2E mean, camera to brake on oci/modules: the later result has no value of it"]
+    );
+    let lost = told(Some(Times { lost: 8, ..SLOW }));
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert!(lost[0].starts_with("inputs without an output"), "{lost:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stowplan_model::WorkSpeed;
 
-use crate::{AblationDeployment, StartKind};
+use crate::{AblationDeployment, EarlierResult, StartKind};
 
 /// Format of `experiment.json`.
 pub const EXPERIMENT_SCHEMA: &str = "stowplan.experiment/1";
@@ -71,6 +71,10 @@ pub struct Experiment {
     pub reference: Option<String>,
     /// Blocks planned; while a pilot has not fixed them yet, those of the pilot.
     pub blocks_planned: u32,
+    /// The earlier result whose deployments are measured again in the same blocks, with a result of their own in the folder
+    /// `before`; null where there is none.
+    #[serde(default)]
+    pub against: Option<EarlierResult>,
     /// How a pilot fixes the number of blocks; null where it was given.
     #[serde(default)]
     pub pilot: Option<PilotRecord>,

@@ -6,6 +6,9 @@ pub(crate) const EXPERIMENT: &str = "experiment.json";
 pub(crate) const COMPARISONS: &str = "comparisons.json";
 pub(crate) const AGAINST: &str = "against.json";
 
+/// Folder, in that of a result, of an earlier experiment that was measured again beside it: a result of its own.
+pub const BEFORE: &str = "before";
+
 /// Name of a result's folder: `NAME-20261120T101500Z`, in UTC. Characters of the name that
 /// are not letters, digits, `.`, `_` or `-` become `-`.
 #[must_use]

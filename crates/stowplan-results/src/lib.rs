@@ -33,7 +33,7 @@ pub use experiment::{
     PartitionRecord, PilotRecord, RE_BASED, ScheduledRun, SensitivityRecord, StackRecord,
     StowplanOwn, WorkingSetCalibration,
 };
-pub use folder::{date, folder_name};
+pub use folder::{BEFORE, date, folder_name};
 pub use ranking::{RankedPair, Ranking};
 pub use reader::Results;
 pub use rows::{

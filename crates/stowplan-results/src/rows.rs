@@ -288,7 +288,8 @@ table! {
         publisher: Option<Label>,
         /// Subscribing node.
         subscriber: Label,
-        /// Class of the edge: intra-process, same-process, loopback, other-namespace, other-machine.
+        /// How messages travelled, as the trace has it: `intra_process` (by pointer), `same_process` (through DDS), `loopback`,
+        /// `other_namespace`; null inside a process where nothing that was taken tells.
         edge_class: Option<Label>,
         /// Cause.
         cause: LossCause,

@@ -72,4 +72,7 @@ pub struct EarlierResult {
     pub created_unix_s: u64,
     /// Build id of the programs that measured it.
     pub build_id: String,
+    /// Whether its deployments were measured again, in the same blocks as the later ones; else what it measured itself counts.
+    #[serde(default)]
+    pub measured_again: bool,
 }

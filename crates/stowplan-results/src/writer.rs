@@ -79,7 +79,18 @@ impl ResultsWriter {
                 Err(error) => return Err(ResultsError::io("create", &dir)(error)),
             }
         }
-        let writer = Self::lock(&dir)?;
+        Self::begin(&dir, experiment)
+    }
+
+    /// Makes the folder `before` in that of `beside`, for an earlier experiment that is measured again in the same blocks.
+    pub fn create_before(beside: &Self, experiment: &Experiment) -> Result<Self, ResultsError> {
+        let dir = beside.dir.join(folder::BEFORE);
+        std::fs::create_dir(&dir).map_err(ResultsError::io("create", &dir))?;
+        Self::begin(&dir, experiment)
+    }
+
+    fn begin(dir: &Path, experiment: &Experiment) -> Result<Self, ResultsError> {
+        let writer = Self::lock(dir)?;
         let parts = dir.join("parts");
         std::fs::create_dir(&parts).map_err(ResultsError::io("create", &parts))?;
         writer.write_experiment(experiment)?;

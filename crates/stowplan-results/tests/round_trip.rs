@@ -378,6 +378,7 @@ fn verdicts_are_kept() {
             result: "before".to_owned(),
             created_unix_s: 1,
             build_id: "b".to_owned(),
+            measured_again: true,
         }),
         ..Comparisons::new(Vec::new())
     };

@@ -8,7 +8,6 @@ use stowplan_model::DdsProfile;
 use stowplan_wire::host::MachineFacts;
 
 use crate::error::ExperimentError;
-use crate::prepare::Prepared;
 
 /// File in the result folder.
 const FILE: &str = "cyclonedds.xml";
@@ -20,8 +19,8 @@ pub(crate) fn has_multicast(facts: &MachineFacts) -> bool {
 }
 
 /// The configuration that addresses the participants of every deployment, for any domain.
-pub(crate) fn config(profile: DdsProfile, prepared: &Prepared, facts: &MachineFacts) -> DdsConfig {
-    DdsConfig::new(profile, prepared.participants(), has_multicast(facts))
+pub(crate) fn config(profile: DdsProfile, participants: usize, facts: &MachineFacts) -> DdsConfig {
+    DdsConfig::new(profile, participants, has_multicast(facts))
 }
 
 /// Keeps the configuration beside the result. That of a run has the number of its domain instead of `any`.

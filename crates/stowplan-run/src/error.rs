@@ -93,6 +93,14 @@ pub enum ExperimentError {
     /// Whoever asked for the experiment does not want it run as it came out.
     #[error(transparent)]
     NotAccepted(Box<dyn std::error::Error + Send + Sync>),
+    /// An earlier experiment cannot be measured again beside a new one.
+    #[error("{earlier} cannot be measured again beside this experiment: {why}")]
+    Again {
+        /// Name of the earlier result.
+        earlier: String,
+        /// Why.
+        why: String,
+    },
     /// The result began on another machine.
     #[error("this result began on {before}; this is {now}")]
     OtherMachine {

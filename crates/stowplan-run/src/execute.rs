@@ -1,34 +1,29 @@
 //! Begins, drives and resumes experiments.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use stowplan_engine::{Capabilities, EngineError};
-use stowplan_host::Host;
-use stowplan_host::facts::LOOPBACK_MULTICAST;
-use stowplan_image::{Image, ImageSpec, LibFile};
-use stowplan_measure::lower::start_up_files;
-use stowplan_model::{Stack, WorkSpeed};
-use stowplan_plan::MachineFacts;
-use stowplan_remote::AgentHost;
-use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
+use stowplan_model::WorkSpeed;
+use stowplan_results::{BEFORE, Experiment, ResultsWriter};
 
-use crate::engines::{Engines, Outside};
+use crate::again::{Earlier, keep_common};
+use crate::beside::{Beside, Measured, parts};
+use crate::dds;
+use crate::engines::Outside;
 use crate::error::ExperimentError;
-use crate::live::{Live, run_numbers};
+use crate::live::{Live, Shared};
 use crate::observe::Observer;
-use crate::prepare::{Prepared, prepare};
-use crate::real::unpack_images;
 use crate::record::experiment;
 use crate::request::Request;
+use crate::resumed::Resumed;
 use crate::schedule::{End, Outcome, drive, jobs};
 use crate::size::Sizing;
-use crate::{cdi, dds, speed};
+use crate::speed;
+use crate::station::{Ready, Station};
 
 /// Where the static programs and the images are.
 #[derive(Debug, Clone)]
@@ -73,58 +68,62 @@ pub struct Executed {
     pub outcome: Outcome,
 }
 
-/// The agent, the machine and the image of a session.
-struct Station<'a> {
-    host: Rc<AgentHost>,
-    engines: Engines<'a>,
-    image: Image,
-    facts: stowplan_wire::host::MachineFacts,
-}
-
-/// Runs a new experiment; its result folder is made below `out`.
+/// Runs a new experiment; its result folder is made below `out`. With an earlier one, those of its deployments that both
+/// have are measured again in the same blocks, into the folder `before` of the result.
 ///
 /// # Errors
 /// When it cannot begin. What fails later is in the outcome.
 pub fn begin(
     request: &Request,
+    earlier: Option<&Earlier>,
     out: &Path,
     session: Session<'_>,
 ) -> Result<Executed, ExperimentError> {
-    let station = station(
+    let mut requests = vec![request.clone()];
+    if let Some(earlier) = earlier {
+        requests.push(earlier.beside(request)?);
+    }
+    let station = Station::start(
         request,
         session.programs,
         session.outside,
         session.agent_started,
     )?;
-    let speed = calibrate(&station, request)?;
-    let prepared = prepared(request, &station, session.programs, &speed)?;
-    let record = experiment(
-        request,
-        &prepared,
-        &station.facts,
-        &station.image,
-        &station.engines.versions(),
-        &speed,
-    );
-    (session.accept)(&record).map_err(ExperimentError::NotAccepted)?;
+    let speed = station.calibrate(&requests)?;
+    let of = earlier.map(|earlier| &earlier.of);
+    let ready = ready(&station, requests, &speed, of.map(|of| &*of.result))?;
+    let versions = station.engines.versions();
+    let records = ready.iter().zip(parts(&ready)).map(|(ready, part)| {
+        let (request, prepared, image) = (&ready.request, &ready.prepared, &ready.image);
+        let facts = &station.facts;
+        experiment(request, prepared, facts, image, &versions, &speed, part)
+    });
+    let mut records: Vec<Experiment> = records.collect();
+    records[0].against = of.cloned();
+    (session.accept)(&records[0]).map_err(ExperimentError::NotAccepted)?;
     std::fs::create_dir_all(out).map_err(|source| ExperimentError::Write {
         path: out.to_owned(),
         source,
     })?;
-    let writer = ResultsWriter::create(out, &record)?;
-    request.save(writer.dir())?;
-    run(
-        request,
-        &prepared,
-        station,
-        writer,
-        record,
-        &HashSet::new(),
-        session,
-    )
+    let mut all: Vec<Measured> = Vec::new();
+    for (ready, record) in ready.into_iter().zip(records) {
+        let writer = match all.first() {
+            None => ResultsWriter::create(out, &record)?,
+            Some(new) => ResultsWriter::create_before(&new.writer, &record)?,
+        };
+        ready.request.save(writer.dir())?;
+        all.push(Measured {
+            ready,
+            writer,
+            record,
+            done: HashSet::new(),
+        });
+    }
+    run(all, station, session)
 }
 
-/// Goes on with an interrupted experiment. `budget` replaces the one it began with.
+/// Goes on with an interrupted experiment, and with the earlier one that is measured again beside it, if there is one.
+/// `budget` replaces the one it began with.
 ///
 /// # Errors
 /// When the folder is not a result, or this is another machine or program than the one it began with.
@@ -133,226 +132,120 @@ pub fn resume(
     budget: Option<Duration>,
     session: Session<'_>,
 ) -> Result<Executed, ExperimentError> {
-    let mut request = Request::load(dir)?;
-    if let Some(budget) = budget {
-        request.budget_ns = Some(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
+    let mut found = vec![Resumed::open(dir, budget)?];
+    let against = found[0].results.experiment.against.clone();
+    if against.is_some() {
+        found.push(Resumed::open(&dir.join(BEFORE), budget)?);
     }
-    let (writer, results) = ResultsWriter::resume(dir)?;
-    (session.accept)(&results.experiment).map_err(ExperimentError::NotAccepted)?;
-    let station = station(
-        &request,
+    let experiment = &found[0].results.experiment;
+    (session.accept)(experiment).map_err(ExperimentError::NotAccepted)?;
+    let planned_with = speed::of_parameters(&experiment.parameters);
+    let station = Station::start(
+        &found[0].request,
         session.programs,
         session.outside,
         session.agent_started,
     )?;
-    same_station(&results.experiment, &station)?;
-    let planned_with = speed::of_parameters(&results.experiment.parameters);
-    let speed = planned_with.map_or_else(|| calibrate(&station, &request), Ok)?;
-    let prepared = prepared(&request, &station, session.programs, &speed)?;
-    same_images(&results.experiment, &prepared)?;
-    let done = done(&request, &prepared, &results);
-    let record = results.experiment.clone();
-    drop(results);
-    run(&request, &prepared, station, writer, record, &done, session)
+    let requests: Vec<Request> = found.iter().map(|f| f.request.clone()).collect();
+    let speed = planned_with.map_or_else(|| station.calibrate(&requests), Ok)?;
+    let earlier = against.as_ref().map(|of| &*of.result);
+    let ready = ready(&station, requests, &speed, earlier)?;
+    let parts = parts(&ready);
+    let all = found.into_iter().zip(ready).zip(parts);
+    let all = all.map(|((found, ready), part)| found.go_on(ready, part, &station));
+    let all = all.collect::<Result<_, _>>()?;
+    run(all, station, session)
 }
 
-fn station<'a>(
-    request: &Request,
-    programs: &Programs,
-    outside: Outside<'a>,
-    agent_started: &mut dyn FnMut(u32),
-) -> Result<Station<'a>, ExperimentError> {
-    let spec = request.spec()?;
-    can_trace(spec.stack())?;
-    let host = AgentHost::spawn(&programs.agent, request.network())?;
-    agent_started(host.agent_pid());
-    let libs = start_up_files(spec.stack())
-        .into_iter()
-        .map(|(path, bytes)| LibFile { path, bytes })
-        .collect();
-    let image = ImageSpec {
-        node_program: programs.node.clone(),
-        libs,
-    };
-    let image = stowplan_image::build(&image, &programs.image_store)?;
-    let facts = host.facts()?;
-    Ok(Station {
-        engines: Engines::new(&host, outside),
-        host,
-        image,
-        facts,
-    })
-}
-
-/// Better said before anything is made.
-fn can_trace(stack: &Stack) -> Result<(), ExperimentError> {
-    let Some(traced) = stack.services.iter().find(|service| service.trace) else {
-        return Ok(());
-    };
-    let found = stowplan_lttng::Tools::find();
-    found.map(drop).map_err(|source| ExperimentError::Lttng {
-        service: traced.name.to_string(),
-        source,
-    })
-}
-
-fn calibrate(station: &Station<'_>, request: &Request) -> Result<WorkSpeed, ExperimentError> {
-    let spec = request.spec()?;
-    Ok(speed::calibrate(
-        &station.host,
-        &station.image,
-        spec.stack(),
-    )?)
-}
-
-fn prepared(
-    request: &Request,
+/// Plans them all; of the second, which the first is held against, only what both have.
+fn ready(
     station: &Station<'_>,
-    programs: &Programs,
+    requests: Vec<Request>,
     speed: &WorkSpeed,
-) -> Result<Prepared, ExperimentError> {
-    let machine = MachineFacts {
-        cpus: station.facts.cpus,
-        speed: Some(speed.clone()),
-        memory_bytes: Some(station.facts.memory_bytes),
-        multicast: dds::has_multicast(&station.facts),
-    };
-    let mut known: BTreeMap<String, Result<Capabilities, String>> = BTreeMap::new();
-    let mut prepared = prepare(request, &machine, &mut |engine| {
-        known
-            .entry(engine.to_owned())
-            .or_insert_with(|| station.engines.usable(engine).map_err(|e| in_words(&e)))
-            .clone()
-    })?;
-    // After the refusals: an engine that cannot use an image may be the only one asked for.
-    prepared.image_digests = unpack_images(&mut prepared.stack.services, &programs.image_store)?;
-    let lacks = cdi::resolve(&mut prepared.stack.services, &cdi::FOLDERS.map(Path::new))?;
-    prepared.warnings.extend(lacks);
-    Ok(prepared)
-}
-
-fn in_words(error: &EngineError) -> String {
-    let hint = error
-        .hint
-        .as_ref()
-        .map(|hint| format!(" (hint: {hint})"))
-        .unwrap_or_default();
-    format!("{}{hint}", stowplan_host::chain(error))
-}
-
-/// Blocks of two machines or two programs cannot be compared.
-fn same_station(experiment: &Experiment, station: &Station<'_>) -> Result<(), ExperimentError> {
-    let before = &experiment.machine;
-    let now = &station.facts;
-    if (&before.host, &before.cpu_model, before.cpus, &before.kernel)
-        != (&now.host, &now.cpu_model, now.cpus, &now.kernel)
-    {
-        return Err(ExperimentError::OtherMachine {
-            before: format!(
-                "{} ({}, {} CPUs, {})",
-                before.host, before.cpu_model, before.cpus, before.kernel
-            ),
-            now: format!(
-                "{} ({}, {} CPUs, {})",
-                now.host, now.cpu_model, now.cpus, now.kernel
-            ),
-        });
+    earlier: Option<&str>,
+) -> Result<Vec<Ready>, ExperimentError> {
+    let all = requests.into_iter();
+    let all = all.map(|request| station.ready(request, speed));
+    let mut all = all.collect::<Result<Vec<_>, _>>()?;
+    if let (Some(earlier), [new, before]) = (earlier, &mut *all) {
+        keep_common(&mut before.prepared, &new.prepared, earlier)?;
+        // Of equal size in all deployments of a schedule, as the configuration of DDS is the same.
+        let ring_bytes = new.prepared.ring_bytes.max(before.prepared.ring_bytes);
+        new.prepared.ring_bytes = ring_bytes;
+        before.prepared.ring_bytes = ring_bytes;
     }
-    if before.settings.get(LOOPBACK_MULTICAST) != now.settings.get(LOOPBACK_MULTICAST) {
-        return Err(ExperimentError::OtherNetwork);
-    }
-    match experiment.digests.get("stowplan-node") {
-        Some(sha) if *sha != station.image.program_sha256 => Err(ExperimentError::OtherProgram),
-        _ => Ok(()),
-    }
-}
-
-/// Likewise of two images of a real program.
-fn same_images(experiment: &Experiment, prepared: &Prepared) -> Result<(), ExperimentError> {
-    for (of, digest) in &prepared.image_digests {
-        if experiment.digests.get(of) != Some(digest) {
-            return Err(ExperimentError::Name {
-                what: format!("the {of} is another one than this result began with"),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Jobs of which every kept run is finished.
-fn done(request: &Request, prepared: &Prepared, results: &Results) -> HashSet<(u32, usize)> {
-    let finished: HashSet<u32> = results
-        .runs
-        .iter()
-        .filter(|r| r.status == RunStatus::Finished)
-        .map(|r| r.run)
-        .collect();
-    let deployments = prepared.deployments.len();
-    jobs(deployments, request.blocks, request.seed)
-        .into_iter()
-        .flatten()
-        .filter(|job| {
-            run_numbers(*job, deployments, request.starts)
-                .iter()
-                .all(|(number, _)| finished.contains(number))
-        })
-        .map(|job| (job.block, job.deployment))
-        .collect()
+    Ok(all)
 }
 
 fn run(
-    request: &Request,
-    prepared: &Prepared,
+    all: Vec<Measured>,
     station: Station<'_>,
-    writer: ResultsWriter,
-    record: Experiment,
-    done: &HashSet<(u32, usize)>,
     session: Session<'_>,
 ) -> Result<Executed, ExperimentError> {
-    for refused in &prepared.refused {
-        session.observer.warning(&format!(
-            "{} is left out: {}",
-            refused.label,
-            refused.refused.as_deref().unwrap_or_default()
-        ));
+    for prepared in all.iter().map(|one| &one.ready.prepared) {
+        for refused in &prepared.refused {
+            session.observer.warning(&format!(
+                "{} is left out: {}",
+                refused.label,
+                refused.refused.as_deref().unwrap_or_default()
+            ));
+        }
+        for warning in &prepared.warnings {
+            session.observer.warning(warning);
+        }
     }
-    for warning in &prepared.warnings {
-        session.observer.warning(warning);
-    }
-    let blocks = jobs(prepared.deployments.len(), request.blocks, request.seed);
-    let dds = dds::config(request.dds_profile()?, prepared, &station.facts);
-    dds::keep(dds, writer.dir())?;
-    let mut live = Live {
-        request,
-        prepared,
-        dds,
+    let of_all = all.iter().map(|one| one.ready.prepared.participants());
+    let shared = Shared {
         host: station.host,
         engines: station.engines,
-        image: station.image,
-        writer: &writer,
-        experiment: RefCell::new(record),
         begun: Instant::now(),
         stop: session.stop,
         settle: session.settle,
         observer: RefCell::new(session.observer),
         sizing: RefCell::new(session.sizing),
+        participants: of_all.max().unwrap_or(0),
     };
-    let outcome = drive(
-        &blocks,
-        done,
-        request.budget_ns.map(Duration::from_nanos),
-        &mut live,
-    );
-    let record = live.experiment.into_inner();
-    let dir = writer.dir().to_owned();
-    let saved = writer
-        .write_experiment(&record)
-        .and_then(|()| writer.finish().map(drop));
-    // Where a run failed already, as on a full disk, that says more than what failed after it.
-    if !matches!(outcome.end, End::Failed(_)) {
-        saved?;
+    let mut lives = Vec::new();
+    for (one, part) in all.iter().zip(parts(all.iter().map(|one| &one.ready))) {
+        let profile = one.ready.request.dds_profile()?;
+        let dds = dds::config(profile, shared.participants, &station.facts);
+        dds::keep(dds, one.writer.dir())?;
+        lives.push(Live {
+            shared: &shared,
+            request: &one.ready.request,
+            prepared: &one.ready.prepared,
+            part,
+            dds,
+            image: &one.ready.image,
+            writer: &one.writer,
+            experiment: RefCell::new(one.record.clone()),
+        });
     }
-    // Traces that are not kept leave an empty folder, which alone this removes.
-    let _ = std::fs::remove_dir(dir.join("traces"));
+    let request = &all[0].ready.request;
+    let deployments = lives.iter().map(|live| live.prepared.deployments.len());
+    let blocks = jobs(deployments.sum(), request.blocks, request.seed);
+    let done = all.iter().flat_map(|one| &one.done).copied().collect();
+    let budget = request.budget_ns.map(Duration::from_nanos);
+    let mut beside = Beside(lives);
+    let outcome = drive(&blocks, &done, budget, &mut beside);
+    let records = beside
+        .0
+        .into_iter()
+        .map(|live| live.experiment.into_inner());
+    let records: Vec<Experiment> = records.collect();
+    let dir = all[0].writer.dir().to_owned();
+    for (one, record) in all.into_iter().zip(records) {
+        let folder = one.writer.dir().to_owned();
+        let saved = one
+            .writer
+            .write_experiment(&record)
+            .and_then(|()| one.writer.finish().map(drop));
+        // Where a run failed already, as on a full disk, that says more than what failed after it.
+        if !matches!(outcome.end, End::Failed(_)) {
+            saved?;
+        }
+        // Traces that are not kept leave an empty folder, which alone this removes.
+        let _ = std::fs::remove_dir(folder.join("traces"));
+    }
     Ok(Executed { dir, outcome })
 }

@@ -1,10 +1,13 @@
 //! Experiments: schedule, blocks, clean-up, resume.
 
 mod ablation;
+mod again;
 mod analyse;
+mod beside;
 mod cdi;
 mod dds;
 mod deployments;
+mod edges;
 mod engines;
 mod error;
 mod execute;
@@ -17,15 +20,18 @@ mod prepare;
 mod real;
 mod record;
 pub mod request;
+mod resumed;
 mod ring;
 mod run_row;
 pub mod schedule;
 mod sensitivity;
 mod size;
 mod speed;
+mod station;
 pub mod variants;
 mod wire;
 
+pub use again::Earlier;
 pub use engines::{MakeEngine, Outside};
 pub use error::ExperimentError;
 pub use execute::{Accept, Executed, Programs, Session, begin, resume};

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use stowplan_host::Host;
@@ -24,7 +24,7 @@ use crate::observe::{Observer, Step};
 use crate::prepare::{Planned, Prepared};
 use crate::request::{Request, Starts};
 use crate::run_row::{self, RunFacts};
-use crate::schedule::{Job, RunFailed, Runner};
+use crate::schedule::{Job, Part, RunFailed};
 use crate::size::{Sizing, phases};
 use crate::speed;
 use crate::wire::deployment_plan;
@@ -36,22 +36,31 @@ const SAMPLE_PERIOD: Duration = Duration::from_millis(200);
 const STALL_BASE: Duration = Duration::from_secs(60);
 const STALL_PER_PROCESS: Duration = Duration::from_secs(1);
 
+/// What the experiments of one schedule share: one, or two of which one is measured again.
+pub(crate) struct Shared<'s> {
+    pub host: Rc<AgentHost>,
+    pub engines: Engines<'s>,
+    pub begun: Instant,
+    pub stop: &'s AtomicBool,
+    pub settle: Duration,
+    pub observer: RefCell<&'s mut dyn Observer>,
+    pub sizing: RefCell<&'s mut Sizing<'s>>,
+    /// DDS participants of the deployment that has most.
+    pub participants: usize,
+}
+
 /// Everything that runs of one session of an experiment share.
-pub(crate) struct Live<'a> {
+pub(crate) struct Live<'a, 's> {
+    pub shared: &'a Shared<'s>,
     pub request: &'a Request,
     pub prepared: &'a Prepared,
-    pub host: Rc<AgentHost>,
-    pub engines: Engines<'a>,
-    pub image: Image,
+    /// Which of the schedule's deployments are its own.
+    pub part: Part,
+    pub image: &'a Image,
     /// Configuration of DDS in all deployments, for any domain.
     pub dds: DdsConfig,
     pub writer: &'a ResultsWriter,
     pub experiment: RefCell<Experiment>,
-    pub begun: Instant,
-    pub stop: &'a AtomicBool,
-    pub settle: Duration,
-    pub observer: RefCell<&'a mut dyn Observer>,
-    pub sizing: RefCell<&'a mut Sizing<'a>>,
 }
 
 /// One start within a job.
@@ -97,11 +106,11 @@ pub(crate) fn run_numbers(job: Job, deployments: usize, question: Starts) -> Vec
     (first..).zip(kept().map(|s| s.kind)).collect()
 }
 
-impl Runner for Live<'_> {
-    fn run(&mut self, job: Job) -> Result<(), RunFailed> {
+impl Live<'_, '_> {
+    /// Measures one of its own deployments and keeps the result.
+    pub(crate) fn run(&self, job: Job) -> Result<(), RunFailed> {
         self.calibrate(job.block)?;
-        let mut numbers =
-            run_numbers(job, self.prepared.deployments.len(), self.request.starts).into_iter();
+        let mut numbers = run_numbers(job, self.part.of, self.request.starts).into_iter();
         for start in starts(self.request.starts) {
             let number = if start.kept {
                 numbers.next().map(|(number, _)| number)
@@ -113,22 +122,14 @@ impl Runner for Live<'_> {
         Ok(())
     }
 
-    fn blocks(&mut self, next: u32) -> Result<u32, RunFailed> {
-        self.number_of_blocks(next)
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.begun.elapsed()
-    }
-
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-}
-
-impl Live<'_> {
     fn planned(&self, job: Job) -> &Planned {
-        &self.prepared.deployments[job.deployment]
+        &self.prepared.deployments[job.deployment - self.part.first]
+    }
+
+    /// Label of a deployment, also beside that of a new experiment.
+    fn label(&self, planned: &Planned) -> String {
+        let again = if self.part.first > 0 { " (before)" } else { "" };
+        format!("{}{again}", planned.record.label)
     }
 
     /// Nanoseconds per kernel iteration for the working sets of the block's stack, once per block.
@@ -146,8 +147,8 @@ impl Live<'_> {
         self.keep_values(&mut self.experiment.borrow_mut(), block);
         let failed = |e| self.failed("calibration", e);
         let stack = self.stack(block).map_err(failed)?;
-        let speed =
-            speed::calibrate(&self.host, &self.image, &stack).map_err(|e| failed(e.into()))?;
+        let speed = speed::calibrate(&self.shared.host, self.image, [&*stack])
+            .map_err(|e| failed(e.into()))?;
         let mut experiment = self.experiment.borrow_mut();
         let calibration = BlockCalibration::new(number, &speed);
         experiment.calibration.push(calibration);
@@ -158,33 +159,31 @@ impl Live<'_> {
 
     fn one_start(&self, job: Job, start: Start, number: Option<u32>) -> Result<(), RunFailed> {
         let planned = self.planned(job);
-        self.observer.borrow_mut().step(&Step {
+        let label = &*self.label(planned);
+        self.shared.observer.borrow_mut().step(&Step {
             block: job.block + 1,
             blocks: self.experiment.borrow().blocks_planned,
             place_in_block: job.order + 1,
-            deployments: self.prepared.deployments.len(),
-            label: &planned.record.label,
+            deployments: self.part.of,
+            label,
             start: start.kind,
             kept: start.kept,
-            elapsed: self.begun.elapsed(),
+            elapsed: self.shared.begun.elapsed(),
         });
         let began = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        let quiet = self
-            .host
-            .quiet(u64::try_from(self.settle.as_millis()).unwrap_or(u64::MAX))
-            .map_err(|e| self.failed(&planned.record.label, e.into()))?;
+        let settle = u64::try_from(self.shared.settle.as_millis()).unwrap_or(u64::MAX);
+        let quiet = self.shared.host.quiet(settle);
+        let quiet = quiet.map_err(|e| self.failed(label, e.into()))?;
         let trace_dir = self.trace_dir(number);
         let outcome = self.session(job, planned, start, &trace_dir);
-        let stack = self
-            .stack(job.block)
-            .map_err(|e| self.failed(&planned.record.label, e))?;
+        let stack = self.stack(job.block).map_err(|e| self.failed(label, e))?;
         let speed = self.speed(job.block);
         let facts = RunFacts {
             number: number.unwrap_or(0),
             job,
-            deployment: &planned.record.id,
+            planned,
             start: start.kind,
             began_unix: began,
             quiet: quiet.quiet,
@@ -207,7 +206,7 @@ impl Live<'_> {
             // A trace that is not kept has done its work; a folder that is not there is as good as removed.
             let _ = std::fs::remove_dir_all(&trace_dir);
         }
-        self.keep(number, &facts, result, &planned.record.label)
+        self.keep(number, &facts, result, label)
     }
 
     /// What is not as in the deployment's first run, or on the machine not as when the experiment began.
@@ -248,11 +247,11 @@ impl Live<'_> {
             "{}-{}-{}",
             std::process::id(),
             job.block + 1,
-            self.begun.elapsed().as_millis()
+            self.shared.begun.elapsed().as_millis()
         );
         let salt =
             u64::from(std::process::id()) + u64::from(job.block) * 31 + job.deployment as u64;
-        let domain = free_domain(salt, self.prepared.participants())
+        let domain = free_domain(salt, self.shared.participants)
             .map_err(|e| RunError::new(e.to_string()))?;
         let options = LowerOptions {
             run: run.clone(),
@@ -275,14 +274,14 @@ impl Live<'_> {
         let stack = self.stack(job.block)?;
         let services = lower(&stack, &planned.deployment.partition, &options);
         let image_dir = self.image.dir.display().to_string();
-        let engine = self.engines.get(&place.engine)?;
+        let engine = self.shared.engines.get(&place.engine)?;
         let planned_stack = &self.prepared.stack;
         let deployment = DeploymentPlan {
             parallelism: self.request.parallelism.unwrap_or(0),
             ..deployment_plan(planned_stack, &planned.deployment, &run, &image_dir)
         };
         measure(
-            &self.host,
+            &self.shared.host,
             engine.as_ref(),
             &SessionPlan {
                 services: &services,
@@ -320,9 +319,10 @@ impl Live<'_> {
             Ok(Some((measured, analysed))) => {
                 let modules = modules(self.prepared);
                 let environment = fingerprint(&measured);
-                let machine = self.host.facts();
+                let machine = self.shared.host.facts();
                 let machine = machine.map_err(|e| self.failed(label, e.into()))?;
-                let changed = self.changed(facts.deployment, &environment, &machine.settings);
+                let changed =
+                    self.changed(&facts.planned.record.id, &environment, &machine.settings);
                 let data = run_row::finished(facts, &measured, changed, &analysed, &modules);
                 self.note(&measured, environment, facts);
                 self.writer.write_run(&data).map_err(|e| fatal(label, &e))
@@ -356,7 +356,7 @@ impl Live<'_> {
         if let Some(record) = experiment
             .deployments
             .iter_mut()
-            .find(|d| d.id == facts.deployment)
+            .find(|d| d.id == facts.planned.record.id)
         {
             for deviation in &measured.deviations {
                 if !record.deviations.contains(deviation) {
@@ -370,7 +370,7 @@ impl Live<'_> {
     }
 
     fn failed(&self, what: &str, error: RunError) -> RunFailed {
-        let gone = self.host.clock().is_err();
+        let gone = self.shared.host.clock().is_err();
         RunFailed {
             message: format!("{what}: {}", stowplan_host::chain(&error)),
             hint: error.hint.clone(),

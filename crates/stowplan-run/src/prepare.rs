@@ -10,6 +10,7 @@ use stowplan_results::{AblationDeployment, DeploymentRecord, EdgeCount, LimitsRe
 use stowplan_spec::Spec;
 
 use crate::ablation::Step;
+use crate::edges::own_networks;
 use crate::error::ExperimentError;
 use crate::isolation::isolation_by_name;
 use crate::request::Request;
@@ -56,6 +57,7 @@ impl Prepared {
 }
 
 /// A deployment with its plan.
+#[derive(Debug)]
 pub struct Planned {
     /// The deployment.
     pub deployment: Deployment,
@@ -76,11 +78,10 @@ pub fn prepare(
 ) -> Result<Prepared, ExperimentError> {
     let spec = request.spec()?;
     sensitivity::check(request, &spec)?;
-    let options = PlanOptions {
+    let asked = PlanOptions {
         utilisation: request.utilisation,
-        own_network: false,
         dds: request.dds_profile()?,
-        schedule: None,
+        ..PlanOptions::default()
     };
     let mut prepared = Prepared {
         phase_spans: request.phase_spans(spec.stack())?,
@@ -99,12 +100,12 @@ pub fn prepare(
     let recorded =
         Duration::from_nanos(request.warm_up_ns + request.window_ns) + START_UP_ALLOWANCE;
     for deployment in request.deployments(prepared.spec.stack())? {
-        let plan = stowplan_plan::plan(
-            prepared.spec.stack(),
-            &deployment.partition,
-            machine,
-            &options,
-        )?;
+        let options = PlanOptions {
+            own_network: own_networks(&deployment),
+            ..asked.clone()
+        };
+        let stack = prepared.spec.stack();
+        let plan = stowplan_plan::plan(stack, &deployment.partition, machine, &options)?;
         let mut record = record(&deployment, &plan);
         let plan_for_engine = deployment_plan(prepared.spec.stack(), &deployment, "", "");
         let reasons = match capabilities(&deployment.place.innermost().engine) {

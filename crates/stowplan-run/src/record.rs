@@ -17,7 +17,7 @@ use stowplan_wire::host::MachineFacts;
 use crate::live::run_numbers;
 use crate::prepare::Prepared;
 use crate::request::{Question, Request, Starts};
-use crate::schedule::jobs;
+use crate::schedule::{Part, jobs};
 use crate::{sensitivity, size, speed};
 
 /// Environment variables whose values are kept; of all others only the name (DESIGN §9).
@@ -30,6 +30,7 @@ pub(crate) fn experiment(
     image: &Image,
     versions: &BTreeMap<String, String>,
     speed: &WorkSpeed,
+    part: Part,
 ) -> Experiment {
     let scaled = request.utilisation.is_some();
     let pilot = size::pilot(request);
@@ -58,7 +59,8 @@ pub(crate) fn experiment(
         deployments,
         blocks_planned: blocks,
         pilot,
-        schedule: schedule(request, prepared, blocks),
+        against: None,
+        schedule: schedule(request, prepared, part, blocks),
         metrics: metrics(request.question),
         seed: request.seed,
         phase: Some(phase(request).to_owned()),
@@ -196,19 +198,25 @@ fn partitions(request: &Request) -> Vec<PartitionRecord> {
 }
 
 /// Every run of so many blocks.
-pub(crate) fn schedule(request: &Request, prepared: &Prepared, blocks: u32) -> Vec<ScheduledRun> {
-    let deployments = prepared.deployments.len();
+pub(crate) fn schedule(
+    request: &Request,
+    prepared: &Prepared,
+    part: Part,
+    blocks: u32,
+) -> Vec<ScheduledRun> {
     let mut runs = Vec::new();
-    for job in jobs(deployments, blocks, request.seed)
-        .into_iter()
-        .flatten()
-    {
-        for (run, start) in run_numbers(job, deployments, request.starts) {
+    let all = jobs(part.of, blocks, request.seed).into_iter().flatten();
+    for job in all {
+        let own = job.deployment.checked_sub(part.first);
+        let Some(planned) = own.and_then(|own| prepared.deployments.get(own)) else {
+            continue;
+        };
+        for (run, start) in run_numbers(job, part.of, request.starts) {
             runs.push(ScheduledRun {
                 run,
                 block: job.block + 1,
                 order: job.order + 1,
-                deployment: prepared.deployments[job.deployment].record.id.clone(),
+                deployment: planned.record.id.clone(),
                 start,
                 seed: request.seed,
             });

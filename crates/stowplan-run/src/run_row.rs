@@ -15,6 +15,8 @@ use stowplan_wire::announce::Announcement;
 use stowplan_wire::host::{HYPERVISOR, UsageSample};
 
 use crate::analyse::Analysed;
+use crate::edges;
+use crate::prepare::Planned;
 use crate::schedule::Job;
 
 /// Share of pages that may still be resident in a cold start (MEASURING §4).
@@ -25,7 +27,7 @@ const COLD_RESIDENT: f64 = 0.01;
 pub(crate) struct RunFacts<'a> {
     pub number: u32,
     pub job: Job,
-    pub deployment: &'a str,
+    pub planned: &'a Planned,
     pub start: StartKind,
     pub began_unix: Duration,
     pub quiet: bool,
@@ -113,7 +115,7 @@ fn row(facts: &RunFacts<'_>, status: RunStatus, reason: Option<&str>) -> RunRow 
         run: facts.number,
         block: facts.job.block + 1,
         order: facts.job.order + 1,
-        deployment: facts.deployment.into(),
+        deployment: facts.planned.record.id.as_str().into(),
         start: facts.start,
         status,
         reason: reason.map(Into::into),
@@ -156,7 +158,7 @@ pub(crate) fn finished(
     let key = RunKey {
         run: facts.number,
         block: facts.job.block + 1,
-        deployment: facts.deployment.into(),
+        deployment: facts.planned.record.id.as_str().into(),
     };
     let totals = totals(measured);
     let resident = measured
@@ -167,13 +169,7 @@ pub(crate) fn finished(
     run.prepare_ns = i64::try_from(measured.prepare_ns).ok();
     run.cold_resident = resident;
     run.cold_read_bytes = measured.cold_read_bytes;
-    run.cold = resident.map(|share| {
-        if share <= COLD_RESIDENT {
-            ColdState::Proven
-        } else {
-            ColdState::Failed
-        }
-    });
+    run.cold = resident.map(cold);
     run.events = Some(totals.events + measured.recording.events);
     run.discarded = Some(totals.discarded + measured.recording.discarded);
     run.published = Some(totals.published);
@@ -210,7 +206,10 @@ pub(crate) fn finished(
         data.latency.extend(latency_rows(&key, chain, arm_ns));
         data.outputs.extend(output_rows(&key, chain, arm_ns));
     }
-    data.losses = loss_rows(&key, &analysed.analysis, analysed.window);
+    let apart = edges::apart(&facts.planned.deployment);
+    data.losses = loss_rows(&key, &analysed.analysis, analysed.window, &apart);
+    let unlike = edges::unlike(&facts.planned.plan, &data.losses);
+    data.run.warnings.extend(unlike);
     let known = Known {
         stack: facts.stack,
         speed: facts.speed,
@@ -219,6 +218,15 @@ pub(crate) fn finished(
     data.usage = usage_rows(&key, &measured.samples, zero);
     data.memory = memory_rows(&key, &measured.memory);
     data
+}
+
+/// Whether a start was cold, by the share of its files that was resident.
+fn cold(resident: f64) -> ColdState {
+    if resident <= COLD_RESIDENT {
+        ColdState::Proven
+    } else {
+        ColdState::Failed
+    }
 }
 
 /// The measured window, or all from the request on where none was armed; CLOCK_MONOTONIC ns.

@@ -14,6 +14,15 @@ pub struct Job {
     pub deployment: usize,
 }
 
+/// The deployments of one experiment among those of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Index of its first.
+    pub first: usize,
+    /// How many the schedule has.
+    pub of: usize,
+}
+
 /// What the schedule drives.
 pub trait Runner {
     /// Measures one run and keeps its result.

@@ -147,7 +147,7 @@ fn stack(
     Ok(stowplan_plan::scale_work(&stack, factor))
 }
 
-impl Live<'_> {
+impl Live<'_, '_> {
     /// Enters the values of a block into what is kept with the result.
     pub(crate) fn keep_values(&self, experiment: &mut Experiment, block: u32) {
         let draw = phases(self.request, experiment.pilot.as_ref(), block);

@@ -63,28 +63,31 @@ pub(crate) fn phases(request: &Request, pilot: Option<&PilotRecord>, block: u32)
     }
 }
 
-impl Live<'_> {
+impl Live<'_, '_> {
     /// Blocks that there are, asked before block `next`: after the pilot its number is fixed and kept.
-    pub(crate) fn number_of_blocks(&mut self, next: u32) -> Result<u32, RunFailed> {
+    pub(crate) fn number_of_blocks(&self, next: u32) -> Result<u32, RunFailed> {
         let pilot = self.experiment.borrow().pilot.clone();
         let Some(mut pilot) = pilot.filter(|p| p.fixed.is_none() && next >= p.blocks) else {
             let experiment = self.experiment.borrow();
             return Ok(planned(self.request, experiment.pilot.as_ref()));
         };
-        let fixed = (self.sizing.borrow_mut())(self.writer.dir(), pilot.most);
+        let fixed = (self.shared.sizing.borrow_mut())(self.writer.dir(), pilot.most);
         let fixed = fixed.map_err(|why| RunFailed {
             message: format!("the number of blocks cannot be fixed after the pilot: {why}"),
             hint: Some("give a number of blocks instead of a pilot".to_owned()),
             fatal: true,
         })?;
         let blocks = fixed.blocks.clamp(pilot.blocks, pilot.most);
-        self.observer.borrow_mut().sized(blocks, &fixed.reason);
+        self.shared
+            .observer
+            .borrow_mut()
+            .sized(blocks, &fixed.reason);
         pilot.fixed = Some(blocks);
         pilot.reason = Some(fixed.reason);
         let mut experiment = self.experiment.borrow_mut();
         experiment.pilot = Some(pilot);
         experiment.blocks_planned = blocks;
-        experiment.schedule = schedule(self.request, self.prepared, blocks);
+        experiment.schedule = schedule(self.request, self.prepared, self.part, blocks);
         let written = self.writer.write_experiment(&experiment);
         written.map(|()| blocks).map_err(|e| fatal("pilot", &e))
     }

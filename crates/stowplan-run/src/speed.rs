@@ -26,17 +26,20 @@ pub fn work_speed(measured: &[Calibration]) -> Option<WorkSpeed> {
     ))
 }
 
-/// Measures the speed for the working sets of a stack.
+/// Measures the speed for the working sets of all these stacks.
 ///
 /// # Errors
 /// When the node program fails.
-pub(crate) fn calibrate(
+pub(crate) fn calibrate<'a>(
     host: &AgentHost,
     image: &Image,
-    stack: &Stack,
+    stacks: impl IntoIterator<Item = &'a Stack>,
 ) -> Result<WorkSpeed, EngineError> {
     let program = image.program().display().to_string();
-    let measured = host.calibrate(&program, 0, &WorkSpeed::sizes(stack))?;
+    let mut sizes: Vec<u64> = stacks.into_iter().flat_map(WorkSpeed::sizes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let measured = host.calibrate(&program, 0, &sizes)?;
     work_speed(&measured).ok_or_else(|| {
         EngineError::new(format!("{program} did not calibrate what it was asked to"))
     })

@@ -57,7 +57,7 @@ pub use ids::{
     CallbackId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
     SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
 };
-pub use losses::{EdgeLosses, Losses};
+pub use losses::{EdgeLosses, Losses, Way};
 pub use marks::{CallbackCpu, Marks};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};

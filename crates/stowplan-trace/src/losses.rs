@@ -12,6 +12,17 @@ use crate::analysis::Analysis;
 use crate::ids::{Id, ProcessId, PublicationId, PublisherId, SubscriptionId, TopicId};
 use crate::window::Window;
 
+/// How the messages of an edge reach it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// By pointer, inside a process.
+    Pointer,
+    /// Through DDS, inside a process.
+    SameProcess,
+    /// Through DDS, from one process to another.
+    OtherProcess,
+}
+
 /// Messages from one publisher to one subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EdgeLosses {
@@ -19,6 +30,8 @@ pub struct EdgeLosses {
     pub publisher: PublisherId,
     /// The subscription.
     pub subscription: SubscriptionId,
+    /// How they travel; `None` inside a process where nothing that was taken tells.
+    pub way: Option<Way>,
     /// Publications that could reach it.
     pub published: u64,
     /// Taken.
@@ -214,6 +227,7 @@ struct Edge<'a> {
     decided_ns: i64,
     /// Whether the subscription's process records arrivals, and messages have the stamps by which they are found.
     arrivals_recorded: bool,
+    way: Option<Way>,
 }
 
 impl<'a> Edge<'a> {
@@ -229,6 +243,7 @@ impl<'a> Edge<'a> {
         let to = graph.subscriptions[subscription].process;
         let records = &analysis.records;
         let mut longest_ns = 0;
+        let mut through_dds = false;
         let messages: Vec<(PublicationId, Reached)> = publications
             .iter()
             .filter(|&&id| from == to || records.publications[id].rmw_ns.is_some())
@@ -237,6 +252,7 @@ impl<'a> Edge<'a> {
                 let arrived = publication
                     .stamp
                     .and_then(|stamp| seen.arrived.get(&(subscription, stamp)));
+                through_dds |= arrived.is_some();
                 if let (Some(arrived), Some(sent)) = (arrived, publication.rmw_ns) {
                     longest_ns = longest_ns.max(arrived - sent);
                 }
@@ -265,6 +281,14 @@ impl<'a> Edge<'a> {
                 .iter()
                 .all(|(id, _)| records.publications[*id].stamp.is_some());
         let recorded = seen.arrivals_recorded && graph.processes[to].kinds.arrivals;
+        let taken = messages
+            .iter()
+            .any(|(_, reached)| *reached == Reached::Taken);
+        let way = match (from == to, through_dds) {
+            (false, _) => Some(Way::OtherProcess),
+            (true, true) => Some(Way::SameProcess),
+            (true, false) => (taken && recorded).then_some(Way::Pointer),
+        };
         Self {
             analysis,
             publisher,
@@ -274,6 +298,7 @@ impl<'a> Edge<'a> {
             matched_ns,
             decided_ns: last_ns.saturating_sub(longest_ns),
             arrivals_recorded: recorded && stamped,
+            way,
         }
     }
 
@@ -282,6 +307,7 @@ impl<'a> Edge<'a> {
         let mut edge = EdgeLosses {
             publisher: self.publisher,
             subscription: self.subscription,
+            way: self.way,
             published: 0,
             taken: 0,
             not_matched: 0,
@@ -332,6 +358,7 @@ impl<'a> Edge<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::Way;
     use crate::Window;
     use crate::event::Body;
     use crate::graph::EventKinds;
@@ -366,6 +393,7 @@ mod tests {
             panic!("{losses:?}")
         };
         assert_eq!((edge.published, edge.taken), (8, 3));
+        assert_eq!(edge.way, Some(Way::OtherProcess));
         assert_eq!((edge.not_matched, edge.undecided), (1, 2));
         assert_eq!(edge.not_taken, 2);
         assert_eq!((edge.overwritten, edge.missing), (Some(1), Some(1)));

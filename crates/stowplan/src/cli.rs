@@ -140,9 +140,12 @@ pub struct MeasureArgs {
     /// Run in the machine's network namespace instead of one of the experiment's own
     #[arg(long)]
     pub host_network: bool,
-    /// Hold the result against an earlier one, and exit with 6 when something got worse
+    /// Measure what an earlier result deployed again, in the same blocks, and exit with 6 when something got worse since
     #[arg(long, value_name = "RESULT")]
     pub against: Option<PathBuf>,
+    /// With --against: hold the result against what the earlier one measured itself, by the reference that both have
+    #[arg(long, requires = "against")]
+    pub as_measured: bool,
     /// Exit with 7 when no primary comparison has a verdict
     #[arg(long)]
     pub require_verdict: bool,

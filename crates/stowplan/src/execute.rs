@@ -11,7 +11,9 @@ use stowplan_model::units::show_ns;
 use stowplan_report::Report;
 use stowplan_results::{Results, ResultsError};
 pub use stowplan_run::Executed;
-use stowplan_run::{ExperimentError, Fixed, Observer, Outside, Programs, Request, Session, Step};
+use stowplan_run::{
+    Earlier, ExperimentError, Fixed, Observer, Outside, Programs, Request, Session, Step,
+};
 
 use crate::failure::{CommandError, ExitCode};
 use crate::output::note;
@@ -23,7 +25,7 @@ pub struct Sessions {
     interruption: Interruption,
     settle: Duration,
     /// The result that every experiment has to be comparable with.
-    against: Option<Results>,
+    comparable_with: Option<Results>,
 }
 
 impl Sessions {
@@ -37,27 +39,28 @@ impl Sessions {
             },
             interruption: Interruption::listen()?,
             settle,
-            against: None,
+            comparable_with: None,
         })
     }
 
     /// The same, but an experiment that cannot be compared with this result is refused before anything is run.
-    pub fn against(self, earlier: Option<Results>) -> Self {
+    pub fn comparable(self, earlier: Option<Results>) -> Self {
         Self {
-            against: earlier,
+            comparable_with: earlier,
             ..self
         }
     }
 
-    /// Runs a new experiment with a result folder below `out`.
+    /// Runs a new experiment with a result folder below `out`, and beside it an earlier one again, if one is given.
     pub fn begin(
         &self,
         request: &Request,
+        earlier: Option<&Earlier>,
         out: &Path,
         observer: &mut Printed,
     ) -> Result<Executed, CommandError> {
         self.run(observer, |session| {
-            stowplan_run::begin(request, out, session)
+            stowplan_run::begin(request, earlier, out, session)
         })
     }
 
@@ -96,7 +99,7 @@ impl Sessions {
             },
             observer,
             sizing: &mut size,
-            accept: &mut |experiment| match &self.against {
+            accept: &mut |experiment| match &self.comparable_with {
                 Some(earlier) => Ok(stowplan_report::can_compare(earlier, experiment)?),
                 None => Ok(()),
             },
@@ -147,6 +150,7 @@ pub fn failed(error: &ExperimentError) -> CommandError {
         | ExperimentError::OtherMachine { .. }
         | ExperimentError::OtherNetwork
         | ExperimentError::OtherProgram
+        | ExperimentError::Again { .. }
         | ExperimentError::NotAccepted(_) => ExitCode::BadInput,
         ExperimentError::Results(
             ResultsError::Json { .. }

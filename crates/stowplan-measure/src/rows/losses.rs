@@ -1,23 +1,33 @@
 //! One row per edge and cause of loss.
 
 use stowplan_results::{Label, LossCause, LossRow};
-use stowplan_trace::{Analysis, EdgeLosses, Window};
+use stowplan_trace::{Analysis, EdgeLosses, Way, Window};
 
 use super::RunKey;
 
 /// The rows of all edges that lost messages in `window`; edges without a loss have one row with zero, so that
-/// what was published is known.
+/// what was published is known. `apart` says whether two nodes, by name, are in different network namespaces.
 #[must_use]
-pub fn loss_rows(key: &RunKey, analysis: &Analysis, window: Window) -> Vec<LossRow> {
+pub fn loss_rows(
+    key: &RunKey,
+    analysis: &Analysis,
+    window: Window,
+    apart: &dyn Fn(&str, &str) -> bool,
+) -> Vec<LossRow> {
     let losses = analysis.losses(window);
     losses
         .edges
         .iter()
-        .flat_map(|edge| of_edge(key, analysis, edge))
+        .flat_map(|edge| of_edge(key, analysis, edge, apart))
         .collect()
 }
 
-fn of_edge(key: &RunKey, analysis: &Analysis, edge: &EdgeLosses) -> Vec<LossRow> {
+fn of_edge(
+    key: &RunKey,
+    analysis: &Analysis,
+    edge: &EdgeLosses,
+    apart: &dyn Fn(&str, &str) -> bool,
+) -> Vec<LossRow> {
     let graph = &analysis.graph;
     let node = |id| {
         graph.nodes[id]
@@ -31,6 +41,8 @@ fn of_edge(key: &RunKey, analysis: &Analysis, edge: &EdgeLosses) -> Vec<LossRow>
         .node
         .map(|id| node(id).into());
     let subscriber: Label = node(subscription.node).into();
+    let namespaces = |from: &Label| apart(from, &subscriber);
+    let edge_class = class(edge.way, publisher.as_ref().is_some_and(namespaces));
     let row = |cause, lost: Option<u64>, reason: Option<&str>| LossRow {
         run: key.run,
         block: key.block,
@@ -38,7 +50,7 @@ fn of_edge(key: &RunKey, analysis: &Analysis, edge: &EdgeLosses) -> Vec<LossRow>
         topic: topic.clone(),
         publisher: publisher.clone(),
         subscriber: subscriber.clone(),
-        edge_class: None,
+        edge_class: edge_class.map(Into::into),
         cause,
         published: Some(edge.published),
         lost,
@@ -57,6 +69,16 @@ fn of_edge(key: &RunKey, analysis: &Analysis, edge: &EdgeLosses) -> Vec<LossRow>
         rows.push(row(LossCause::NotMatched, Some(edge.not_matched), None));
     }
     rows
+}
+
+/// The class of an edge, by the names that plans have for them.
+fn class(way: Option<Way>, apart: bool) -> Option<&'static str> {
+    Some(match way? {
+        Way::Pointer => "intra_process",
+        Way::SameProcess => "same_process",
+        Way::OtherProcess if apart => "other_namespace",
+        Way::OtherProcess => "loopback",
+    })
 }
 
 const NO_ARRIVALS: &str = "the trace records no arrivals";
@@ -122,6 +144,7 @@ mod tests {
         let edge = EdgeLosses {
             publisher: PublisherId::new(0),
             subscription: SubscriptionId::new(0),
+            way: None,
             published: 10,
             taken: 5,
             not_matched: 0,
@@ -149,6 +172,18 @@ mod tests {
         rows.chain([overwritten(&edge, &told)])
             .map(|row| (row.cause, row.lost, row.reason.is_some()))
             .collect()
+    }
+
+    #[test]
+    fn a_class_is_what_the_trace_and_the_networks_say() {
+        assert_eq!(class(None, true), None);
+        assert_eq!(class(Some(Way::Pointer), false), Some("intra_process"));
+        assert_eq!(class(Some(Way::SameProcess), false), Some("same_process"));
+        assert_eq!(class(Some(Way::OtherProcess), false), Some("loopback"));
+        assert_eq!(
+            class(Some(Way::OtherProcess), true),
+            Some("other_namespace")
+        );
     }
 
     #[test]

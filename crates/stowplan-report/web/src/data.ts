@@ -138,7 +138,7 @@ export interface Slower {
 
 /** Verdicts against an earlier result. */
 export interface Against {
-  against: { result: string; created_unix_s: number };
+  against: { result: string; created_unix_s: number; measured_again: boolean };
   comparisons: Comparison[];
   slower: Slower[];
 }

@@ -1,20 +1,90 @@
-//! `--against RESULT`: holds a result against an earlier one, and says what got worse.
+//! `--against RESULT`: holds a result against an earlier one, which is measured again or taken as it was measured, and says
+//! what got worse.
+
+use std::path::Path;
 
 use stowplan_results::{Comparisons, Results};
+use stowplan_run::Earlier;
 
 use crate::cli::MeasureArgs;
+use crate::execute::failed;
 use crate::failure::{CommandError, ExitCode, OrExit};
 
-/// The earlier result, where one is asked for.
-pub fn earlier(measure: &MeasureArgs) -> Result<Option<Results>, CommandError> {
+/// What a result is held against, if anything.
+#[derive(Default)]
+pub struct Against {
+    /// A result as it was measured.
+    pub as_measured: Option<Results>,
+    /// An experiment that is measured again beside the new one.
+    pub again: Option<Earlier>,
+}
+
+impl Against {
+    /// What a new experiment is to be held against.
+    pub fn of_new(measure: &MeasureArgs) -> Result<Self, CommandError> {
+        let Some(earlier) = earlier(measure)? else {
+            return Ok(Self::default());
+        };
+        if measure.as_measured {
+            return Ok(Self {
+                as_measured: Some(earlier),
+                again: None,
+            });
+        }
+        let again = Earlier::read(&earlier).map_err(|error| {
+            failed(&error).hint("--as-measured needs nothing but the figures of the earlier result")
+        })?;
+        Ok(Self {
+            as_measured: None,
+            again: Some(again),
+        })
+    }
+
+    /// What a result is to be held against that is gone on with: what it began with, or an earlier one as it was measured.
+    pub fn of_resumed(folder: &Path, measure: &MeasureArgs) -> Result<Self, CommandError> {
+        let Some(earlier) = earlier(measure)? else {
+            return Ok(Self::default());
+        };
+        if measure.as_measured {
+            return Ok(Self {
+                as_measured: Some(earlier),
+                again: None,
+            });
+        }
+        let resumed = Results::open(folder).or_exit(ExitCode::BadInput)?;
+        let began_with = resumed.experiment.against;
+        let asked = Earlier::read(&earlier).map_err(|error| failed(&error))?;
+        if began_with.as_ref() == Some(&asked.of) {
+            return Ok(Self::default());
+        }
+        let message = format!(
+            "{} was begun without measuring {} again",
+            folder.display(),
+            asked.of.result
+        );
+        Err(CommandError::new(ExitCode::BadInput, message)
+            .hint("--as-measured holds it against what that result measured itself"))
+    }
+}
+
+fn earlier(measure: &MeasureArgs) -> Result<Option<Results>, CommandError> {
     let opened = measure.against.as_ref().map(Results::open);
     opened.transpose().or_exit(ExitCode::BadInput)
 }
 
-/// Compares them and keeps the verdicts with the later one.
-pub fn hold(earlier: &Results, later: &Results) -> Result<Comparisons, CommandError> {
-    let verdicts = stowplan_report::across(earlier, later).or_exit(ExitCode::RunFailed)?;
-    later.keep(&verdicts).or_exit(ExitCode::RunFailed)?;
+/// Compares a result with the one that it is held against, if there is one, and keeps the verdicts with it.
+pub fn hold(
+    as_measured: Option<&Results>,
+    result: &Results,
+) -> Result<Option<Comparisons>, CommandError> {
+    let verdicts = match as_measured {
+        Some(earlier) => Some(stowplan_report::across(earlier, result)),
+        None => stowplan_report::again(result).transpose(),
+    };
+    let verdicts = verdicts.transpose().or_exit(ExitCode::RunFailed)?;
+    if let Some(verdicts) = &verdicts {
+        result.keep(verdicts).or_exit(ExitCode::RunFailed)?;
+    }
     Ok(verdicts)
 }
 

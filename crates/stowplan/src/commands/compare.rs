@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stowplan_results::{Comparison, Results};
+use stowplan_results::{BEFORE, Comparison, Comparisons, Results};
 
 use crate::cli::CompareArgs;
 use crate::documents;
@@ -23,9 +23,7 @@ pub fn run(args: &CompareArgs) -> Result<(), CommandError> {
         (Some(reference), Some(candidate)) if a.results.dir() == b.results.dir() => {
             stowplan_report::pair(&a.results, reference, candidate).or_exit(ExitCode::BadInput)?
         }
-        (None, None) => {
-            stowplan_report::across(&a.results, &b.results).or_exit(ExitCode::BadInput)?
-        }
+        (None, None) => whole(&a.results, &b.results)?,
         _ => {
             let message = "deployments of two results have no blocks in common";
             return Err(CommandError::new(ExitCode::Usage, message)
@@ -41,6 +39,19 @@ pub fn run(args: &CompareArgs) -> Result<(), CommandError> {
         return Ok(());
     }
     tell!("\nWhat got slower\n- {}", slower.join("\n- "))
+}
+
+/// Two results, of which the first may be what was measured again beside the second.
+fn whole(earlier: &Results, later: &Results) -> Result<Comparisons, CommandError> {
+    let is_beside = later
+        .dir()
+        .join(BEFORE)
+        .canonicalize()
+        .is_ok_and(|before| earlier.dir().canonicalize().is_ok_and(|dir| dir == before));
+    if is_beside && let Some(found) = stowplan_report::again(later).or_exit(ExitCode::BadInput)? {
+        return Ok(found);
+    }
+    stowplan_report::across(earlier, later).or_exit(ExitCode::BadInput)
 }
 
 /// A folder, or `FOLDER:DEPLOYMENT` where the whole is no folder.

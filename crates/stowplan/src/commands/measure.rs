@@ -12,7 +12,7 @@ use stowplan_stats::Verdict;
 
 use crate::calibration;
 use crate::cli::{DemoArgs, MeasureArgs, ReadyMadeArgs, RunArgs};
-use crate::commands::against;
+use crate::commands::against::{self, Against};
 use crate::documents;
 use crate::execute::{self, Printed, Sessions};
 use crate::failure::{CommandError, ExitCode, OrExit};
@@ -104,6 +104,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             dds: None,
             host_network: false,
             against: None,
+            as_measured: false,
             require_verdict: false,
             json: false,
         },
@@ -184,10 +185,11 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
 }
 
 fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
-    let earlier = against::earlier(measure)?;
-    let sessions = Sessions::new(settle(measure)?)?.against(earlier.clone());
-    let executed = sessions.begin(request, &measure.out, &mut Printed::default())?;
-    finish(&executed, measure, earlier.as_ref())
+    let Against { as_measured, again } = Against::of_new(measure)?;
+    let sessions = Sessions::new(settle(measure)?)?.comparable(as_measured.clone());
+    let mut printed = Printed::default();
+    let executed = sessions.begin(request, again.as_ref(), &measure.out, &mut printed)?;
+    finish(&executed, measure, as_measured.as_ref())
 }
 
 fn ready_made(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<(), CommandError> {
@@ -198,10 +200,10 @@ fn ready_made(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<(), CommandEr
 }
 
 fn resume(folder: &Path, measure: &MeasureArgs) -> Result<(), CommandError> {
-    let earlier = against::earlier(measure)?;
-    let sessions = Sessions::new(settle(measure)?)?.against(earlier.clone());
+    let Against { as_measured, .. } = Against::of_resumed(folder, measure)?;
+    let sessions = Sessions::new(settle(measure)?)?.comparable(as_measured.clone());
     let executed = sessions.resume(folder, budget(measure)?, &mut Printed::default())?;
-    finish(&executed, measure, earlier.as_ref())
+    finish(&executed, measure, as_measured.as_ref())
 }
 
 fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, CommandError> {
@@ -318,9 +320,9 @@ pub fn nanos(duration: Duration) -> u64 {
 fn finish(
     executed: &execute::Executed,
     measure: &MeasureArgs,
-    earlier: Option<&Results>,
+    as_measured: Option<&Results>,
 ) -> Result<(), CommandError> {
-    let shown = show(executed, measure, earlier);
+    let shown = show(executed, measure, as_measured);
     // Why runs failed says more than what could not be shown of them.
     ended(&executed.outcome, &executed.dir)?;
     let verdicts = shown?;
@@ -346,13 +348,12 @@ fn finish(
 fn show(
     executed: &execute::Executed,
     measure: &MeasureArgs,
-    earlier: Option<&Results>,
+    as_measured: Option<&Results>,
 ) -> Result<Comparisons, CommandError> {
     let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
     calibration::beside(&results);
     // Before the report, which shows it.
-    let held = earlier.map(|earlier| against::hold(earlier, &results));
-    let held = held.transpose()?;
+    let held = against::hold(as_measured, &results)?;
     let report = Report::read(&results).or_exit(ExitCode::RunFailed)?;
     let own = Comparisons::new(report.comparisons.clone())
         .with_slower(report.slower.clone())

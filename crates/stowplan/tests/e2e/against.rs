@@ -1,5 +1,6 @@
 //! A result held against an earlier one, and a positive control: what is held back by a quota is found and named.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -75,16 +76,21 @@ fn control(place: &str) {
     }
 
     let later = new_result(&bench, &before);
-    let compared = bench.run(["compare", &earlier, &later, "--json"]).expect(0);
+    let again = format!("{later}/before");
+    let compared = bench.run(["compare", &again, &later, "--json"]).expect(0);
     let document = compared.document("compare");
     is_the_quota(&document, &id);
     let kept = Results::open(&later).unwrap().against().unwrap();
     assert_eq!(serde_json::to_value(kept.unwrap()).unwrap(), document);
-    let text = bench.run(["compare", &earlier, &later]).expect(0).out;
+    let text = bench.run(["compare", &again, &later]).expect(0).out;
     assert!(text.contains("What got slower"), "{text}");
 
+    // As the earlier result measured it, too.
+    let compared = bench.run(["compare", &earlier, &later, "--json"]).expect(0);
+    is_the_quota(&compared.document("compare"), &id);
     // What is held against itself has not changed.
-    let resumed = bench.run(["run", "--resume", &later, "--against", &later, "--json"]);
+    let itself = ["--against", &later, "--as-measured", "--json"];
+    let resumed = bench.run(["run", "--resume", &later].iter().chain(&itself));
     let same = resumed.expect(0).document("compare");
     assert_eq!(same["slower"].as_array().unwrap().len(), 0, "{same:#}");
     // Nothing is run that could not be compared, and nothing that went well.
@@ -134,8 +140,10 @@ mod a_quota_is_found_under {
 fn again<'a>(stack: &'a str, earlier: &'a str) -> Vec<&'a str> {
     let places = ["latency", stack, "--place", "bare:flat,bare:grouped"];
     let how = ["--partition", "modules", "--blocks", "2", "--window", "1s"];
-    let with = ["--settle", "0s", "--callback-cpu", "--against", earlier];
-    places.into_iter().chain(how).chain(with).collect()
+    let with = ["--settle", "0s", "--callback-cpu"];
+    let against = ["--against", earlier, "--as-measured"];
+    let all = places.into_iter().chain(how).chain(with);
+    all.chain(against).collect()
 }
 
 #[test]
@@ -166,6 +174,7 @@ fn the_same_experiment_again_is_no_regression() {
         &later,
         "--against",
         earlier,
+        "--as-measured",
         "--require-verdict",
     ];
     bench.run(resume).expect(7);
@@ -216,6 +225,108 @@ fn what_cannot_be_compared_is_refused_before_anything_is_run() {
     }
     let elsewhere = of_another_machine(&bench, &earlier.dir);
     refused(&again(stack, &elsewhere), "different machines: elsewhere (");
+}
+
+/// The phases that a result's timers had, by timer and block.
+fn phases(result: &Results) -> BTreeMap<(String, u32), i64> {
+    let rows = result.callbacks().unwrap();
+    let timers = rows.iter().filter_map(|row| {
+        let node = row.node.as_ref()?;
+        let timer = format!("{node}/{} on {}", row.callback, row.deployment);
+        Some(((timer, row.block), row.phase_ns?))
+    });
+    timers.collect()
+}
+
+#[test]
+fn what_an_earlier_result_deployed_is_measured_again_in_the_same_blocks() {
+    let Some(earlier) = shared() else { return };
+    let (stack, dir) = (fixture("tiny.yaml"), earlier.dir.to_str().unwrap());
+    let name = earlier.dir.file_name().unwrap().to_str().unwrap();
+    let stack = stack.to_str().unwrap();
+    let arguments = again(stack, dir);
+    let arguments: Vec<&str> = arguments
+        .into_iter()
+        .filter(|argument| *argument != "--as-measured")
+        .collect();
+    let Some((bench, ended)) = undisturbed(|bench| bench.run(&arguments)) else {
+        return;
+    };
+    let ended = ended.expect(0);
+    for told in ["run 4/4", "bare:grouped · modules (before)"] {
+        assert!(ended.err.contains(told), "{told}: {}", ended.err);
+    }
+    assert!(ended.out.contains("measured again in the same blocks"));
+    let later = new_result(&bench, &[]);
+    let (after, before) = (
+        Results::open(&later).unwrap(),
+        Results::open(format!("{later}/before")).unwrap(),
+    );
+    assert_eq!(after.experiment.against.as_ref().unwrap().result, name);
+    // One schedule of both: every place in the order of a block is taken once, by one of them.
+    let places = |results: &Results| {
+        let runs = results.runs.iter();
+        runs.map(|r| (r.block, r.order, r.run)).collect::<Vec<_>>()
+    };
+    let mut all = [places(&after), places(&before)].concat();
+    all.sort_unstable();
+    let expected: Vec<(u32, u32, u32)> = (0..8).map(|i| (i / 4 + 1, i % 4 + 1, i + 1)).collect();
+    assert_eq!(all, expected);
+    // With the same phases in a block.
+    let (now, then) = (phases(&after), phases(&before));
+    assert!(!now.is_empty());
+    for (timer, phase) in &now {
+        let apart = phase - then[timer];
+        assert!(apart.abs() < 100_000, "{timer:?}: {apart} ns");
+    }
+    let kept = after.against().unwrap().unwrap();
+    let primary = kept.comparisons.iter().filter(|c| c.primary);
+    let primary: Vec<_> = primary.map(|c| (&*c.candidate, c.blocks)).collect();
+    assert_eq!(
+        primary,
+        [
+            ("bare-flat.modules (after)", 2),
+            ("bare-grouped.modules (after)", 2)
+        ]
+    );
+
+    // Going on with it measures nothing again that is there, and judges as before.
+    std::fs::remove_file(format!("{later}/against.json")).unwrap();
+    let resumed = bench.run(["latency", "--resume", &later]).expect(0);
+    assert!(!resumed.err.contains(" · run "), "{}", resumed.err);
+    assert_eq!(after.against().unwrap().unwrap(), kept);
+    let other = bench.run(["latency", "--resume", &later, "--against", &later]);
+    let told = other.expect(3).err;
+    assert!(told.contains("was begun without measuring"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_measured_again_is_refused_before_anything_is_run() {
+    let Some(earlier) = shared() else { return };
+    let bench = Bench::new();
+    let _turn = turn();
+    let dir = earlier.dir.to_str().unwrap();
+    let name = earlier.dir.file_name().unwrap().to_str().unwrap();
+    let stack = fixture("tiny.yaml");
+    let stack = stack.to_str().unwrap();
+    let refused = |arguments: &[&str], told: &str| {
+        let ended = bench.run(arguments).expect(3);
+        assert!(ended.err.contains(told), "{told}: {}", ended.err);
+        assert!(!ended.err.contains(" · run "), "{}", ended.err);
+        assert_eq!(results(&bench), Vec::<PathBuf>::new());
+    };
+    let with = ["--window", "1s", "--against", dir];
+    let piloted = [&["latency", stack, "--pilot"], &with[..]].concat();
+    refused(&piloted, "a pilot fixes");
+    let elsewhere = ["latency", stack, "--place", "oci", "--partition", "single"];
+    let told = format!(
+        "{name} cannot be measured again beside this experiment: they have no deployment in common"
+    );
+    refused(&[&elsewhere, &with[..]].concat(), &told);
+    // A result that does not say what it was asked can still be taken as it was measured.
+    let copy = of_another_machine(&bench, &earlier.dir);
+    let unknown = ["latency", stack, "--window", "1s", "--against", &copy];
+    refused(&unknown, "--as-measured needs nothing but the figures");
 }
 
 /// The result as if another machine had measured it.

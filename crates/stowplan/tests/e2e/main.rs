@@ -10,6 +10,7 @@ mod commands;
 mod containers;
 mod dds;
 mod devices;
+mod edges;
 mod errors;
 mod faults;
 mod instrument;

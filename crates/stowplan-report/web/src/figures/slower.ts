@@ -66,7 +66,10 @@ export function earlier(page: Page, shown: Shown): (HTMLElement | null)[] {
     h(
       "p",
       { class: "note" },
-      `Against ${against.result}: how each deployment's difference from the reference changed since. `,
+      `Against ${against.result}: `,
+      against.measured_again
+        ? "each deployment and itself as it was, measured again in the same blocks and paired by them. "
+        : "how each deployment's difference from the reference changed since. ",
       page.regressions.length ? `${plural(page.regressions.length, "regression")}:` : "No regression.",
     ),
     page.regressions.length ? h("ul", {}, page.regressions.map((line) => h("li", {}, line))) : null,

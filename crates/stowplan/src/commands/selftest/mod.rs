@@ -145,7 +145,7 @@ fn measure(folder: &Path, design: &mut Design, args: &SelftestArgs) -> Result<()
             }
             _ => {
                 let request = design.request(part, remaining.map(nanos)).map_err(failed)?;
-                sessions.begin(&request, folder, &mut observer)
+                sessions.begin(&request, None, folder, &mut observer)
             }
         };
         went_on(&executed.map_err(interrupted)?, folder, design)?;

@@ -1,0 +1,142 @@
+//! What the experiments of a session run on: the agent, the machine, engines and images.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use stowplan_engine::{Capabilities, EngineError};
+use stowplan_host::Host;
+use stowplan_image::{Image, ImageSpec, LibFile};
+use stowplan_measure::lower::start_up_files;
+use stowplan_model::{Stack, WorkSpeed};
+use stowplan_plan::MachineFacts;
+use stowplan_remote::AgentHost;
+use stowplan_spec::Spec;
+
+use crate::cdi;
+use crate::dds;
+use crate::engines::{Engines, Outside};
+use crate::error::ExperimentError;
+use crate::execute::Programs;
+use crate::prepare::{Prepared, prepare};
+use crate::real::unpack_images;
+use crate::request::Request;
+use crate::speed;
+
+/// An experiment that can be run.
+pub(crate) struct Ready {
+    pub(crate) request: Request,
+    pub(crate) prepared: Prepared,
+    pub(crate) image: Image,
+}
+
+/// The agent, the machine and the engines of a session.
+pub(crate) struct Station<'a> {
+    pub(crate) host: Rc<AgentHost>,
+    pub(crate) engines: Engines<'a>,
+    pub(crate) facts: stowplan_wire::host::MachineFacts,
+    programs: &'a Programs,
+}
+
+impl<'a> Station<'a> {
+    /// Starts the agent in the network that the experiment asks for.
+    pub(crate) fn start(
+        request: &Request,
+        programs: &'a Programs,
+        outside: Outside<'a>,
+        agent_started: &mut dyn FnMut(u32),
+    ) -> Result<Self, ExperimentError> {
+        let spec = request.spec()?;
+        can_trace(spec.stack())?;
+        let host = AgentHost::spawn(&programs.agent, request.network())?;
+        agent_started(host.agent_pid());
+        let facts = host.facts()?;
+        Ok(Self {
+            engines: Engines::new(&host, outside),
+            host,
+            facts,
+            programs,
+        })
+    }
+
+    /// Plans an experiment and makes its image.
+    pub(crate) fn ready(
+        &self,
+        request: Request,
+        speed: &WorkSpeed,
+    ) -> Result<Ready, ExperimentError> {
+        Ok(Ready {
+            prepared: self.prepared(&request, speed)?,
+            image: self.image(&request)?,
+            request,
+        })
+    }
+
+    /// The image of the node program with the start-up files of the experiment's stack.
+    fn image(&self, request: &Request) -> Result<Image, ExperimentError> {
+        let spec = request.spec()?;
+        let libs = start_up_files(spec.stack())
+            .into_iter()
+            .map(|(path, bytes)| LibFile { path, bytes })
+            .collect();
+        let image = ImageSpec {
+            node_program: self.programs.node.clone(),
+            libs,
+        };
+        let image = stowplan_image::build(&image, &self.programs.image_store)?;
+        Ok(image)
+    }
+
+    /// The one speed by which the work of all these experiments is planned.
+    pub(crate) fn calibrate(&self, requests: &[Request]) -> Result<WorkSpeed, ExperimentError> {
+        let specs = requests.iter().map(Request::spec);
+        let specs = specs.collect::<Result<Vec<_>, _>>()?;
+        let image = self.image(&requests[0])?;
+        let stacks = specs.iter().map(Spec::stack);
+        Ok(speed::calibrate(&self.host, &image, stacks)?)
+    }
+
+    /// What can run of an experiment.
+    fn prepared(&self, request: &Request, speed: &WorkSpeed) -> Result<Prepared, ExperimentError> {
+        let machine = MachineFacts {
+            cpus: self.facts.cpus,
+            speed: Some(speed.clone()),
+            memory_bytes: Some(self.facts.memory_bytes),
+            multicast: dds::has_multicast(&self.facts),
+        };
+        let mut known: BTreeMap<String, Result<Capabilities, String>> = BTreeMap::new();
+        let mut prepared = prepare(request, &machine, &mut |engine| {
+            known
+                .entry(engine.to_owned())
+                .or_insert_with(|| self.engines.usable(engine).map_err(|e| in_words(&e)))
+                .clone()
+        })?;
+        // After the refusals: an engine that cannot use an image may be the only one asked for.
+        let services = &mut prepared.stack.services;
+        prepared.image_digests = unpack_images(services, &self.programs.image_store)?;
+        let lacks = cdi::resolve(services, &cdi::FOLDERS.map(Path::new))?;
+        prepared.warnings.extend(lacks);
+        Ok(prepared)
+    }
+}
+
+/// Better said before anything is made.
+fn can_trace(stack: &Stack) -> Result<(), ExperimentError> {
+    let Some(traced) = stack.services.iter().find(|service| service.trace) else {
+        return Ok(());
+    };
+    let found = stowplan_lttng::Tools::find();
+    found.map(drop).map_err(|source| ExperimentError::Lttng {
+        service: traced.name.to_string(),
+        source,
+    })
+}
+
+fn in_words(error: &EngineError) -> String {
+    let hint = error
+        .hint
+        .as_ref()
+        .map(|hint| format!(" (hint: {hint})"))
+        .unwrap_or_default();
+    format!("{}{hint}", stowplan_host::chain(error))
+}
