@@ -162,6 +162,7 @@ impl Bench {
                 natural_phase: false,
                 phase_spans: Vec::new(),
                 injection: None,
+                launching: stowplan_model::Launching::Ros2,
                 work_scale: 1.0,
                 record,
                 record_callback_cpu: false,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use stowplan_model::{
-    Callback, CallbackRef, Distribution, Executor, Injection, Library, Node, NodeOptions,
-    Partition, PhaseSpan, Process, Profile, Reliability, Stack, Topic, Trigger,
+    Callback, CallbackRef, Distribution, Executor, Injection, Launch, Launching, Library, Node,
+    NodeOptions, Partition, PhaseSpan, Process, Profile, Reliability, Stack, Topic, Trigger,
 };
 use stowplan_wire::service::{
     CallbackPlan, DdsTopicPlan, DistributionPlan, ExecutorPlan, FileUse, LaunchPlan,
@@ -33,12 +33,28 @@ pub struct LowerOptions {
     pub phase_spans: Vec<PhaseSpan>,
     /// What is put into this deployment on purpose.
     pub injection: Option<Injection>,
+    /// What starts the processes.
+    pub launching: Launching,
     /// Factor on callback work.
     pub work_scale: f64,
     /// Whether events are recorded.
     pub record: bool,
     /// Whether each callback's thread CPU time is recorded.
     pub record_callback_cpu: bool,
+}
+
+fn launch(launch: &Launch) -> LaunchPlan {
+    let files = (launch.read_bytes > 0).then(|| FileUse {
+        path: LAUNCH_FILES.to_owned(),
+        touched: 1.0,
+        relocated_bytes: 0,
+    });
+    LaunchPlan {
+        start_iterations: launch.start_iterations,
+        entity_iterations: launch.entity_iterations,
+        files: files.into_iter().collect(),
+        memory_bytes: launch.memory_bytes,
+    }
 }
 
 /// The name of the launcher's files below the image's `files` folder.
@@ -145,7 +161,6 @@ impl<'a> Lowering<'a> {
     }
 
     fn service(&self, service: &str, nodes: &[&Node]) -> ServicePlan {
-        let launch = &self.stack.launch;
         let processes = self
             .stack
             .processes
@@ -159,15 +174,6 @@ impl<'a> Lowering<'a> {
                 (!inside.is_empty()).then(|| self.process(service, process, &inside))
             })
             .collect();
-        let files = if launch.read_bytes == 0 {
-            Vec::new()
-        } else {
-            vec![FileUse {
-                path: LAUNCH_FILES.to_owned(),
-                touched: 1.0,
-                relocated_bytes: 0,
-            }]
-        };
         ServicePlan {
             build_id: stowplan_wire::build_id(),
             run: self.options.run.clone(),
@@ -179,12 +185,7 @@ impl<'a> Lowering<'a> {
                 .wrapping_add(u64::from(self.options.block)),
             record: self.options.record,
             record_callback_cpu: self.options.record_callback_cpu,
-            launch: LaunchPlan {
-                start_iterations: launch.start_iterations,
-                entity_iterations: launch.entity_iterations,
-                files,
-                memory_bytes: launch.memory_bytes,
-            },
+            launch: (self.options.launching == Launching::Ros2).then(|| launch(&self.stack.launch)),
             topics: self.stack.topics.iter().map(topic).collect(),
             processes,
         }

@@ -116,6 +116,7 @@ fn options() -> LowerOptions {
         natural_phase: false,
         phase_spans: Vec::new(),
         injection: None,
+        launching: Launching::Ros2,
         work_scale: 0.5,
         record: true,
         record_callback_cpu: false,
@@ -124,6 +125,27 @@ fn options() -> LowerOptions {
 
 fn expected_subscriptions(plans: &[ServicePlan]) -> u32 {
     plans[0].processes[0].nodes[0].callbacks[0].publishes[0].expected_subscriptions
+}
+
+#[test]
+fn a_plain_supervisor_has_nothing_to_do() {
+    let mut stack = stack(true);
+    stack.launch.start_iterations = 7;
+    stack.launch.read_bytes = 4096;
+    let one = partition(&[("one", &["a", "b", "c"])]);
+    let launched = |launching| {
+        let options = LowerOptions {
+            launching,
+            ..options()
+        };
+        lower(&stack, &one, &options).remove(0)
+    };
+    let ros2 = launched(Launching::Ros2);
+    let launch = ros2.launch.as_ref().unwrap();
+    assert_eq!((launch.start_iterations, launch.files.len()), (7, 1));
+    let native = launched(Launching::Native);
+    assert_eq!(native.launch, None);
+    assert_eq!(native.processes, ros2.processes);
 }
 
 #[test]

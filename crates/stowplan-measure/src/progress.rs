@@ -196,12 +196,12 @@ mod tests {
             seed: 0,
             record: false,
             record_callback_cpu: false,
-            launch: LaunchPlan {
+            launch: Some(LaunchPlan {
                 start_iterations: 0,
                 entity_iterations: 0,
                 files: vec![],
                 memory_bytes: 0,
-            },
+            }),
             topics: vec![],
             processes: vec![ProcessPlan {
                 name: process.to_owned(),

@@ -159,6 +159,7 @@ impl Run {
             natural_phase: false,
             phase_spans: Vec::new(),
             injection: None,
+            launching: stowplan_model::Launching::Ros2,
             work_scale: 1.0,
             record: true,
             record_callback_cpu: false,

@@ -1,6 +1,7 @@
 //! Deployments: a partition at a place with resources.
 
 use crate::injection::{Injection, Variant};
+use crate::launching::Launching;
 use crate::names::Name;
 use crate::partition::Partition;
 use crate::place::Place;
@@ -101,6 +102,13 @@ impl Deployment {
     #[must_use]
     pub fn injection(&self) -> Option<&Injection> {
         self.variant.as_ref()?.injection.as_ref()
+    }
+
+    /// What starts the processes of its services.
+    #[must_use]
+    pub fn launching(&self) -> Launching {
+        let variant = self.variant.as_ref();
+        variant.map_or(Launching::Ros2, |variant| variant.launching)
     }
 
     /// The label under which results name this deployment: `place · partition`, and its variant where there is one.

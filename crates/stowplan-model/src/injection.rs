@@ -1,5 +1,6 @@
 //! Known differences that are put into a deployment on purpose, to test the instrument itself.
 
+use crate::launching::Launching;
 use crate::names::Name;
 use crate::stack::CallbackRef;
 
@@ -64,6 +65,8 @@ pub struct Variant {
     pub name: Name,
     /// What is put into it; `None` is the deployment as it is.
     pub injection: Option<Injection>,
+    /// What starts the processes of its services.
+    pub launching: Launching,
 }
 
 /// The part of a timer's period that the phases of an experiment are drawn from, instead of from all of it. It is

@@ -110,11 +110,11 @@ pub fn at_start(process: Option<&str>) -> Announcement {
     announcement(process, "up", take())
 }
 
-/// What it says before the window: the same, and what the kernel made of the DDS configuration of `domain`.
+/// What it says before the window: the same, and what the kernel made of the DDS configuration of the domain that it is in.
 #[must_use]
-pub fn at_arming(process: Option<&str>, domain: u32) -> Announcement {
+pub fn at_arming(process: Option<&str>, domain: Option<u32>) -> Announcement {
     let mut values = take();
-    values.extend(read_back::take(domain));
+    values.extend(domain.into_iter().flat_map(read_back::take));
     announcement(process, "arm", values)
 }
 

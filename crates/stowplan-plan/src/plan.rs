@@ -1,6 +1,8 @@
 //! What a partition of a stack amounts to on a machine, before anything is started.
 
-use stowplan_model::{DdsProfile, Endpoints, Partition, Stack, WorkSpeed};
+use std::borrow::Cow;
+
+use stowplan_model::{DdsProfile, Endpoints, Launch, Launching, Partition, Stack, WorkSpeed};
 
 use crate::duration::{Duration, Schedule};
 use crate::edges::{Crossing, Edge, EdgeClass, Flow, edges, serialisation_per_s};
@@ -29,6 +31,8 @@ pub struct PlanOptions {
     pub utilisation: Option<f64>,
     /// Whether each service has a network namespace of its own.
     pub own_network: bool,
+    /// What starts the processes of services.
+    pub launching: Launching,
     /// Where the configuration of DDS is from.
     pub dds: DdsProfile,
     /// How often and how long it is measured; `None` plans one run without a window.
@@ -141,6 +145,22 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
+/// The stack with what starting its processes costs.
+fn launched(stack: &Stack, launching: Launching) -> Cow<'_, Stack> {
+    match launching {
+        Launching::Ros2 => Cow::Borrowed(stack),
+        Launching::Native => Cow::Owned(Stack {
+            launch: Launch {
+                start_iterations: 0,
+                entity_iterations: 0,
+                read_bytes: 0,
+                memory_bytes: 0,
+            },
+            ..stack.clone()
+        }),
+    }
+}
+
 /// DDS participants of the real programs of a stack.
 fn real_participants(stack: &Stack) -> usize {
     stack.services.iter().map(|s| s.participants as usize).sum()
@@ -157,6 +177,11 @@ pub fn plan(
     options: &PlanOptions,
 ) -> Result<Plan, PlanError> {
     let (splits, seats) = split_with_seats(stack, partition)?;
+    let stack = &launched(stack, options.launching);
+    let launchers = match options.launching {
+        Launching::Ros2 => splits.len(),
+        Launching::Native => 0,
+    };
     let rates = rates(stack);
     let names: Vec<&str> = splits.iter().map(|s| s.service.as_str()).collect();
     let edges = edges(stack, &seats, &rates, &names, options.own_network);
@@ -190,7 +215,7 @@ pub fn plan(
         partition: partition.name.clone(),
         nodes: stack.nodes.len(),
         processes,
-        participants: processes + services.len() + real_participants(stack),
+        participants: processes + launchers + real_participants(stack),
         endpoints: Endpoints::of_stack(stack),
         cut_processes: cut(&services),
         edges: edges.all.into_iter().collect(),

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{name, node, on, process, stack, timer, topic};
-use stowplan_model::{DdsProfile, Partition, Ready, RealService, Serialisation, Stack, WorkSpeed};
+use stowplan_model::{
+    DdsProfile, Launching, Partition, Ready, RealService, Serialisation, Stack, WorkSpeed,
+};
 use stowplan_plan::{
     Choice, EdgeClass, Flow, MachineFacts, Plan, PlanError, PlanOptions, Preset, Schedule, Table,
     TableService, dot, partition, plan, scale_work, split,
@@ -110,6 +112,26 @@ fn a_cut_process_becomes_one_per_service() {
     let splits = split(&stack, &nodes).unwrap();
     assert_eq!(splits[0].processes[0].process, stack.processes[0]);
     assert_eq!(splits[1].processes[0].process, stack.processes[0]);
+}
+
+#[test]
+fn a_plain_supervisor_is_no_participant_and_keeps_no_memory() {
+    let mut stack = three();
+    stack.launch.memory_bytes = 5_000;
+    let partition = preset(&stack, Preset::Modules);
+    let of = |launching| {
+        let options = PlanOptions {
+            launching,
+            ..PlanOptions::default()
+        };
+        planned(&stack, &partition, &options)
+    };
+    let (ros2, native) = (of(Launching::Ros2), of(Launching::Native));
+    assert_eq!(ros2.participants - native.participants, ros2.services.len());
+    assert_eq!(native.participants, native.processes);
+    for (with, without) in ros2.services.iter().zip(&native.services) {
+        assert_eq!(with.memory_bytes - without.memory_bytes, 5_000);
+    }
 }
 
 #[test]

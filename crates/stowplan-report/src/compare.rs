@@ -127,12 +127,14 @@ fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> V
 /// What a difference between two deployments is the effect of.
 pub(crate) fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
     let same_partition = a.partition == b.partition;
+    // What variants differ in is beside both.
+    if a.variant != b.variant {
+        return Effect::Total;
+    }
     match (&*a.place, &*b.place) {
         (x, y) if x == y && !same_partition => Effect::Splitting,
         ("bare:flat", "bare:grouped") if same_partition => Effect::GroupScheduling,
-        ("bare:grouped", y) if same_partition && !is_bare(y) && b.variant.is_none() => {
-            Effect::Isolation
-        }
+        ("bare:grouped", y) if same_partition && !is_bare(y) => Effect::Isolation,
         _ => Effect::Total,
     }
 }

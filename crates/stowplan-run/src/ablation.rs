@@ -1,7 +1,7 @@
 //! Ablation: from plain processes to containers, one addition at a time, on one partition (MEASURING §2).
 
 use stowplan_engine::IsolationFeature;
-use stowplan_model::{Deployment, Isolation, Name, Variant};
+use stowplan_model::{Deployment, Isolation, Launching, Name, Variant};
 
 use crate::error::ExperimentError;
 use crate::isolation::switch;
@@ -96,6 +96,7 @@ fn partly(
         variant: Some(Variant {
             name: Name::new(name).map_err(|e| wrong(e.to_string()))?,
             injection: None,
+            launching: Launching::Ros2,
         }),
         ..of.clone()
     })

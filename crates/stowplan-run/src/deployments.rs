@@ -126,6 +126,7 @@ mod tests {
         let variant = |name: &str, injection| Variant {
             name: Name::new(name).unwrap(),
             injection,
+            launching: stowplan_model::Launching::Ros2,
         };
         let later = stowplan_model::Injection::Phase {
             callback: stowplan_model::CallbackRef {

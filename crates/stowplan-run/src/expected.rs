@@ -35,9 +35,8 @@ pub fn expected(
     machine: &MachineFacts,
 ) -> Result<Option<Expected>, ExperimentError> {
     let spec = request.spec()?;
-    let options = PlanOptions {
+    let asked = PlanOptions {
         utilisation: request.utilisation,
-        own_network: false,
         dds: request.dds_profile()?,
         schedule: Some(Schedule {
             deployments: 1,
@@ -49,9 +48,14 @@ pub fn expected(
                 Starts::ReRun | Starts::ColdThenReRun => 3,
             },
         }),
+        ..PlanOptions::default()
     };
     let mut runs = Vec::new();
     for deployment in request.deployments(spec.stack())? {
+        let options = PlanOptions {
+            launching: deployment.launching(),
+            ..asked.clone()
+        };
         let plan = stowplan_plan::plan(spec.stack(), &deployment.partition, machine, &options)?;
         let Some(duration) = plan.duration else {
             return Ok(None);

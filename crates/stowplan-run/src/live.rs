@@ -266,6 +266,7 @@ impl Live<'_, '_> {
             natural_phase: self.request.natural_phase,
             phase_spans: self.prepared.phase_spans.clone(),
             injection: planned.deployment.injection().cloned(),
+            launching: planned.deployment.launching(),
             // The stack is scaled already.
             work_scale: 1.0,
             record: true,

@@ -102,6 +102,7 @@ pub fn prepare(
     for deployment in request.deployments(prepared.spec.stack())? {
         let options = PlanOptions {
             own_network: own_networks(&deployment),
+            launching: deployment.launching(),
             ..asked.clone()
         };
         let stack = prepared.spec.stack();

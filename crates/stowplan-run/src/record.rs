@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use stowplan_host::facts::VIRTUAL_MACHINE;
+use stowplan_host::facts::{SWAP, VIRTUAL_MACHINE};
 use stowplan_image::Image;
 use stowplan_model::WorkSpeed;
 use stowplan_results::{
@@ -114,6 +114,14 @@ fn warnings(request: &Request, prepared: &Prepared, facts: &MachineFacts) -> Vec
     if cold && virtual_machine.is_some_and(|is| is == "yes") {
         warnings.push(
             "cold starts are cold by the page cache of this virtual machine; that of its host is not controlled".to_owned(),
+        );
+    }
+    let swaps = facts.settings.get(SWAP).is_some_and(|bytes| bytes != "0");
+    if swaps && request.limits.values().any(|l| l.memory_bytes.is_some()) {
+        warnings.push(
+            "this machine has swap space: a service at its memory limit may swap in one engine and be killed in another, because \
+             memory limits here do not limit swap"
+                .to_owned(),
         );
     }
     warnings

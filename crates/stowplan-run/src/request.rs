@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use stowplan_model::dds::NoSuchProfile;
 use stowplan_model::{
-    DdsProfile, Isolation, Limits, Name, Partition, PhaseSpan, Place, SchedulingClass,
+    DdsProfile, Isolation, Launching, Limits, Name, Partition, PhaseSpan, Place, SchedulingClass,
     ServiceAssignment, Stack, Variant,
 };
 use stowplan_remote::Network;
@@ -261,6 +261,12 @@ impl Request {
             .map_or(Ok(DdsProfile::default()), |name| {
                 name.parse().map_err(wrong)
             })
+    }
+
+    /// Replaces what starts the processes of services.
+    pub fn launch(&mut self, all: &[Launching]) {
+        let variants = Launching::variants(all);
+        self.variants = variants.iter().map(VariantRequest::of).collect();
     }
 
     /// The network that services without one of their own share.

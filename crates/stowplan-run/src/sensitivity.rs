@@ -138,6 +138,7 @@ fn stack(
     let options = PlanOptions {
         utilisation: request.utilisation,
         own_network: false,
+        launching: stowplan_model::Launching::Ros2,
         dds: request.dds_profile()?,
         schedule: None,
     };

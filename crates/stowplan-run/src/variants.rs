@@ -1,7 +1,7 @@
 //! Deployments that differ by a known injection, and phases drawn from a part of the period, as a request keeps them.
 
 use serde::{Deserialize, Serialize};
-use stowplan_model::{CallbackRef, Injection, Name, PhaseSpan, Stack, Trigger, Variant};
+use stowplan_model::{CallbackRef, Injection, Launching, Name, PhaseSpan, Stack, Trigger, Variant};
 use stowplan_results::InjectionRecord;
 
 use crate::error::ExperimentError;
@@ -14,6 +14,9 @@ pub struct VariantRequest {
     pub name: String,
     /// What is put into it on purpose.
     pub injection: Option<InjectionRequest>,
+    /// Whether a plain supervisor starts its processes instead of `ros2 launch`.
+    #[serde(default)]
+    pub native_launch: bool,
 }
 
 /// A known difference.
@@ -63,6 +66,7 @@ impl VariantRequest {
         Self {
             name: variant.name.to_string(),
             injection,
+            native_launch: variant.launching == Launching::Native,
         }
     }
 
@@ -72,6 +76,11 @@ impl VariantRequest {
         Ok(Variant {
             name: Name::new(self.name.as_str()).map_err(|e| wrong(e.to_string()))?,
             injection: injection.transpose()?,
+            launching: if self.native_launch {
+                Launching::Native
+            } else {
+                Launching::Ros2
+            },
         })
     }
 }
@@ -191,6 +200,7 @@ mod tests {
                 callback: callback.to_owned(),
                 later_ns,
             }),
+            native_launch: false,
         }
     }
 
@@ -202,6 +212,7 @@ mod tests {
                 callback: "brake/on_command".to_owned(),
                 factor: 1.5,
             }),
+            native_launch: true,
         };
         for request in [work, phase("planner/timer", 4_000_000)] {
             let text = serde_json::to_string(&request).unwrap();

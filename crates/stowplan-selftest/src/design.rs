@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stowplan_model::{DdsProfile, Injection, Isolation, Name, Partition, Place, Stack, Variant};
+use stowplan_model::{
+    DdsProfile, Injection, Isolation, Launching, Name, Partition, Place, Stack, Variant,
+};
 use stowplan_plan::{Choice, Preset};
 use stowplan_results::{InjectedDifference, SelftestKind};
 use stowplan_run::request::REQUEST_FILE;
@@ -274,6 +276,7 @@ fn variant(name: &str, injection: Option<Injection>) -> Variant {
     Variant {
         name: Name::new(name).expect("a name of ours is one"),
         injection,
+        launching: Launching::Ros2,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an experiment file says.
 
-use stowplan_model::{DdsProfile, Isolation, Limits, Name, Place};
+use stowplan_model::{DdsProfile, Isolation, Launching, Limits, Name, Place};
 
 /// State of the page cache at start (MEASURING §4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct Experiment {
     pub dds: DdsProfile,
     /// Whether timers keep the phases that their start gave them.
     pub natural_phase: bool,
+    /// What starts the processes of services, the reference first; empty is `ros2` alone.
+    pub launch: Vec<Launching>,
     /// State of the page cache at start; `None` leaves it as it is.
     pub start: Option<Start>,
     /// Limits by service name.

@@ -16,12 +16,12 @@ pub fn service_plan(run: &str, service: &str) -> ServicePlan {
         seed: 1,
         record: true,
         record_callback_cpu: false,
-        launch: LaunchPlan {
+        launch: Some(LaunchPlan {
             start_iterations: 0,
             entity_iterations: 0,
             files: vec![],
             memory_bytes: 0,
-        },
+        }),
         topics: vec![],
         processes: vec![ProcessPlan {
             name: "p".to_owned(),

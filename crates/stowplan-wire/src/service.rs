@@ -20,8 +20,9 @@ pub struct ServicePlan {
     pub record: bool,
     /// Whether the thread CPU time of each callback is recorded (one more clock read at start and end).
     pub record_callback_cpu: bool,
-    /// Cost of `ros2 launch`.
-    pub launch: LaunchPlan,
+    /// Cost of `ros2 launch`; `None` where a plain supervisor starts the processes, which costs nothing and is no DDS
+    /// participant.
+    pub launch: Option<LaunchPlan>,
     /// Topics, referred to by index.
     pub topics: Vec<TopicPlan>,
     /// Processes in starting order.

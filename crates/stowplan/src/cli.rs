@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use stowplan_model::DdsProfile;
+use stowplan_model::{DdsProfile, Launching};
 
 /// Find out where each part of a vehicle's software should run, by starting and measuring it.
 #[derive(Debug, Parser)]
@@ -134,6 +134,9 @@ pub struct MeasureArgs {
     /// Create and start at most so many services at once; all where left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub parallelism: Option<u32>,
+    /// What starts the processes of services: ros2 launch, a plain supervisor, or both beside each other, the reference first
+    #[arg(long, value_name = "LAUNCH", value_delimiter = ',', value_parser = Launching::ALL.map(Launching::name))]
+    pub launch: Vec<String>,
     /// Leave timers the phases that their start gives them, which no verdict on idle or end-to-end latency outlives
     #[arg(long)]
     pub natural_phase: bool,

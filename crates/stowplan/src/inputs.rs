@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stowplan_model::{DdsProfile, Partition, Place, Stack, units};
+use stowplan_model::{DdsProfile, Launching, Partition, Place, Stack, units};
 use stowplan_spec::Spec;
 
 use crate::failure::{CommandError, ExitCode, OrExit};
@@ -35,6 +35,21 @@ pub fn duration(text: &str) -> Result<Duration, CommandError> {
 pub fn dds_profile(name: Option<&str>) -> Result<DdsProfile, CommandError> {
     let named = name.map(str::parse::<DdsProfile>).transpose();
     Ok(named.or_exit(ExitCode::Usage)?.unwrap_or_default())
+}
+
+/// What starts the processes of services, each once.
+pub fn launch(names: &[String]) -> Result<Vec<Launching>, CommandError> {
+    let wrong = |what: String| CommandError::new(ExitCode::Usage, what);
+    let mut all = Vec::new();
+    for name in names {
+        let one = Launching::of_name(name);
+        let one = one.ok_or_else(|| wrong(format!("nothing launches services as '{name}'")))?;
+        if all.contains(&one) {
+            return Err(wrong(format!("--launch has '{name}' twice")));
+        }
+        all.push(one);
+    }
+    Ok(all)
 }
 
 /// A utilisation of the machine, more than 0 and at most 1.

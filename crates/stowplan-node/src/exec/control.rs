@@ -130,7 +130,7 @@ pub(super) fn run(threads: &Threads, signals: &Signals) -> Result<(), NodeError>
 fn arm(threads: &Threads, t_arm_ns: u64) -> Result<(), NodeError> {
     let process = &threads.process;
     let name = &process.own().name;
-    let found = fingerprint::at_arming(Some(name), process.plan.domain);
+    let found = fingerprint::at_arming(Some(name), Some(process.plan.domain));
     process.agent.say(&found)?;
     record_dropped();
     restart_draws_at(t_arm_ns);

@@ -39,8 +39,14 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
     })?;
     agent.say(&fingerprint::at_start(None))?;
     let work = WorkingSet::new(START_WORKING_SET);
-    work.run(planned.plan.launch.start_iterations);
-    let result = prepare(&planned, files).and_then(|(participant, discovery)| {
+    work.run(
+        planned
+            .plan
+            .launch
+            .as_ref()
+            .map_or(0, |l| l.start_iterations),
+    );
+    let result = prepare(&planned, files).and_then(|ros| {
         let mut launcher = Launcher {
             plan_path: plan.to_owned(),
             files: files.to_owned(),
@@ -50,18 +56,16 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
             signals,
             work,
             children: Vec::new(),
-            participant,
-            discovery,
+            ros,
             ready: false,
             end: false,
             stopped: false,
         };
         let result = launcher.serve();
         let ended = launcher.end_children();
-        if let Some(discovery) = &launcher.discovery {
-            discovery.stop();
+        if let Some(ros) = launcher.ros {
+            ros.end();
         }
-        launcher.participant.close();
         result.and(ended)
     });
     result.inspect_err(|error| {
@@ -73,15 +77,36 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
     })
 }
 
-/// What `ros2 launch` takes before it starts anything: files, memory, a participant that stays.
-fn prepare(planned: &Planned, files: &Path) -> Result<(Participant, Option<Discovery>), NodeError> {
+/// What `ros2 launch` is in the DDS domain: a node of its own that stays.
+struct Ros {
+    participant: Participant,
+    discovery: Option<Discovery>,
+}
+
+impl Ros {
+    fn end(self) {
+        if let Some(discovery) = &self.discovery {
+            discovery.stop();
+        }
+        self.participant.close();
+    }
+}
+
+/// What `ros2 launch` takes before it starts anything: files, memory, a participant. A plain supervisor takes nothing.
+fn prepare(planned: &Planned, files: &Path) -> Result<Option<Ros>, NodeError> {
     let plan = &planned.plan;
-    startup::touch_files(files, &plan.launch.files)?;
-    startup::keep_memory(plan.launch.memory_bytes)?;
+    let Some(launch) = &plan.launch else {
+        return Ok(None);
+    };
+    startup::touch_files(files, &launch.files)?;
+    startup::keep_memory(launch.memory_bytes)?;
     let participant = planned.participant(None)?;
     let name = format!("launch_ros_{}", plan.service);
     let discovery = launch_endpoints(&participant, profile(plan), &name)?;
-    Ok((participant, discovery))
+    Ok(Some(Ros {
+        participant,
+        discovery,
+    }))
 }
 
 /// Launch's own node is of the release that the processes are of.
@@ -101,8 +126,8 @@ struct Launcher<'a> {
     work: WorkingSet,
     progress: Progress,
     children: Vec<Child>,
-    participant: Participant,
-    discovery: Option<Discovery>,
+    /// None for a plain supervisor.
+    ros: Option<Ros>,
     ready: bool,
     end: bool,
     /// The agent has asked for the end, and asks the processes too.
@@ -143,20 +168,22 @@ impl Launcher<'_> {
 
     /// The serial work of launching one entity.
     fn entity(&self) {
-        self.work.run(self.plan.launch.entity_iterations);
+        let launch = self.plan.launch.as_ref();
+        self.work.run(launch.map_or(0, |l| l.entity_iterations));
     }
 
     fn spawn(&mut self, process: usize) -> Result<(), NodeError> {
         self.entity();
         let plan = &self.plan.processes[process];
         // A container is loaded once its service is discovered, which `ros2 launch` looks for.
-        let discovery = if plan.component_container && plan.profile != ProfilePlan::Minimal {
+        let looks = plan.component_container && plan.profile != ProfilePlan::Minimal;
+        let discovery = if let (true, Some(ros)) = (looks, &self.ros) {
             let name = match plan.own_node() {
                 Some(_) => plan.name.clone(),
                 None => format!("{}/{}", self.plan.service, plan.name),
             };
-            let discovery = self.discovery.as_ref();
-            Some(load_client(&self.participant, discovery, &name)?)
+            let discovery = ros.discovery.as_ref();
+            Some(load_client(&ros.participant, discovery, &name)?)
         } else {
             None
         };
@@ -214,7 +241,8 @@ impl Launcher<'_> {
                     self.stopped = true;
                 }
                 Said::Control(Control::Arm { .. }) => {
-                    let found = fingerprint::at_arming(None, self.plan.domain);
+                    let domain = self.ros.as_ref().map(|_| self.plan.domain);
+                    let found = fingerprint::at_arming(None, domain);
                     self.agent.say(&found)?;
                     self.agent.say(&Announcement::Armed { process: None })?;
                 }

@@ -192,12 +192,12 @@ mod tests {
             seed: 0,
             record: false,
             record_callback_cpu: false,
-            launch: LaunchPlan {
+            launch: Some(LaunchPlan {
                 start_iterations: 0,
                 entity_iterations: 0,
                 files: Vec::new(),
                 memory_bytes: 0,
-            },
+            }),
             topics: Vec::new(),
             processes: sketch
                 .iter()

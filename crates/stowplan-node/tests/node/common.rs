@@ -338,7 +338,7 @@ pub fn service(domain: u32, topics: Vec<TopicPlan>, processes: Vec<ProcessPlan>)
         seed: 7,
         record: true,
         record_callback_cpu: true,
-        launch: LaunchPlan {
+        launch: Some(LaunchPlan {
             start_iterations: 10_000,
             entity_iterations: 1_000,
             files: vec![FileUse {
@@ -347,7 +347,7 @@ pub fn service(domain: u32, topics: Vec<TopicPlan>, processes: Vec<ProcessPlan>)
                 relocated_bytes: 0,
             }],
             memory_bytes: 100_000,
-        },
+        }),
         topics,
         processes,
     }

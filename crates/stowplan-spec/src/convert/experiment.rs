@@ -2,12 +2,13 @@
 
 use std::num::NonZeroU32;
 
-use stowplan_model::{DdsProfile, Isolation, Limits, Name, SchedulingClass};
+use stowplan_model::{DdsProfile, Isolation, Launching, Limits, Name, SchedulingClass};
 
 use crate::at::{At, Mark};
 use crate::context::Context;
 use crate::elements::experiment::{
-    DdsProfileSpec, ExperimentSpec, IsolationSpec, LimitsSpec, PhaseSpec, SchedulingSpec, StartSpec,
+    DdsProfileSpec, ExperimentSpec, IsolationSpec, LaunchingSpec, LimitsSpec, PhaseSpec,
+    SchedulingSpec, StartSpec,
 };
 use crate::experiment::{Experiment, Start};
 
@@ -72,6 +73,7 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         utilisation,
         dds: dds_profile(spec.dds),
         natural_phase: spec.phase == PhaseSpec::Natural,
+        launch: launch(context, spec),
         start: spec.start.map(|s| match s {
             StartSpec::Cold => Start::Cold,
             StartSpec::ReRun => Start::ReRun,
@@ -84,6 +86,20 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         callback_cpu: spec.callback_cpu,
         host_network: spec.host_network,
     })
+}
+
+fn launch(context: &mut Context, spec: &ExperimentSpec) -> Vec<Launching> {
+    let all = spec.launch.iter().map(|one| match one {
+        LaunchingSpec::Ros2 => Launching::Ros2,
+        LaunchingSpec::Native => Launching::Native,
+    });
+    let all: Vec<Launching> = all.collect();
+    let repeated = (1..all.len()).find(|at| all[..*at].contains(&all[*at]));
+    if let Some(at) = repeated {
+        let message = format!("'launch' has '{}' twice", all[at].name());
+        context.problem(spec.name.mark, message, None);
+    }
+    all
 }
 
 fn dds_profile(spec: DdsProfileSpec) -> DdsProfile {

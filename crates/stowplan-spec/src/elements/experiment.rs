@@ -53,6 +53,10 @@ pub(crate) struct ExperimentSpec {
     /// Timer phases; re-based where left out.
     #[serde(default)]
     pub phase: PhaseSpec,
+    /// What starts the processes of services; each of several makes deployments of its own, of which the first is the
+    /// reference. `ros2` where left out.
+    #[serde(default)]
+    pub launch: Vec<LaunchingSpec>,
     /// State of the page cache at start; left as it is where left out.
     #[serde(default)]
     pub start: Option<StartSpec>,
@@ -105,6 +109,16 @@ pub(crate) enum PhaseSpec {
     ReBased,
     /// As nodes happened to start, as in ROS 2.
     Natural,
+}
+
+/// What starts the processes of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LaunchingSpec {
+    /// `ros2 launch`, as the stack models it.
+    Ros2,
+    /// A plain supervisor, which costs nothing.
+    Native,
 }
 
 /// State of the page cache at start.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stowplan_model::{Isolation, Place};
+use stowplan_model::{Isolation, Launching, Place};
 use stowplan_report::Report;
 use stowplan_results::{Comparisons, Results};
 use stowplan_run::schedule::{End, Outcome};
@@ -100,6 +100,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             keep_traces: false,
             callback_cpu: false,
             parallelism: None,
+            launch: Vec::new(),
             natural_phase: false,
             dds: None,
             host_network: false,
@@ -130,6 +131,9 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     request.keep_traces |= args.measure.keep_traces;
     request.callback_cpu |= args.measure.callback_cpu;
     request.parallelism = args.measure.parallelism.or(request.parallelism);
+    if !args.measure.launch.is_empty() {
+        request.launch(&inputs::launch(&args.measure.launch)?);
+    }
     request.natural_phase |= args.measure.natural_phase;
     request.dds = args.measure.dds.clone().or(request.dds);
     request.host_network |= args.measure.host_network;
@@ -172,7 +176,7 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
         limits: experiment.limits.clone(),
         isolation: experiment.isolation,
         ablation: experiment.ablation,
-        variants: Vec::new(),
+        variants: Launching::variants(&experiment.launch),
         phase_spans: Vec::new(),
         natural_phase: experiment.natural_phase,
         dds: experiment.dds,
@@ -252,7 +256,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         limits: Vec::new(),
         isolation: Isolation::default(),
         ablation: args.ablation,
-        variants: Vec::new(),
+        variants: Launching::variants(&inputs::launch(&args.measure.launch)?),
         phase_spans: Vec::new(),
         natural_phase: args.measure.natural_phase,
         dds: inputs::dds_profile(args.measure.dds.as_deref())?,

@@ -38,6 +38,7 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
     let options = PlanOptions {
         utilisation,
         own_network: false,
+        launching: stowplan_model::Launching::Ros2,
         dds: inputs::dds_profile(args.dds.as_deref())?,
         schedule: Some(one_run()),
     };

@@ -16,6 +16,7 @@ mod faults;
 mod instrument;
 mod interrupted;
 mod known;
+mod launching;
 mod learn;
 mod measured;
 mod nothing_left;
