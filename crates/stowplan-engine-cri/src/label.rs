@@ -1,15 +1,13 @@
 //! What the containers of a run really are.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction};
+use stowplan_engine_daemon::{program_in_bundle, program_name, runtime_name, runtime_version};
 use stowplan_host::cgroup::run_folder;
-use stowplan_host::process;
 
 use crate::client::Client;
 use crate::runtime::Runtime;
-use crate::settings::{Handler, program_of};
+use crate::settings::Handler;
 use crate::{crio, probe};
 
 /// The label of the containers with these ids and first processes: one value of each fact for all of them.
@@ -23,6 +21,7 @@ pub(crate) fn read(
     containers: &[(String, u32)],
 ) -> Result<Facts, EngineError> {
     let mut all = Vec::new();
+    let mut program = None;
     for (id, pid) in containers {
         let (_, said) = client
             .wait(client.container(id))
@@ -33,22 +32,19 @@ pub(crate) fn read(
             Runtime::Containerd => program_in_bundle(*pid, id),
             Runtime::CriO => crio::runtime_of(&seen.arguments),
         };
-        all.push(facts(client.runtime, handler, &said, &seen, called)?);
+        all.push(facts(
+            client.runtime,
+            handler,
+            &said,
+            &seen,
+            called.as_deref(),
+        )?);
+        program = called;
     }
     let mut facts = agreed(all)?;
+    facts.extend(runtime_version(program.as_deref()));
     facts.insert("engine.cri".to_owned(), probe::version(client, handler)?);
     Ok(facts)
-}
-
-/// The program that the shim was told to call for a container. A shim's working folder is the bundle of its pod, beside
-/// those of the containers in it, and holds the program's name (containerd, `runtime/v2/runc`, `WriteRuntime`).
-fn program_in_bundle(pid: u32, id: &str) -> Option<String> {
-    let shim = process::parent_of(pid)?;
-    let bundle = std::fs::read_link(format!("/proc/{shim}/cwd")).ok()?;
-    let file: PathBuf = bundle.parent()?.join(id).join("runtime");
-    std::fs::read_to_string(file)
-        .ok()
-        .map(|name| program_of(name.trim()))
 }
 
 /// The facts of one container.
@@ -57,7 +53,7 @@ fn facts(
     handler: &Handler,
     said: &Value,
     seen: &Seen,
-    called: Option<String>,
+    called: Option<&str>,
 ) -> Result<Facts, EngineError> {
     // CRI-O says neither of a single container.
     let text = |key: &str, set: &str| said[key].as_str().unwrap_or(set).to_owned();
@@ -72,13 +68,15 @@ fn facts(
     if storage.starts_with("overlay") != (seen.root == "overlay") {
         return Err(contradiction("snapshotter", &storage, &seen.root));
     }
-    let program = called.unwrap_or_else(|| handler.program.clone());
-    if program != handler.program {
-        return Err(contradiction("runtime", &handler.program, &program));
+    if let Some(other) = called.map(program_name)
+        && other != handler.program
+    {
+        return Err(contradiction("runtime", &handler.program, other));
     }
+    let configured = format!("{}, as configured", handler.program);
     let facts = [
         ("engine.storage", storage),
-        ("engine.runtime", program),
+        ("engine.runtime", runtime_name(called, &configured)),
         ("engine.monitor", seen.parent.clone()),
         ("engine.cgroup", seen.cgroup.clone()),
     ];
@@ -105,7 +103,7 @@ mod tests {
             ..Seen::default()
         };
         let runtime = Runtime::Containerd;
-        facts(runtime, &handler, &said, &seen, Some(called.to_owned()))
+        facts(runtime, &handler, &said, &seen, Some(called))
     }
 
     #[test]

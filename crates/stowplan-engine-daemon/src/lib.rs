@@ -15,6 +15,7 @@ mod pieces;
 mod place;
 mod probe;
 mod program;
+mod runtime;
 mod service;
 mod serving;
 mod sockets;
@@ -32,5 +33,6 @@ pub use program::{
     CpuTime, access, agent_mount, arguments, contents, cpus, environment, memory_bytes, mounts,
     shares,
 };
+pub use runtime::{program_in_bundle, program_name, runtime_name, runtime_version};
 pub use serving::Serving;
 pub use sockets::{is_installed, peer, peer_user, watchers};

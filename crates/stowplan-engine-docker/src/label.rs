@@ -2,6 +2,7 @@
 
 use bollard::models::ContainerInspectResponse;
 use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction};
+use stowplan_engine_daemon::{program_in_bundle, runtime_name, runtime_version};
 
 use crate::Daemon;
 use crate::client::Client;
@@ -13,13 +14,22 @@ use crate::probe;
 /// When two differ, or what the kernel shows contradicts what the daemon says.
 pub(crate) fn read(client: &Client, containers: &[(String, u32)]) -> Result<Facts, EngineError> {
     let mut all = Vec::new();
+    let mut program = None;
     for (id, pid) in containers {
         let found = client
             .wait(client.inspect(id))
             .map_err(|error| client.error("tell of a container", error))?;
-        all.push(facts(client.daemon(), &found, &Seen::of(*pid, id))?);
+        let seen = Seen::of(*pid, id);
+        let called = match client.daemon() {
+            Daemon::Docker => program_in_bundle(*pid, id),
+            // The monitor is told which one to call.
+            Daemon::Podman => runtime_of(&seen.arguments),
+        };
+        all.push(facts(client.daemon(), &found, &seen, called.as_deref())?);
+        program = called;
     }
     let mut facts = agreed(all)?;
+    facts.extend(runtime_version(program.as_deref()));
     facts.insert(
         format!("engine.{}", client.daemon().name()),
         probe::version(client)?,
@@ -32,6 +42,7 @@ fn facts(
     daemon: Daemon,
     said: &ContainerInspectResponse,
     seen: &Seen,
+    called: Option<&str>,
 ) -> Result<Facts, EngineError> {
     let storage = said
         .graph_driver
@@ -49,33 +60,24 @@ fn facts(
     if storage.starts_with("overlay") != (seen.root == "overlay") {
         return Err(contradiction("storage driver", &storage, &seen.root));
     }
-    let runtime = match daemon {
-        Daemon::Docker => said
-            .host_config
-            .as_ref()
-            .and_then(|config| config.runtime.clone()),
-        // The API has the same word for all runtimes; the monitor is told which one to call.
-        Daemon::Podman => runtime_of(&seen.arguments),
-    };
+    let named = said.host_config.as_ref();
+    let named = named.and_then(|config| config.runtime.as_deref());
+    let named = format!("{}, as the daemon says", named.unwrap_or("unknown"));
     let facts = [
         ("engine.storage", storage),
-        (
-            "engine.runtime",
-            runtime.unwrap_or_else(|| "unknown".to_owned()),
-        ),
+        ("engine.runtime", runtime_name(called, &named)),
         ("engine.monitor", seen.parent.clone()),
         ("engine.cgroup", seen.cgroup.clone()),
     ];
     Ok(facts.map(|(name, value)| (name.to_owned(), value)).into())
 }
 
-/// The runtime that conmon was started with: `--runtime` or `-r`, conmon(8).
+/// The program that conmon was told to call: `--runtime` or `-r`, conmon(8).
 fn runtime_of(arguments: &[String]) -> Option<String> {
     let at = arguments
         .iter()
         .position(|argument| argument == "-r" || argument == "--runtime")?;
-    let path = arguments.get(at + 1)?;
-    path.rsplit('/').next().map(str::to_owned)
+    arguments.get(at + 1).cloned()
 }
 
 #[cfg(test)]
@@ -114,11 +116,15 @@ mod tests {
             Daemon::Docker,
             &said("overlay2"),
             &shown("containerd-shim", "overlay"),
+            None,
         );
         let docker = docker.unwrap();
-        assert_eq!(docker["engine.runtime"], "runc");
+        let told = "runc, as the daemon says (not seen in the bundle)";
+        assert_eq!(docker["engine.runtime"], told);
         assert_eq!(docker["engine.storage"], "overlay2");
-        let podman = facts(Daemon::Podman, &said("vfs"), &shown("conmon", "ext4")).unwrap();
+        let conmon = shown("conmon", "ext4");
+        let called = runtime_of(&conmon.arguments);
+        let podman = facts(Daemon::Podman, &said("vfs"), &conmon, called.as_deref()).unwrap();
         assert_eq!(podman["engine.runtime"], "crun");
     }
 
@@ -129,16 +135,19 @@ mod tests {
                 Daemon::Docker,
                 &said("overlay2"),
                 &shown("conmon", "overlay"),
+                None,
             ),
             facts(
                 Daemon::Docker,
                 &said("overlay2"),
                 &shown("containerd-shim", "ext4"),
+                None,
             ),
             facts(
                 Daemon::Docker,
                 &said("vfs"),
                 &shown("containerd-shim", "overlay"),
+                None,
             ),
         ];
         for outcome in wrong {

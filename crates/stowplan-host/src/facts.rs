@@ -88,6 +88,16 @@ pub const LOOPBACK_MULTICAST: &str = "net.loopback-multicast";
 /// Key of the setting that says whether this is a virtual machine: `yes` or `no`; left out where nothing tells.
 pub const VIRTUAL_MACHINE: &str = "virtual-machine";
 
+/// Key of the setting that says how much swap space the machine has, in bytes.
+pub const SWAP: &str = "swap-bytes";
+
+fn swap_bytes() -> Option<u64> {
+    let told = read("/proc/meminfo")?;
+    let line = told.lines().find_map(|l| l.strip_prefix("SwapTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
 /// By the CPU's own flag (CPUID leaf 1, ECX bit 31); elsewhere than on x86 by the kernel's folder of hypervisors.
 fn is_virtual_machine() -> Option<bool> {
     let flags = cpuinfo("flags");
@@ -120,6 +130,9 @@ fn settings() -> BTreeMap<String, String> {
     }
     if let Ok(multicast) = crate::network::loopback_has_multicast() {
         settings.insert(LOOPBACK_MULTICAST.to_owned(), yes_or_no(multicast));
+    }
+    if let Some(bytes) = swap_bytes() {
+        settings.insert(SWAP.to_owned(), bytes.to_string());
     }
     if let Some(is) = is_virtual_machine() {
         settings.insert(VIRTUAL_MACHINE.to_owned(), yes_or_no(is));

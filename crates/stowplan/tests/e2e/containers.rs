@@ -151,6 +151,13 @@ fn a_stack_is_measured_in_containers_of_every_engine() {
             deployment.fingerprint["files.shared"], "yes",
             "{deployment:?}"
         );
+        if DAEMONS.contains(&&*deployment.place) {
+            // As it was seen: one that the daemon only names comes with more words.
+            let runtime = &*deployment.fingerprint["engine.runtime"];
+            assert!(["runc", "crun"].contains(&runtime), "{deployment:?}");
+            let version = &deployment.fingerprint["engine.runtime_version"];
+            assert!(version.starts_with(|c: char| c.is_ascii_digit()));
+        }
     }
     let versions = &results.experiment.versions;
     assert!(versions["docker"].contains("cgroup driver"), "{versions:?}");
