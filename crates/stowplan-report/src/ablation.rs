@@ -40,18 +40,10 @@ pub(crate) fn family(report: &Report) -> Result<Vec<PairedComparison>, ReportErr
 /// Corrects all steps that answer the question together, of whatever chain they are (MEASURING §5); each exploratory
 /// metric's steps among themselves.
 fn correct(all: &mut [Attributed<'_>]) {
-    let primary = || all.iter().filter(|a| a.primary);
-    let mut family: Vec<PairedComparison> = primary().flat_map(|a| a.found.steps.clone()).collect();
-    apply_holm(&mut family);
-    let mut corrected = family.into_iter();
-    for one in all {
-        if one.primary {
-            for (step, corrected) in one.found.steps.iter_mut().zip(&mut corrected) {
-                *step = corrected;
-            }
-        } else {
-            apply_holm(&mut one.found.steps);
-        }
+    let (primary, others): (Vec<_>, Vec<_>) = all.iter_mut().partition(|a| a.primary);
+    apply_holm(primary.into_iter().flat_map(|a| &mut a.found.steps));
+    for one in others {
+        apply_holm(&mut one.found.steps);
     }
 }
 

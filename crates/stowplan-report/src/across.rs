@@ -114,12 +114,8 @@ fn found<'a>(
     let mut all = all.collect::<Result<Vec<_>, _>>()?;
     let answers = metrics.iter().zip(&mut all);
     let answers = answers.filter(|(both, _)| both.is_primary());
-    let family: Vec<&mut Found<'_>> = answers.flat_map(|(_, found)| found).collect();
-    let mut corrected: Vec<AcrossComparison> = family.iter().map(|f| f.c.clone()).collect();
-    apply_holm_across(&mut corrected);
-    for (found, corrected) in family.into_iter().zip(corrected) {
-        found.c = corrected;
-    }
+    let family = answers.flat_map(|(_, found)| found);
+    apply_holm_across(family.map(|found| &mut found.c));
     Ok(all)
 }
 

@@ -176,12 +176,8 @@ fn tested<'a>(
             }
         }
     }
-    let family: Vec<&mut Tested<'_>> = all.iter_mut().filter(|t| t.primary).collect();
-    let mut corrected: Vec<PairedComparison> = family.iter().map(|t| t.c.clone()).collect();
-    apply_holm(&mut corrected);
-    for (tested, corrected) in family.into_iter().zip(corrected) {
-        tested.c = corrected;
-    }
+    let family = all.iter_mut().filter(|t| t.primary);
+    apply_holm(family.map(|tested| &mut tested.c));
     Ok(all)
 }
 

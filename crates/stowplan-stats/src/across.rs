@@ -92,12 +92,12 @@ pub fn compare_across(
 
 /// Corrects the comparisons of one question, all at once, as [`crate::apply_holm`] does within an experiment: sets
 /// corrected p values and takes back verdicts that do not hold in the family.
-pub fn apply_holm_across(family: &mut [AcrossComparison]) {
+pub fn apply_holm_across<'a>(family: impl IntoIterator<Item = &'a mut AcrossComparison>) {
+    let mut family: Vec<&mut AcrossComparison> = family.into_iter().collect();
     let comparisons = family.len();
-    let p = |of: fn(&AcrossComparison) -> f64, family: &[AcrossComparison]| {
-        holm(&family.iter().map(of).collect::<Vec<_>>())
-    };
-    let (p_t, p_equivalence) = (p(|c| c.p_t, family), p(|c| c.p_equivalence, family));
+    let p =
+        |of: fn(&AcrossComparison) -> f64| holm(&family.iter().map(|c| of(c)).collect::<Vec<_>>());
+    let (p_t, p_equivalence) = (p(|c| c.p_t), p(|c| c.p_equivalence));
     for (c, (p_t, p_equivalence)) in family.iter_mut().zip(p_t.into_iter().zip(p_equivalence)) {
         (c.p_t, c.p_equivalence) = (p_t, p_equivalence);
         let holds = match c.verdict {

@@ -23,7 +23,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 ///
 /// Differences and equivalences are corrected apart. A verdict is only ever
 /// taken back, never given.
-pub fn apply_holm(family: &mut [PairedComparison]) {
+pub fn apply_holm<'a>(family: impl IntoIterator<Item = &'a mut PairedComparison>) {
+    let mut family: Vec<&mut PairedComparison> = family.into_iter().collect();
     let comparisons = family.len();
     // What one block cannot test counts as a member without evidence.
     let p_t: Vec<f64> = family.iter().map(|c| c.p_t.unwrap_or(1.0)).collect();
