@@ -22,15 +22,13 @@ pub struct Against {
 impl Against {
     /// What a new experiment is to be held against.
     pub fn of_new(measure: &MeasureArgs) -> Result<Self, CommandError> {
-        let Some(earlier) = earlier(measure)? else {
-            return Ok(Self::default());
-        };
-        if measure.as_measured {
+        let (as_measured, again) = asked(measure)?;
+        let Some(earlier) = again else {
             return Ok(Self {
-                as_measured: Some(earlier),
+                as_measured,
                 again: None,
             });
-        }
+        };
         let again = Earlier::read(&earlier).map_err(|error| {
             failed(&error).hint("--as-measured needs nothing but the figures of the earlier result")
         })?;
@@ -42,15 +40,13 @@ impl Against {
 
     /// What a result is to be held against that is gone on with: what it began with, or an earlier one as it was measured.
     pub fn of_resumed(folder: &Path, measure: &MeasureArgs) -> Result<Self, CommandError> {
-        let Some(earlier) = earlier(measure)? else {
-            return Ok(Self::default());
-        };
-        if measure.as_measured {
+        let (as_measured, again) = asked(measure)?;
+        let Some(earlier) = again else {
             return Ok(Self {
-                as_measured: Some(earlier),
+                as_measured,
                 again: None,
             });
-        }
+        };
         let resumed = Results::open(folder).or_exit(ExitCode::BadInput)?;
         let began_with = resumed.experiment.against;
         let asked = Earlier::read(&earlier).map_err(|error| failed(&error))?;
@@ -67,9 +63,15 @@ impl Against {
     }
 }
 
-fn earlier(measure: &MeasureArgs) -> Result<Option<Results>, CommandError> {
+/// The result that is taken as it was measured, or the one that is to be measured again.
+fn asked(measure: &MeasureArgs) -> Result<(Option<Results>, Option<Results>), CommandError> {
     let opened = measure.against.as_ref().map(Results::open);
-    opened.transpose().or_exit(ExitCode::BadInput)
+    let earlier = opened.transpose().or_exit(ExitCode::BadInput)?;
+    Ok(if measure.as_measured {
+        (earlier, None)
+    } else {
+        (None, earlier)
+    })
 }
 
 /// Compares a result with the one that it is held against, if there is one, and keeps the verdicts with it.

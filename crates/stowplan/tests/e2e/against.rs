@@ -180,6 +180,14 @@ fn the_same_experiment_again_is_no_regression() {
     bench.run(resume).expect(7);
 }
 
+/// It is bad input, and nothing was run.
+fn is_refused(bench: &Bench, arguments: &[&str], told: &str) {
+    let ended = bench.run(arguments).expect(3);
+    assert!(ended.err.contains(told), "{told}: {}", ended.err);
+    assert!(!ended.err.contains(" · run "), "{}", ended.err);
+    assert_eq!(results(bench), Vec::<PathBuf>::new());
+}
+
 #[test]
 fn what_cannot_be_compared_is_refused_before_anything_is_run() {
     let Some(earlier) = shared() else { return };
@@ -187,12 +195,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_run() {
     let _turn = turn();
     let (stack, dir) = (fixture("tiny.yaml"), earlier.dir.to_str().unwrap());
     let stack = stack.to_str().unwrap();
-    let refused = |arguments: &[&str], told: &str| {
-        let ended = bench.run(arguments).expect(3);
-        assert!(ended.err.contains(told), "{told}: {}", ended.err);
-        assert!(!ended.err.contains(" · run "), "{}", ended.err);
-        assert_eq!(results(&bench), Vec::<PathBuf>::new());
-    };
+    let refused = |arguments: &[&str], told: &str| is_refused(&bench, arguments, told);
     refused(&again("hello", dir), "different stacks: tiny (");
     refused(&again(stack, "nothing"), "nothing");
     let other = |from: &str, to: &str| -> Vec<String> {
@@ -309,12 +312,7 @@ fn what_cannot_be_measured_again_is_refused_before_anything_is_run() {
     let name = earlier.dir.file_name().unwrap().to_str().unwrap();
     let stack = fixture("tiny.yaml");
     let stack = stack.to_str().unwrap();
-    let refused = |arguments: &[&str], told: &str| {
-        let ended = bench.run(arguments).expect(3);
-        assert!(ended.err.contains(told), "{told}: {}", ended.err);
-        assert!(!ended.err.contains(" · run "), "{}", ended.err);
-        assert_eq!(results(&bench), Vec::<PathBuf>::new());
-    };
+    let refused = |arguments: &[&str], told: &str| is_refused(&bench, arguments, told);
     let with = ["--window", "1s", "--against", dir];
     let piloted = [&["latency", stack, "--pilot"], &with[..]].concat();
     refused(&piloted, "a pilot fixes");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use stowplan_results::Results;
 
+use crate::measured::only_result;
 use crate::one_at_a_time::turn;
 use crate::support::{Bench, engines_missing};
 
@@ -40,11 +41,7 @@ fn messages_travel_as_planned() {
     let file = bench.write("edges.yaml", experiment);
     let file = file.to_str().unwrap();
     bench.run(["run", file, "--settle", "0s"]).expect(0);
-    let folder = std::fs::read_dir(bench.path().join("results")).unwrap();
-    let [dir] = &folder.map(|e| e.unwrap().path()).collect::<Vec<_>>()[..] else {
-        panic!("one result")
-    };
-    let results = Results::open(dir).unwrap();
+    let results = Results::open(only_result(&bench)).unwrap();
     let all = results.losses().unwrap();
     let traced = |deployment: &str| -> BTreeSet<(String, String)> {
         let own = all.iter().filter(|row| *row.deployment == *deployment);

@@ -2,6 +2,7 @@
 
 use stowplan_results::{Results, RunStatus};
 
+use crate::measured::only_result;
 use crate::one_at_a_time::turn;
 use crate::support::{Bench, engines_missing, fixture};
 
@@ -19,11 +20,7 @@ fn a_plain_supervisor_starts_the_same_processes_without_a_participant() {
     let ended = bench.run(place.iter().chain(&how).chain(&launch)).expect(0);
     // Neither has a setting that the other lacks, but for the one that was asked for.
     assert!(!ended.out.contains("nobody asked for it"), "{}", ended.out);
-    let folder = std::fs::read_dir(bench.path().join("results")).unwrap();
-    let [dir] = &folder.map(|e| e.unwrap().path()).collect::<Vec<_>>()[..] else {
-        panic!("one result")
-    };
-    let results = Results::open(dir).unwrap();
+    let results = Results::open(only_result(&bench)).unwrap();
     let [ros2, native] = &results.experiment.deployments[..] else {
         panic!("{:?}", results.experiment.deployments)
     };
