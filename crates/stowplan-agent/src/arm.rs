@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stowplan_engine::EngineError;
+use stowplan_host::preemption::SwitchRecorder;
 use stowplan_host::process::clock_ns;
 use stowplan_wire::agent::Answer;
 use stowplan_wire::announce::{Announcement, Control};
@@ -34,17 +35,21 @@ fn used() -> Used {
     }
 }
 
-/// Arms every node program, keeps still until the window is over, and tells what it cost.
+/// Arms every node program, keeps still until the window is over, and tells what it cost; with `preemption` also when
+/// their threads lost their CPU, which the kernel records meanwhile.
 pub(crate) fn arm_and_wait(
     agent: &mut Agent,
     lead_ns: u64,
     window_ns: u64,
+    preemption: bool,
 ) -> Result<Answer, CallError> {
     agent.serve_others();
     // Looking at every process takes a while, of which nothing may come off the lead.
-    agent
-        .host
-        .reserve_samples(Duration::from_nanos(lead_ns + window_ns));
+    let time = Duration::from_nanos(lead_ns + window_ns);
+    agent.host.reserve_samples(time);
+    let recorder = preemption
+        .then(|| SwitchRecorder::start(time))
+        .transpose()?;
     let t_arm_ns = clock_ns() + lead_ns;
     let t_disarm_ns = t_arm_ns + window_ns;
     let nodes = &mut agent.run()?.nodes;
@@ -59,11 +64,13 @@ pub(crate) fn arm_and_wait(
     let before = used();
     stay_still(agent, t_disarm_ns)?;
     let after = used();
+    let pids = agent.run()?.nodes.pids();
     Ok(Answer::Armed {
         t_arm_ns,
         t_disarm_ns,
         own_switches: after.switches - before.switches,
         own_cpu_ns: after.cpu_ns - before.cpu_ns,
+        preemptions: recorder.map(|recorder| recorder.finish(&pids)),
     })
 }
 

@@ -53,7 +53,11 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
         Call::Capabilities { engine } => capabilities(agent, &engine),
         Call::Prepare { engine, plan } => prepare(agent, &engine, &plan),
         Call::Watch { timeout_ms } => watch(agent, Duration::from_millis(timeout_ms)),
-        Call::ArmAndWait { lead_ns, window_ns } => arm::arm_and_wait(agent, lead_ns, window_ns),
+        Call::ArmAndWait {
+            lead_ns,
+            window_ns,
+            preemption,
+        } => arm::arm_and_wait(agent, lead_ns, window_ns, preemption),
         Call::StopNodes => {
             let nodes = &mut agent.run()?.nodes;
             nodes.tell(&Control::Stop).map_err(unwritable)?;
@@ -71,8 +75,7 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
         Call::Memory { subjects } => Ok(Answer::Memory(agent.host.memory(&subjects)?)),
         Call::Limits(locator) => Ok(Answer::Limits(agent.host.limits(&locator)?)),
         Call::Digests => {
-            let nodes = &agent.run()?.nodes;
-            let pids: Vec<u32> = nodes.connections().iter().map(|c| c.pid).collect();
+            let pids = agent.run()?.nodes.pids();
             Ok(Answer::Digests(agent.host.digests(&pids)?))
         }
         Call::DigestsOf { pids } => Ok(Answer::Digests(agent.host.digests(&pids)?)),

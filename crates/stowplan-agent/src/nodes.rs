@@ -69,6 +69,11 @@ impl Nodes {
         &self.connections
     }
 
+    /// Pids of the connected processes on this host.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.connections.iter().map(|c| c.pid).collect()
+    }
+
     /// Takes everything that has been said.
     pub(crate) fn take_said(&mut self) -> Vec<Announced> {
         std::mem::take(&mut self.said)

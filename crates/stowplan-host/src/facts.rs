@@ -147,6 +147,13 @@ fn cpuinfo(key: &str) -> Option<String> {
     })
 }
 
+/// Numbers of the CPUs that are online.
+pub(crate) fn online_cpus() -> Result<Vec<u32>, HostError> {
+    read("/sys/devices/system/cpu/online")
+        .and_then(|list| crate::cgroup::cpus_of(&list))
+        .ok_or_else(|| HostError::new("cannot read /sys/devices/system/cpu/online"))
+}
+
 /// Looks at this machine.
 ///
 /// # Errors
@@ -154,9 +161,7 @@ fn cpuinfo(key: &str) -> Option<String> {
 pub fn facts() -> Result<MachineFacts, HostError> {
     let uname = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
-    let cpus = read("/sys/devices/system/cpu/online")
-        .and_then(|list| crate::cgroup::cpus_of(&list))
-        .ok_or_else(|| HostError::new("cannot read /sys/devices/system/cpu/online"))?;
+    let cpus = online_cpus()?;
     let memory_kib: u64 = read("/proc/meminfo")
         .and_then(|text| {
             let line = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;

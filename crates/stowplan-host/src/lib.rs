@@ -14,6 +14,7 @@ mod log;
 mod memory;
 pub mod network;
 pub mod open_files;
+pub mod preemption;
 pub mod process;
 pub mod quiet;
 mod readable;

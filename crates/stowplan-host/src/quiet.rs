@@ -30,10 +30,7 @@ pub fn wait_until_quiet(
     pause: &mut dyn FnMut(Duration) -> bool,
 ) -> Result<Quiet, HostError> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let cpus = fs::read_to_string("/sys/devices/system/cpu/online")
-        .ok()
-        .and_then(|list| crate::cgroup::cpus_of(&list))
-        .map_or(cpus, |list| list.len());
+    let cpus = crate::facts::online_cpus().map_or(cpus, |list| list.len());
     let capacity_per_ns = cpus as f64 * rustix::param::clock_ticks_per_second() as f64 / 1e9;
     let begin = clock_ns();
     let mut looks = VecDeque::new();

@@ -187,6 +187,7 @@ impl Bench {
             stall_timeout: Duration::from_secs(60),
             warm_up: WARM_UP,
             window: Some(self.window),
+            preemption: false,
             sample_period: Duration::from_millis(200),
             trace_dir: trace.path(),
         };

@@ -6,6 +6,7 @@ mod error;
 mod idle;
 pub mod lower;
 pub mod phases;
+mod preempted;
 pub mod progress;
 mod real;
 pub mod rows;
@@ -13,6 +14,7 @@ mod session;
 mod traced;
 
 pub use error::RunError;
+pub use preempted::Preempted;
 pub use real::{RealProgress, RealServices};
 pub use session::{Measured, SessionPlan, measure};
 pub use traced::Recording;

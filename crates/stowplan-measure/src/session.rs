@@ -47,6 +47,8 @@ pub struct SessionPlan<'a> {
     pub warm_up: Duration,
     /// Length of the measured window; `None` measures the start alone.
     pub window: Option<Duration>,
+    /// Whether to record when threads of the node programs lose their CPU to others.
+    pub preemption: bool,
     /// How often usage is sampled.
     pub sample_period: Duration,
     /// Where the collected trace goes.
@@ -375,7 +377,9 @@ impl<'a> Session<'a> {
             .map(|s| s.processes.len() + 1)
             .sum();
         let lead = Duration::from_millis(500 + 10 * processes as u64);
-        Ok(Some(self.host.arm_and_wait(nanos(lead), nanos(window))?))
+        let (lead, window) = (nanos(lead), nanos(window));
+        let armed = self.host.arm_and_wait(lead, window, self.plan.preemption)?;
+        Ok(Some(armed))
     }
 
     /// Tells the nodes to stop and waits until every process has sent its counters.

@@ -182,6 +182,7 @@ impl Run {
                 stall_timeout: Duration::from_secs(60),
                 warm_up: Duration::ZERO,
                 window: self.window,
+                preemption: false,
                 sample_period: Duration::from_millis(200),
                 trace_dir: trace.path(),
             },

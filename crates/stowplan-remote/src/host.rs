@@ -11,8 +11,8 @@ use stowplan_host::{Host, HostError, chain};
 use stowplan_wire::agent::{Announced, Answer, Call, ProbeAnswer, ProgramDigest};
 use stowplan_wire::deployment::{EngineEvent, Locator};
 use stowplan_wire::host::{
-    Calibration, ColdProof, LimitsReadBack, MachineFacts, MemorySample, Quiet, SampleSubject,
-    UsageSample,
+    Calibration, ColdProof, LimitsReadBack, MachineFacts, MemorySample, Preemptions, Quiet,
+    SampleSubject, UsageSample,
 };
 use stowplan_wire::service::ServicePlan;
 
@@ -41,7 +41,7 @@ pub enum Network {
 }
 
 /// What a window cost the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Armed {
     /// Arming instant, CLOCK_MONOTONIC ns of the host.
     pub t_arm_ns: u64,
@@ -51,6 +51,8 @@ pub struct Armed {
     pub own_switches: u64,
     /// CPU time of the agent between the two in ns.
     pub own_cpu_ns: u64,
+    /// When threads of the node programs lost their CPU to others, where that was to be recorded.
+    pub preemptions: Option<Preemptions>,
 }
 
 /// What happened since the last look.
@@ -299,19 +301,31 @@ impl AgentHost {
         Ok(std::mem::take(&mut *self.engine_events.borrow_mut()))
     }
 
-    /// Arms every node program `lead_ns` from now, waits until the window of `window_ns` is over.
+    /// Arms every node program `lead_ns` from now, waits until the window of `window_ns` is over; with `preemption`
+    /// the kernel records context switches meanwhile.
     ///
     /// # Errors
-    /// When a process is not armed in time, fails, or ends in the window; the error names it and its log.
-    pub fn arm_and_wait(&self, lead_ns: u64, window_ns: u64) -> Result<Armed, EngineError> {
-        let call = Call::ArmAndWait { lead_ns, window_ns };
+    /// When a process is not armed in time, fails, or ends in the window; the error names it and its log. When the
+    /// kernel does not let the agent record.
+    pub fn arm_and_wait(
+        &self,
+        lead_ns: u64,
+        window_ns: u64,
+        preemption: bool,
+    ) -> Result<Armed, EngineError> {
+        let call = Call::ArmAndWait {
+            lead_ns,
+            window_ns,
+            preemption,
+        };
         expect!(
             self.call(call),
-            Answer::Armed { t_arm_ns, t_disarm_ns, own_switches, own_cpu_ns } => Armed {
+            Answer::Armed { t_arm_ns, t_disarm_ns, own_switches, own_cpu_ns, preemptions } => Armed {
                 t_arm_ns,
                 t_disarm_ns,
                 own_switches,
                 own_cpu_ns,
+                preemptions,
             }
         )
     }

@@ -12,9 +12,9 @@ pub(crate) fn timeout_of(call: &Call) -> Duration {
         Call::Quiet { timeout_ms } | Call::Watch { timeout_ms } => {
             room + Duration::from_millis(*timeout_ms)
         }
-        Call::ArmAndWait { lead_ns, window_ns } => {
-            room + Duration::from_nanos(lead_ns.saturating_add(*window_ns))
-        }
+        Call::ArmAndWait {
+            lead_ns, window_ns, ..
+        } => room + Duration::from_nanos(lead_ns.saturating_add(*window_ns)),
         Call::Stop(_, StopMode::Terminate { grace_ms }) => {
             room * 2 + Duration::from_millis(*grace_ms)
         }
@@ -55,6 +55,7 @@ mod tests {
         let call = Call::ArmAndWait {
             lead_ns: 0,
             window_ns: 3_600_000_000_000,
+            preemption: false,
         };
         assert!(timeout_of(&call) > Duration::from_secs(3600));
     }

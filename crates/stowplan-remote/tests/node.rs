@@ -130,7 +130,9 @@ fn a_window_costs_little_and_the_program_is_known() {
         pids: Vec::new(),
     }];
     host.start_sampling(&subjects, &[], 200).unwrap();
-    let armed = host.arm_and_wait(1_000_000_000, 1_000_000_000).unwrap();
+    let armed = host
+        .arm_and_wait(1_000_000_000, 1_000_000_000, true)
+        .unwrap();
     let samples = host.stop_sampling().unwrap();
     assert_eq!(armed.t_disarm_ns - armed.t_arm_ns, 1_000_000_000);
     let within = samples
@@ -181,7 +183,7 @@ fn a_process_that_dies_in_the_window_is_told() {
     rustix::process::kill_process(started.process(), rustix::process::Signal::KILL).unwrap();
     let error = started
         .host
-        .arm_and_wait(1_000_000_000, 60_000_000_000)
+        .arm_and_wait(1_000_000_000, 60_000_000_000, false)
         .unwrap_err();
     assert_eq!(error.service.as_deref(), Some("sensing"), "{error}");
     assert!(
@@ -209,7 +211,7 @@ fn a_process_that_hangs_is_not_armed() {
     rustix::process::kill_process(started.process(), rustix::process::Signal::STOP).unwrap();
     let error = started
         .host
-        .arm_and_wait(500_000_000, 1_000_000_000)
+        .arm_and_wait(500_000_000, 1_000_000_000, false)
         .unwrap_err();
     assert!(error.to_string().contains("not armed in time"), "{error}");
     assert!(error.to_string().contains("sensing/p"), "{error}");

@@ -35,6 +35,8 @@ pub struct CallTimes {
     pub wall_ns: f64,
     /// Their CPU time, ns; `None` where a run did not record it.
     pub cpu_ns: Option<f64>,
+    /// How long their threads could have run and another one had their CPU, ns; `None` likewise.
+    pub preempted_ns: Option<f64>,
 }
 
 impl CallTimes {
@@ -50,14 +52,25 @@ impl CallTimes {
         Some(self.cpu_ns? / self.calls as f64)
     }
 
+    /// Mean of how long a call was preempted, ns.
+    #[must_use]
+    pub fn preempted_mean_ns(&self) -> Option<f64> {
+        Some(self.preempted_ns? / self.calls as f64)
+    }
+
     fn add(&mut self, row: &CallbackRow) {
         let calls = row.calls as f64;
-        let cpu_ns = row.cpu_mean_ns.map(|mean| mean * calls);
-        self.cpu_ns = if self.calls == 0 {
-            cpu_ns
-        } else {
-            self.cpu_ns.zip(cpu_ns).map(|(a, b)| a + b)
+        let first = self.calls == 0;
+        let add = |sum: Option<f64>, mean: Option<f64>| {
+            let of_row = mean.map(|mean| mean * calls);
+            if first {
+                of_row
+            } else {
+                sum.zip(of_row).map(|(a, b)| a + b)
+            }
         };
+        self.cpu_ns = add(self.cpu_ns, row.cpu_mean_ns);
+        self.preempted_ns = add(self.preempted_ns, row.preempted_mean_ns);
         self.calls += row.calls;
         self.wall_ns += row.wall_mean_ns * calls;
     }
@@ -103,6 +116,7 @@ mod tests {
             wall_median_ns: wall,
             cpu_mean_ns: cpu,
             cpu_median_ns: cpu,
+            preempted_mean_ns: cpu.map(|cpu| wall - cpu),
             ..CallbackRow::new((1, 1, "d".into()), "c".into())
         }
     }
@@ -114,7 +128,9 @@ mod tests {
         times.add(&row(3, 200.0, Some(150.0)));
         assert_eq!(times.wall_mean_ns(), 175.0);
         assert_eq!(times.cpu_mean_ns(), Some(135.0));
+        assert_eq!(times.preempted_mean_ns(), Some(40.0));
         times.add(&row(1, 1.0, None));
         assert_eq!(times.cpu_mean_ns(), None);
+        assert_eq!(times.preempted_mean_ns(), None);
     }
 }

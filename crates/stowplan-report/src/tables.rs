@@ -379,7 +379,7 @@ fn callbacks(report: &Report) -> TextTable {
     let unit = TimeUnit::latency(longest);
     let mut table = TextTable::new(
         format!("Callbacks that took most time ({} a call)", unit.name),
-        "Mean wall time of a call; in brackets its CPU time, where it was recorded.",
+        "Mean wall time of a call; in brackets its CPU time and how long it was preempted, where that was recorded.",
         &["Callback"],
         &[],
     );
@@ -392,10 +392,16 @@ fn callbacks(report: &Report) -> TextTable {
         let times = called.iter().map(|d| of.by.get(&d.id));
         let cells = times.map(|times| {
             let Some(times) = times else { return dash() };
-            let wall = unit.show_or(Some(times.wall_mean_ns()));
-            match times.cpu_mean_ns() {
-                Some(cpu) => format!("{wall} ({})", unit.show_or(Some(cpu))),
-                None => wall,
+            let show = |ns| unit.show_or(Some(ns));
+            let cpu = times.cpu_mean_ns().map(show);
+            let preempted = times.preempted_mean_ns().map(show);
+            let preempted = preempted.map(|ns| format!("preempted {ns}"));
+            let parts: Vec<String> = cpu.into_iter().chain(preempted).collect();
+            let wall = show(times.wall_mean_ns());
+            if parts.is_empty() {
+                wall
+            } else {
+                format!("{wall} ({})", parts.join(", "))
             }
         });
         table

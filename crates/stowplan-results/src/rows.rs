@@ -194,6 +194,8 @@ table! {
         e2e_full_ns: Option<i64>,
         /// Sum over the chain of callback start → publication, or → callback end where the next link is idle.
         computation_ns: Option<i64>,
+        /// Of the computation, how long its threads could have run and another one had their CPU; null where it was not recorded (`--preemption`).
+        preempted_ns: Option<i64>,
         /// Sum of publication → sample handed to the transport.
         send_ns: Option<i64>,
         /// Sum of transport → sample in the reader's cache.
@@ -367,6 +369,8 @@ table! {
         wall_median_ns: f64,
         /// Longest wall duration, ns.
         wall_max_ns: i64,
+        /// Mean over the calls of how long the thread could have run and another one had its CPU, ns; null where it was not recorded (`--preemption`).
+        preempted_mean_ns: Option<f64>,
         /// Mean CPU time of a call, ns.
         cpu_mean_ns: Option<f64>,
         /// Median CPU time of a call, ns.
@@ -399,6 +403,7 @@ impl CallbackRow {
             wall_mean_ns: 0.0,
             wall_median_ns: 0.0,
             wall_max_ns: 0,
+            preempted_mean_ns: None,
             cpu_mean_ns: None,
             cpu_median_ns: None,
             iterations_mean: None,
@@ -425,6 +430,7 @@ impl LatencyRow {
             e2e_paper_ns: None,
             e2e_full_ns: None,
             computation_ns: None,
+            preempted_ns: None,
             send_ns: None,
             transport_ns: None,
             wait_ns: None,

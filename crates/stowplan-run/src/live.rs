@@ -301,6 +301,7 @@ impl Live<'_, '_> {
                 // Of a start that is not kept, what it leaves in the caches is all that is wanted.
                 window: (self.request.window_ns > 0 && start.kept)
                     .then(|| Duration::from_nanos(self.request.window_ns)),
+                preemption: self.request.preemption,
                 sample_period: SAMPLE_PERIOD,
                 trace_dir,
             },

@@ -115,6 +115,9 @@ pub struct Request {
     /// Whether each call's CPU time is recorded.
     #[serde(default)]
     pub callback_cpu: bool,
+    /// Whether the times in which callbacks lose their CPU to others are recorded.
+    #[serde(default)]
+    pub preemption: bool,
     /// Whether services run in the machine's network namespace rather than in one of the experiment's own.
     pub host_network: bool,
     /// The command line.
@@ -202,6 +205,8 @@ pub struct Ask<'a> {
     pub keep_traces: bool,
     /// Whether each call's CPU time is recorded.
     pub callback_cpu: bool,
+    /// Whether the times in which callbacks lose their CPU to others are recorded.
+    pub preemption: bool,
     /// Whether services run in the machine's network namespace.
     pub host_network: bool,
     /// The command line.
@@ -243,6 +248,7 @@ impl Request {
             parallelism: ask.parallelism,
             keep_traces: ask.keep_traces,
             callback_cpu: ask.callback_cpu,
+            preemption: ask.preemption,
             host_network: ask.host_network,
             command: ask.command,
         }
@@ -456,6 +462,7 @@ pub(crate) mod tests {
             parallelism: Some(5),
             keep_traces: false,
             callback_cpu: false,
+            preemption: false,
             host_network: false,
             command: vec![],
         })

@@ -8,11 +8,11 @@ use stowplan_measure::rows::{
     Known, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, memory_rows, output_rows,
     startup_rows, usage_rows,
 };
-use stowplan_measure::{Measured, RunError};
+use stowplan_measure::{Measured, Preempted, RunError};
 use stowplan_model::{Stack, WorkSpeed};
 use stowplan_results::{ColdState, RunData, RunRow, RunStatus, StartKind};
 use stowplan_wire::announce::Announcement;
-use stowplan_wire::host::{HYPERVISOR, UsageSample};
+use stowplan_wire::host::{HYPERVISOR, Preemptions, UsageSample};
 
 use crate::analyse::Analysed;
 use crate::edges;
@@ -177,8 +177,8 @@ pub(crate) fn finished(
     run.lost = Some(totals.lost);
     run.steal = stolen(&measured.samples, within(measured), facts.cpus);
     run.changed = changed.map(|text| text.as_str().into());
-    run.own_switches = measured.window.map(|w| w.own_switches);
-    run.own_cpu_ns = measured.window.map(|w| w.own_cpu_ns);
+    run.own_switches = measured.window.as_ref().map(|w| w.own_switches);
+    run.own_cpu_ns = measured.window.as_ref().map(|w| w.own_cpu_ns);
     run.program_sha256 = Some(facts.program_sha256.into());
     run.warnings.clone_from(&measured.warnings);
     if totals.discarded > 0 {
@@ -187,8 +187,10 @@ pub(crate) fn finished(
             totals.discarded
         ));
     }
-    let zero = measured.window.map_or(measured.t0_ns, |w| w.t_arm_ns);
-    let arm_ns = i64::try_from(zero).unwrap_or(i64::MAX);
+    let zero = measured
+        .window
+        .as_ref()
+        .map_or(measured.t0_ns, |w| w.t_arm_ns);
     let mut data = RunData::of(run);
     data.startup = startup_rows(
         &key,
@@ -202,22 +204,52 @@ pub(crate) fn finished(
             first_outputs: &analysed.first_outputs,
         },
     );
+    add_trace(&mut data, &key, facts, measured, analysed);
+    data.usage = usage_rows(&key, &measured.samples, zero);
+    data.memory = memory_rows(&key, &measured.memory);
+    data
+}
+
+/// The rows that the trace gives.
+fn add_trace(
+    data: &mut RunData,
+    key: &RunKey,
+    facts: &RunFacts<'_>,
+    measured: &Measured,
+    analysed: &Analysed,
+) {
+    let armed = measured.window.as_ref();
+    let arm_ns = armed.map_or(measured.t0_ns, |w| w.t_arm_ns);
+    let arm_ns = i64::try_from(arm_ns).unwrap_or(i64::MAX);
+    let switches = armed.and_then(|w| w.preemptions.as_ref());
+    data.run.warnings.extend(switches.and_then(lost_switches));
+    let preempted =
+        switches.and_then(|of| Preempted::of(of, &measured.announcements, &analysed.analysis));
+    let preempted = preempted.as_ref();
     for chain in &analysed.chains {
-        data.latency.extend(latency_rows(&key, chain, arm_ns));
-        data.outputs.extend(output_rows(&key, chain, arm_ns));
+        let rows = latency_rows(key, chain, arm_ns, preempted);
+        data.latency.extend(rows);
+        data.outputs.extend(output_rows(key, chain, arm_ns));
     }
+    let (analysis, window) = (&analysed.analysis, analysed.window);
     let apart = edges::apart(&facts.planned.deployment);
-    data.losses = loss_rows(&key, &analysed.analysis, analysed.window, &apart);
+    data.losses = loss_rows(key, analysis, window, &apart);
     let unlike = edges::unlike(&facts.planned.plan, &data.losses);
     data.run.warnings.extend(unlike);
     let known = Known {
         stack: facts.stack,
         speed: facts.speed,
     };
-    data.callbacks = callback_rows(&key, &analysed.analysis, analysed.window, known);
-    data.usage = usage_rows(&key, &measured.samples, zero);
-    data.memory = memory_rows(&key, &measured.memory);
-    data
+    data.callbacks = callback_rows(key, analysis, window, known, preempted);
+}
+
+fn lost_switches(recorded: &Preemptions) -> Option<String> {
+    (recorded.lost > 0).then(|| {
+        format!(
+            "{} context switches found no room in the kernel's buffers: how long callbacks were preempted is not known",
+            recorded.lost
+        )
+    })
 }
 
 /// Whether a start was cold, by the share of its files that was resident.
@@ -231,7 +263,7 @@ fn cold(resident: f64) -> ColdState {
 
 /// The measured window, or all from the request on where none was armed; CLOCK_MONOTONIC ns.
 fn within(measured: &Measured) -> RangeInclusive<u64> {
-    match measured.window {
+    match &measured.window {
         Some(window) => window.t_arm_ns..=window.t_disarm_ns,
         None => measured.t0_ns..=u64::MAX,
     }

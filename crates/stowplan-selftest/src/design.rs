@@ -245,6 +245,7 @@ impl Design {
             keep_traces: false,
             // What the injected work took is read from it.
             callback_cpu: true,
+            preemption: false,
             host_network: self.ask.host_network,
             command: self.ask.command.clone(),
         }))

@@ -58,6 +58,8 @@ pub struct Experiment {
     pub keep_traces: bool,
     /// Whether each call's CPU time is recorded.
     pub callback_cpu: bool,
+    /// Whether the times in which callbacks lose their CPU to others are recorded.
+    pub preemption: bool,
     /// Whether services run in the machine's network namespace.
     pub host_network: bool,
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::announce::Announcement;
 use crate::deployment::{DeploymentPlan, EngineEvent, EngineRequest, Locator, Select, StopMode};
 use crate::host::{
-    Calibration, ColdProof, LimitsReadBack, MachineFacts, MemorySample, Quiet, SampleSubject,
-    UsageSample,
+    Calibration, ColdProof, LimitsReadBack, MachineFacts, MemorySample, Preemptions, Quiet,
+    SampleSubject, UsageSample,
 };
 use crate::service::ServicePlan;
 
@@ -155,6 +155,8 @@ pub enum Call {
         lead_ns: u64,
         /// Length of the window.
         window_ns: u64,
+        /// Whether to record when threads of the node programs lose their CPU to others.
+        preemption: bool,
     },
     /// Tell every node program to stop and send counters; they come by `Watch`.
     StopNodes,
@@ -257,6 +259,8 @@ pub enum Answer {
         own_switches: u64,
         /// CPU time of the agent between the two, in ns.
         own_cpu_ns: u64,
+        /// When threads of the node programs lost their CPU to others, where that was to be recorded.
+        preemptions: Option<Preemptions>,
     },
     /// To `StopSampling`.
     Samples(Vec<UsageSample>),

@@ -138,6 +138,28 @@ pub struct MemorySample {
     pub private_bytes: u64,
 }
 
+/// When threads could have run and another one had their CPU, as the scheduler's own switches tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preemptions {
+    /// The threads that it happened to.
+    pub threads: Vec<PreemptedThread>,
+    /// Switches that found no room in the kernel's buffers: with any of these the times are not complete.
+    pub lost: u64,
+}
+
+/// When one thread could have run and did not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PreemptedThread {
+    /// Its process on the host.
+    pub pid: u32,
+    /// The thread as its own process sees it.
+    pub vtid: u32,
+    /// From its switch out while it could run to its next switch in, CLOCK_MONOTONIC ns, in order.
+    pub spans: Vec<(u64, u64)>,
+}
+
 /// Limits of a service as the kernel has them, read back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

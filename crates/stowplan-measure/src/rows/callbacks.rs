@@ -7,6 +7,7 @@ use stowplan_results::{CallbackRow, Label};
 use stowplan_trace::{Analysis, CallbackCpu, CallbackId, Distribution, Window};
 
 use super::RunKey;
+use crate::preempted::Preempted;
 
 const NOT_RECORDED: &str = "CPU time was not recorded: it is with --callback-cpu";
 
@@ -29,6 +30,8 @@ impl Known<'_> {
 #[derive(Debug, Default)]
 struct Calls {
     durations: Vec<i64>,
+    /// Sum over those whose switches were recorded, and how many these are.
+    preempted_ns: (i64, u32),
     /// When its first call was due, where it is a timer's.
     first_release_ns: Option<i64>,
 }
@@ -40,6 +43,11 @@ impl Calls {
         let after = self.first_release_ns?.checked_sub(window.from_ns)?;
         (0..period_ns).contains(&after).then_some(after)
     }
+
+    fn preempted_mean_ns(&self) -> Option<f64> {
+        let (sum, calls) = self.preempted_ns;
+        (calls > 0).then(|| sum as f64 / f64::from(calls))
+    }
 }
 
 /// The rows of all callbacks that were called in `window`.
@@ -49,14 +57,19 @@ pub fn callback_rows(
     analysis: &Analysis,
     window: Window,
     known: Known<'_>,
+    preempted: Option<&Preempted<'_>>,
 ) -> Vec<CallbackRow> {
     let mut calls: BTreeMap<CallbackId, Calls> = BTreeMap::new();
-    for (_, instance) in analysis.records.instances.iter() {
+    for (id, instance) in analysis.records.instances.iter() {
         if let Some(end_ns) = instance.end_ns
             && window.contains(instance.start_ns)
         {
             let all = calls.entry(instance.callback).or_default();
             all.durations.push(end_ns - instance.start_ns);
+            if let Some(ns) = preempted.and_then(|of| of.in_call(id, end_ns)) {
+                all.preempted_ns.0 += ns;
+                all.preempted_ns.1 += 1;
+            }
             let releases = all.first_release_ns.into_iter().chain(instance.release_ns);
             all.first_release_ns = releases.filter(|ns| window.contains(*ns)).min();
         }
@@ -102,6 +115,7 @@ fn row(
         wall_mean_ns: wall.mean_ns,
         wall_median_ns: wall.median_ns,
         wall_max_ns: wall.max_ns,
+        preempted_mean_ns: calls.preempted_mean_ns(),
         cpu_mean_ns: cpu.and_then(|cpu| mean(cpu.cpu_ns)),
         cpu_median_ns: cpu.and_then(|cpu| Some(cpu.quantiles(&[0.5])?[0])),
         iterations_mean: cpu.and_then(|cpu| mean(cpu.iterations)),
@@ -131,8 +145,8 @@ mod tests {
         };
         let phase = |first_release_ns| {
             let calls = Calls {
-                durations: Vec::new(),
                 first_release_ns,
+                ..Calls::default()
             };
             calls.phase_ns(500, window)
         };

@@ -6,6 +6,7 @@ use stowplan_results::{Label, LatencyRow};
 use stowplan_trace::{ChainInput, ChainInstance, ChainResult, Fate, Reference, StopCause};
 
 use super::RunKey;
+use crate::preempted::Preempted;
 
 /// The rows of one chain; `arm_ns` is the arming instant on the trace's clock.
 ///
@@ -13,7 +14,12 @@ use super::RunKey;
 /// `mean_over_outputs_ns` has the papers' mean over all of them, and `output_rows` each. Inputs that were released too late in
 /// the window to count come last, without figures.
 #[must_use]
-pub fn latency_rows(key: &RunKey, result: &ChainResult, arm_ns: i64) -> Vec<LatencyRow> {
+pub fn latency_rows(
+    key: &RunKey,
+    result: &ChainResult,
+    arm_ns: i64,
+    preempted: Option<&Preempted<'_>>,
+) -> Vec<LatencyRow> {
     let chain: Label = result.chain.name.as_str().into();
     let mut first_output: HashMap<usize, &ChainInstance> = HashMap::new();
     for instance in &result.instances {
@@ -28,6 +34,7 @@ pub fn latency_rows(key: &RunKey, result: &ChainResult, arm_ns: i64) -> Vec<Late
         fill_input(&mut row, input, result.reference);
         if let Some(instance) = first_output.get(&number) {
             fill_output(&mut row, instance, arm_ns);
+            row.preempted_ns = preempted.and_then(|of| of.in_steps(&instance.steps));
         }
         row
     });

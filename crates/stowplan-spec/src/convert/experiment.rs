@@ -84,6 +84,7 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         parallelism: spec.parallelism.map(NonZeroU32::get),
         keep_traces: spec.keep_traces,
         callback_cpu: spec.callback_cpu,
+        preemption: spec.preemption,
         host_network: spec.host_network,
     })
 }

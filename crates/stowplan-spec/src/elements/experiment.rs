@@ -79,6 +79,10 @@ pub(crate) struct ExperimentSpec {
     /// Whether each call's CPU time is recorded in its trace: two system calls for each.
     #[serde(default)]
     pub callback_cpu: bool,
+    /// Whether the CPUs' context switches are recorded while measuring, which tells how long callbacks lost their CPU to
+    /// others.
+    #[serde(default)]
+    pub preemption: bool,
     /// Whether services run in the machine's network namespace: for real programs that talk to something outside of
     /// the experiment. Where left out they have a network of their own with multicast on its loopback.
     #[serde(default)]

@@ -99,6 +99,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             resume: None,
             keep_traces: false,
             callback_cpu: false,
+            preemption: false,
             parallelism: None,
             launch: Vec::new(),
             natural_phase: false,
@@ -130,6 +131,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
     request.keep_traces |= args.measure.keep_traces;
     request.callback_cpu |= args.measure.callback_cpu;
+    request.preemption |= args.measure.preemption;
     request.parallelism = args.measure.parallelism.or(request.parallelism);
     if !args.measure.launch.is_empty() {
         request.launch(&inputs::launch(&args.measure.launch)?);
@@ -183,6 +185,7 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
         parallelism: experiment.parallelism,
         keep_traces: experiment.keep_traces,
         callback_cpu: experiment.callback_cpu,
+        preemption: experiment.preemption,
         host_network: experiment.host_network,
         command: std::env::args().collect(),
     }))
@@ -263,6 +266,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         parallelism: args.measure.parallelism,
         keep_traces: args.measure.keep_traces,
         callback_cpu: args.measure.callback_cpu,
+        preemption: args.measure.preemption,
         host_network: args.measure.host_network,
         command: std::env::args().collect(),
     }))

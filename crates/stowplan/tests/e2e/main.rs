@@ -24,6 +24,7 @@ mod one_at_a_time;
 mod phases;
 mod pilot;
 mod plan;
+mod preempted;
 mod record;
 mod selftest;
 mod sensitivity;

@@ -1,0 +1,224 @@
+//! Which threads lose their CPU to others, by the scheduler's context switches: `PERF_RECORD_SWITCH_CPU_WIDE` of
+//! perf_event_open(2), which needs no tracefs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, SampleFlag, Sampler};
+use stowplan_wire::host::{PreemptedThread, Preemptions};
+
+use crate::HostError;
+use crate::facts::online_cpus;
+
+/// Record types and flags of `linux/perf_event.h`.
+const PERF_RECORD_LOST: u32 = 2;
+const PERF_RECORD_SWITCH_CPU_WIDE: u32 = 15;
+const SWITCH_OUT: u16 = 1 << 13;
+/// The thread could go on running (Linux 4.17).
+const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+
+/// Room in the buffer of a CPU: 20,000 switches a second, of which each leaves two records of 32 bytes.
+const BYTES_PER_SECOND: u64 = 20_000 * 2 * 32;
+const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=64 << 20;
+
+/// Records the context switches of every CPU, from when it is made. The kernel writes them; nothing of ours runs meanwhile.
+pub struct SwitchRecorder {
+    cpus: Vec<Sampler>,
+}
+
+/// One context switch, of the thread that it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Switch {
+    tid: u32,
+    t_ns: u64,
+    way: Way,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    In,
+    /// To sleep or to wait.
+    Left,
+    /// It could have gone on.
+    Preempted,
+}
+
+impl SwitchRecorder {
+    /// Begins to record, with room for about `time`.
+    ///
+    /// # Errors
+    /// When the kernel does not let this process watch all CPUs.
+    pub fn start(time: Duration) -> Result<Self, HostError> {
+        let wanted = BYTES_PER_SECOND.saturating_mul(time.as_secs() + 1);
+        let bytes = wanted.clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end());
+        let cpus = online_cpus()?.into_iter().map(|cpu| {
+            watch(cpu, usize::try_from(bytes).unwrap_or(usize::MAX)).map_err(|error| {
+                HostError::new(format!("cannot record the context switches of CPU {cpu}"))
+                    .because(error)
+                    .hint("perf_event_open(2) needs CAP_PERFMON, or kernel.perf_event_paranoid at most 0, and a kernel with CONFIG_PERF_EVENTS")
+            })
+        });
+        Ok(Self {
+            cpus: cpus.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Ends, and tells what happened to the threads of these processes of the host, which must still be there.
+    #[must_use]
+    pub fn finish(mut self, pids: &[u32]) -> Preemptions {
+        let until_ns = crate::process::clock_ns();
+        let threads: BTreeMap<u32, (u32, u32)> =
+            pids.iter().flat_map(|pid| threads(*pid)).collect();
+        let (mut switches, mut lost) = (Vec::new(), 0);
+        for cpu in &mut self.cpus {
+            // What cannot be switched off only goes on filling a buffer that is given back.
+            let _ = cpu.disable();
+            while let Some(record) = cpu.next_record() {
+                match record.ty() {
+                    PERF_RECORD_LOST => lost += lost_in(&record.to_contiguous()),
+                    PERF_RECORD_SWITCH_CPU_WIDE => {
+                        let of = switch(record.misc(), &record.to_contiguous());
+                        switches.extend(of.filter(|of| threads.contains_key(&of.tid)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        switches.sort_by_key(|switch| switch.t_ns);
+        let spans = spans(&switches, until_ns).into_iter();
+        let threads = spans.map(|(tid, spans)| {
+            let (pid, vtid) = threads[&tid];
+            PreemptedThread { pid, vtid, spans }
+        });
+        Preemptions {
+            threads: threads.collect(),
+            lost,
+        }
+    }
+}
+
+fn watch(cpu: u32, bytes: usize) -> std::io::Result<Sampler> {
+    let mut counter = Builder::new(Software::DUMMY)
+        .any_pid()
+        .one_cpu(cpu as usize)
+        .exclude_kernel(false)
+        .exclude_hv(false)
+        .context_switch(true)
+        .sample(SampleFlag::TID | SampleFlag::TIME)
+        .sample_id_all(true)
+        .clockid(Clock::MONOTONIC)
+        // Nobody waits for the buffer.
+        .wakeup_watermark(usize::MAX)
+        .build()?
+        .sampled(bytes)?;
+    counter.enable()?;
+    Ok(counter)
+}
+
+/// The threads of a process: number on the host, process, and number as the process sees it.
+fn threads(pid: u32) -> Vec<(u32, (u32, u32))> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten();
+    let tids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    tids.filter_map(|tid| {
+        let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+        let numbers = status
+            .lines()
+            .find_map(|line| line.strip_prefix("NSpid:"))?;
+        let vtid = numbers.split_whitespace().last()?.parse().ok()?;
+        Some((tid, (pid, vtid)))
+    })
+    .collect()
+}
+
+/// Of the body of a record: the other thread's process and number, then those of the thread it is about, then the time.
+fn switch(misc: u16, body: &[u8]) -> Option<Switch> {
+    let way = match (misc & SWITCH_OUT != 0, misc & SWITCH_OUT_PREEMPT != 0) {
+        (false, _) => Way::In,
+        (true, false) => Way::Left,
+        (true, true) => Way::Preempted,
+    };
+    Some(Switch {
+        tid: u32::from_ne_bytes(body.get(12..16)?.try_into().ok()?),
+        t_ns: u64::from_ne_bytes(body.get(16..24)?.try_into().ok()?),
+        way,
+    })
+}
+
+/// Of the body of a record: an id, then how many were lost.
+fn lost_in(body: &[u8]) -> u64 {
+    let number = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
+    number.map_or(0, u64::from_ne_bytes)
+}
+
+/// From each switch out of a thread that could have gone on to its next switch in, by thread.
+fn spans(switches: &[Switch], until_ns: u64) -> BTreeMap<u32, Vec<(u64, u64)>> {
+    let mut out: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut spans: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    for switch in switches {
+        match switch.way {
+            Way::Preempted => {
+                out.insert(switch.tid, switch.t_ns);
+            }
+            Way::In | Way::Left => {
+                if let Some(from) = out.remove(&switch.tid) {
+                    spans
+                        .entry(switch.tid)
+                        .or_default()
+                        .push((from, switch.t_ns));
+                }
+            }
+        }
+    }
+    for (tid, from) in out {
+        spans.entry(tid).or_default().push((from, until_ns));
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(tid: u32, t_ns: u64, way: Way) -> Switch {
+        Switch { tid, t_ns, way }
+    }
+
+    #[test]
+    fn a_span_is_from_losing_the_cpu_to_having_one_again() {
+        let switches = [
+            at(1, 10, Way::In),
+            at(1, 20, Way::Preempted),
+            at(2, 20, Way::In),
+            at(2, 25, Way::Left),
+            at(1, 26, Way::In),
+            at(1, 30, Way::Left),
+            at(2, 40, Way::In),
+            at(2, 50, Way::Preempted),
+            at(1, 55, Way::In),
+        ];
+        let expected = BTreeMap::from([(1, vec![(20, 26)]), (2, vec![(50, 99)])]);
+        assert_eq!(spans(&switches, 99), expected);
+        assert_eq!(spans(&[], 99), BTreeMap::new());
+    }
+
+    #[test]
+    fn records_are_read_as_the_man_page_has_them() {
+        let words = |numbers: [u32; 4]| numbers.map(u32::to_ne_bytes).concat();
+        let body = [words([7, 8, 5, 6]), 9_u64.to_ne_bytes().to_vec()].concat();
+        let read = |misc| switch(misc, &body).unwrap();
+        assert_eq!(read(0), at(6, 9, Way::In));
+        assert_eq!(read(SWITCH_OUT), at(6, 9, Way::Left));
+        let both = SWITCH_OUT | SWITCH_OUT_PREEMPT;
+        assert_eq!(read(both), at(6, 9, Way::Preempted));
+        assert_eq!(switch(0, &body[..23]), None);
+        assert_eq!(
+            lost_in(&[0, 0, 0, 0, 0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0]),
+            3
+        );
+        assert_eq!(lost_in(&[]), 0);
+    }
+}
