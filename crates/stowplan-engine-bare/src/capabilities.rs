@@ -2,21 +2,38 @@
 
 use stowplan_engine::{Capabilities, LimitSupport, Variant};
 
-/// The three ways to start plain processes.
+/// The ways to start plain processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Flat,
     Session,
-    Grouped,
+    Grouped(Nesting),
+}
+
+/// Where the groups of services lie, as the engine has them that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nesting {
+    /// In the group of the run: most engines.
+    InRun,
+    /// There, with one more inside that holds the processes: `lxc`.
+    WithPayload,
+    /// Beside each other where Stowplan was started, with none above: `lxd`.
+    OnTop,
 }
 
 impl Form {
     pub(crate) fn of(variant: Option<&str>) -> Self {
         match variant {
             Some("session") => Self::Session,
-            Some("grouped") => Self::Grouped,
+            Some("grouped") => Self::Grouped(Nesting::InRun),
+            Some("grouped-lxc") => Self::Grouped(Nesting::WithPayload),
+            Some("grouped-lxd") => Self::Grouped(Nesting::OnTop),
             _ => Self::Flat,
         }
+    }
+
+    pub(crate) const fn is_grouped(self) -> bool {
+        matches!(self, Self::Grouped(_))
     }
 
     /// v1 controllers (v2: their counterparts) of the run's group. In `session` there is no `cpu`: autogroups
@@ -25,7 +42,7 @@ impl Form {
         match self {
             Self::Flat => &["cpu", "cpuacct", "memory", "freezer", "blkio"],
             Self::Session => &["cpuacct", "memory", "freezer", "blkio"],
-            Self::Grouped => &["cpu", "cpuacct", "memory", "cpuset", "freezer", "blkio"],
+            Self::Grouped(_) => &["cpu", "cpuacct", "memory", "cpuset", "freezer", "blkio"],
         }
     }
 
@@ -33,7 +50,7 @@ impl Form {
     pub(crate) const fn service_controllers(self) -> &'static [&'static str] {
         match self {
             Self::Flat | Self::Session => &["cpuacct", "memory", "freezer", "blkio"],
-            Self::Grouped => &["cpu", "cpuacct", "memory", "cpuset", "freezer", "blkio"],
+            Self::Grouped(_) => &["cpu", "cpuacct", "memory", "cpuset", "freezer", "blkio"],
         }
     }
 }
@@ -43,6 +60,11 @@ pub(crate) fn capabilities() -> Capabilities {
         cpuset: true,
         scheduling: true,
         ..LimitSupport::default()
+    };
+    // Where real-time tasks are scheduled by group, only the groups of a run are given a budget.
+    let nested = LimitSupport {
+        scheduling: false,
+        ..LimitSupport::all()
     };
     let variant = |name: &str, limits: LimitSupport| Variant {
         name: name.to_owned(),
@@ -63,6 +85,8 @@ pub(crate) fn capabilities() -> Capabilities {
             variant("flat", ungrouped),
             variant("session", ungrouped),
             variant("grouped", LimitSupport::all()),
+            variant("grouped-lxc", nested),
+            variant("grouped-lxd", nested),
         ],
         max_services: None,
     }

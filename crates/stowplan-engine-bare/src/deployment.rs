@@ -6,13 +6,14 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use stowplan_engine::{Deployment, EngineError, selected};
-use stowplan_host::cgroup::{Group, Tree};
+use stowplan_host::cgroup::Tree;
 use stowplan_host::{Host, chain, scheduling, tail, wait_readable};
 use stowplan_wire::deployment::{
     DeploymentPlan, EngineEvent, EngineEventKind, Locator, Select, StopMode,
 };
 
 use crate::capabilities::Form;
+use crate::groups::Above;
 use crate::program;
 use crate::service::{Service, State};
 
@@ -21,8 +22,8 @@ pub(crate) struct BareDeployment {
     plan: DeploymentPlan,
     host: Rc<dyn Host>,
     form: Form,
-    /// The run's group; `None` without control groups.
-    run: Option<Group>,
+    /// Where the groups of services are; `None` without control groups.
+    groups: Option<Above>,
     /// Controllers of each service's group.
     controllers: Vec<&'static str>,
     services: Vec<Service>,
@@ -46,7 +47,7 @@ impl BareDeployment {
             plan: plan.clone(),
             host,
             form,
-            run: None,
+            groups: None,
             controllers: form.service_controllers().to_vec(),
             services,
             events: Vec::new(),
@@ -59,7 +60,7 @@ impl BareDeployment {
     fn make_run_group(&mut self) -> Result<(), EngineError> {
         let mut controllers = self.form.run_controllers().to_vec();
         let made = Tree::detect().and_then(|tree| {
-            if self.form != Form::Grouped && !tree.accounting_apart() {
+            if !self.form.is_grouped() && !tree.accounting_apart() {
                 controllers.retain(|name| *name != "cpuacct");
                 self.controllers.retain(|name| *name != "cpuacct");
                 self.deviations.push(
@@ -77,16 +78,17 @@ impl BareDeployment {
                 );
             }
             let wanted = if v2 { &self.controllers } else { &controllers };
-            tree.make_run(&*self.host, &self.plan.run, wanted)
+            Above::make(&*self.host, tree, &self.plan.run, self.form, wanted)
         });
         match made {
-            Ok(group) => {
-                let group = self.run.insert(group);
-                let budget = scheduling::give_run_budget(group, &self.plan)?;
-                self.deviations.extend(budget.map(scheduling::budget_note));
+            Ok(groups) => {
+                if let Some(run) = self.groups.insert(groups).run() {
+                    let budget = scheduling::give_run_budget(run, &self.plan)?;
+                    self.deviations.extend(budget.map(scheduling::budget_note));
+                }
                 Ok(())
             }
-            Err(error) if self.form == Form::Grouped => Err(error.into()),
+            Err(error) if self.form.is_grouped() => Err(error.into()),
             Err(error) => {
                 self.deviations.push(format!(
                     "no control groups, so no usage per service, no pause, and processes that leave \
@@ -116,8 +118,8 @@ impl BareDeployment {
 
     fn create_one(&mut self, index: usize) -> Result<(), EngineError> {
         let service = &mut self.services[index];
-        if let Some(run) = &self.run {
-            service.make_group(&*self.host, run, self.form, &self.controllers)?;
+        if let Some(above) = &self.groups {
+            service.make_group(&*self.host, above, self.form, &self.controllers)?;
             if let Some(group) = &service.group {
                 scheduling::give_service_budget(group, &self.plan, &service.start.name)?;
             }
@@ -269,7 +271,7 @@ impl Deployment for BareDeployment {
                 Err(error) => result = Err(error),
             }
         }
-        if let Some(group) = self.run.take()
+        if let Some(Above::Run(group)) = self.groups.take()
             && let Err(error) = group.remove()
         {
             result = Err(error.into());

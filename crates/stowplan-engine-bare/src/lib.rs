@@ -2,7 +2,8 @@
 //!
 //! - `bare:flat`: all processes in one scheduling group and one session.
 //! - `bare:session`: one session per service, as login shells start them.
-//! - `bare:grouped`: one control group per service with weights and limits, nothing else isolated.
+//! - `bare:grouped`: one control group and one session per service with weights and limits, nothing else isolated. Its groups
+//!   lie as `oci`, `docker`, `podman`, `cri` and `nspawn` have them; those of `bare:grouped-lxc` and `bare:grouped-lxd` as these do.
 //!
 //! In every variant each service has accounting of its own where the machine can account without scheduling.
 //! Runs inside the agent: its caller must have one thread, because services die with the thread that made them.
@@ -10,6 +11,7 @@
 mod affinity;
 mod capabilities;
 mod deployment;
+mod groups;
 mod program;
 mod service;
 mod spawn;

@@ -12,6 +12,7 @@ use stowplan_wire::deployment::{EngineEventKind, Locator, ServiceStart};
 
 use crate::affinity;
 use crate::capabilities::Form;
+use crate::groups::Above;
 use crate::program::Prepared;
 use crate::spawn::{self, Child, Layout};
 
@@ -62,21 +63,22 @@ impl Service {
     pub(crate) fn make_group(
         &mut self,
         host: &dyn Host,
-        run: &Group,
+        above: &Above,
         form: Form,
         controllers: &[&str],
     ) -> Result<(), EngineError> {
         if self.group.is_some() {
             return Ok(());
         }
-        let group = run.make_child(host, &self.start.name, controllers)?;
-        self.located = Some(group.clone().with_missing_from(run));
-        // Kept before limits are set, so that it is removed even if they are refused.
-        self.group = Some(group.clone());
-        if form == Form::Grouped {
-            group.apply(&self.start.limits)?;
-            self.oom = OomWatch::new(&group);
+        let outer = above.make_outer(host, &self.start.name, controllers)?;
+        // Kept before anything is set, so that it is removed even if that is refused.
+        self.group = Some(outer.clone());
+        let groups = above.fill(host, outer, form, controllers)?;
+        if form.is_grouped() {
+            groups.apply(&self.start.limits)?;
+            self.oom = OomWatch::new(&groups.inner);
         }
+        self.located = Some(groups.located);
         Ok(())
     }
 
@@ -88,7 +90,8 @@ impl Service {
         let layout = Layout {
             log: log.as_fd(),
             null: null.as_fd(),
-            session: form == Form::Session,
+            // All of `flat` are in one; login shells and containers each have their own.
+            session: form != Form::Flat,
         };
         let child = spawn::park(&self.program, layout)
             .map_err(|e| EngineError::new("cannot fork").because(e))?;
@@ -101,7 +104,7 @@ impl Service {
             group.join(pid)?;
         }
         if let Some(cpus) = &self.start.limits.cpuset
-            && form != Form::Grouped
+            && !form.is_grouped()
         {
             affinity::set_affinity(pid, cpus)?;
         }

@@ -27,3 +27,13 @@ fn session() {
 fn grouped() {
     conforms("grouped", include_str!("matrix/bare-grouped.txt"));
 }
+
+#[test]
+fn grouped_as_lxc() {
+    conforms("grouped-lxc", include_str!("matrix/bare-grouped-as.txt"));
+}
+
+#[test]
+fn grouped_as_lxd() {
+    conforms("grouped-lxd", include_str!("matrix/bare-grouped-as.txt"));
+}

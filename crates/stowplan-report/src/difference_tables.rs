@@ -60,7 +60,7 @@ pub(crate) fn effects(report: &Report) -> TextTable {
     let mut table = TextTable::new(
         "Effects, told apart",
         format!(
-            "Splitting: another partition at the same place. Group scheduling: bare:flat to bare:grouped. Isolation: bare:grouped to an engine. All else equal, exploratory. {MORE}"
+            "Splitting: another partition at the same place. Group scheduling: bare:flat to bare:grouped. Isolation: bare:grouped, or that with the groups of the engine, to an engine. All else equal, exploratory. {MORE}"
         ),
         &["Effect", "What changes"],
         &["Difference", "95 % interval", "n", "Verdict"],

@@ -79,9 +79,9 @@ pub enum Effect {
     Total,
     /// Splitting into services: another partition at the same place.
     Splitting,
-    /// Group scheduling: `bare:flat` → `bare:grouped`, same partition.
+    /// Group scheduling: `bare:flat` → `bare:grouped` or one with the groups of an engine, same partition.
     GroupScheduling,
-    /// Isolation: `bare:grouped` → an engine, same partition.
+    /// Isolation: `bare:grouped`, or the one with the groups of this engine → an engine, same partition.
     Isolation,
 }
 

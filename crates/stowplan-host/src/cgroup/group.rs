@@ -34,17 +34,12 @@ impl Tree {
         if self.layout == Layout::V2 {
             let path = self.v2_parent()?.join(name);
             make(host, &path)?;
-            let has = fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default();
-            let wanted: Vec<&str> = controllers
-                .iter()
-                .map(|name| if *name == "blkio" { "io" } else { name })
-                .filter(|name| has.split_whitespace().any(|h| h == *name))
-                .collect();
-            give_controllers(&path, &wanted)?;
-            return Ok(Group {
+            let group = Group {
                 paths: BTreeMap::from([("unified".to_owned(), path)]),
                 v2: true,
-            });
+            };
+            group.delegate(controllers)?;
+            return Ok(group);
         }
         let mut paths = BTreeMap::new();
         for (controller, own) in &self.own {
@@ -152,6 +147,24 @@ impl Group {
             }
         }
         Ok(Self { paths, v2: self.v2 })
+    }
+
+    /// On cgroup v2, gives those of these controllers (named as on v1) that it has to the groups below it; from then on it
+    /// can hold no processes itself. On v1 there is nothing to give.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub fn delegate(&self, controllers: &[&str]) -> Result<(), HostError> {
+        let Some(path) = self.paths.get("unified").filter(|_| self.v2) else {
+            return Ok(());
+        };
+        let has = fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default();
+        let wanted: Vec<&str> = controllers
+            .iter()
+            .map(|name| if *name == "blkio" { "io" } else { name })
+            .filter(|name| has.split_whitespace().any(|h| h == *name))
+            .collect();
+        give_controllers(path, &wanted)
     }
 
     /// This group with the folders of `other` for controllers that it lacks.

@@ -2,21 +2,22 @@
 
 use std::process::Stdio;
 
-use stowplan_results::{Results, RunStatus, UsageRow};
+use stowplan_results::{DeploymentRecord, Results, RunStatus, UsageRow};
 
 use crate::measured::only_result;
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, Ended, engines_missing, fixture};
 
-pub fn measures(engine: &str) {
+/// Measured beside plain processes in `control`, whose groups lie as the engine's do.
+pub fn measures(engine: &str, control: &str) {
     if engines_missing(&["bare", engine]) {
         return;
     }
     let bench = Bench::new();
     let _turn = shared_turn();
     let stack = fixture("tiny.yaml");
-    let places = format!("bare:flat,{engine}");
+    let places = format!("{control},{engine}");
     let child = bench
         .command(["latency", stack.to_str().unwrap(), "--place", &places])
         .args(["--partition", "modules", "--blocks", "1", "--window", "1s"])
@@ -37,7 +38,9 @@ pub fn measures(engine: &str) {
         assert!(run.events.unwrap() > 100);
         assert_eq!(run.program_sha256, results.runs[0].program_sha256);
     }
-    for deployment in &results.experiment.deployments {
+    let deployments = &results.experiment.deployments;
+    same_groups(deployments);
+    for deployment in deployments {
         // An instance of LXD has files of its own; others have those of the one image.
         let shared = if deployment.place == "lxd" {
             "no"
@@ -63,16 +66,32 @@ pub fn measures(engine: &str) {
         assert!(sensing.iter().any(has_some), "{sensing:?}");
         // What holds the containers is the engine's, not the services'.
         let engine_has_some = of("engine").iter().any(|row| row.memory_bytes > Some(0));
-        assert_eq!(engine_has_some, run.deployment.contains(engine), "{run:?}");
+        assert_eq!(
+            engine_has_some,
+            run.deployment.starts_with(engine),
+            "{run:?}"
+        );
+    }
+}
+
+/// Services compete for CPUs in the same way: with the same weights on as many levels.
+pub fn same_groups(deployments: &[DeploymentRecord]) {
+    let levels = |of: &DeploymentRecord| of.fingerprint["cpu.levels"].clone();
+    for deployment in deployments {
+        assert_eq!(
+            levels(deployment),
+            levels(&deployments[0]),
+            "{deployment:?}"
+        );
     }
 }
 
 #[test]
 fn nspawn_is_measured_as_plain_processes_are() {
-    measures("nspawn");
+    measures("nspawn", "bare:grouped");
 }
 
 #[test]
 fn lxc_is_measured_as_plain_processes_are() {
-    measures("lxc");
+    measures("lxc", "bare:grouped-lxc");
 }

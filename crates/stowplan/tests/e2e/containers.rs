@@ -7,13 +7,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use stowplan_results::{Results, RunStatus, UsageRow};
 use stowplan_testkit::{OwnDaemon, User, user_of};
 
-use crate::command_lines::measures;
+use crate::command_lines::{measures, same_groups};
 use crate::measured::only_result;
 use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, Ended, engines_missing};
 
 /// Measured in one experiment.
-const PLACES: [&str; 5] = ["bare:flat", "oci", "docker", "podman", "cri"];
+const PLACES: [&str; 5] = ["bare:grouped", "oci", "docker", "podman", "cri"];
 /// Engines among them with a daemon.
 const DAEMONS: [&str; 3] = ["docker", "podman", "cri"];
 /// All engines with a daemon that were tried, and what errors call it.
@@ -105,7 +105,7 @@ fn a_run_whose_daemon_dies_fails_and_is_cleaned_when_it_is_back() {
 
 #[test]
 fn lxd_is_measured_as_plain_processes_are() {
-    measures("lxd");
+    measures("lxd", "bare:grouped-lxd");
 }
 
 #[test]
@@ -146,6 +146,7 @@ fn a_stack_is_measured_in_containers_of_every_engine() {
         assert_eq!(run.discarded, Some(0), "{run:?}");
         assert_eq!(run.program_sha256, results.runs[0].program_sha256);
     }
+    same_groups(&results.experiment.deployments);
     for deployment in &results.experiment.deployments {
         assert_eq!(
             deployment.fingerprint["files.shared"], "yes",
