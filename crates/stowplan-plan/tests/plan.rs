@@ -148,6 +148,12 @@ fn a_network_namespace_of_its_own_is_another_class() {
     );
     assert_eq!(plan.crossings[0].from, "m");
     assert_eq!(plan.crossings[0].to, "n");
+    let [refusal] = &plan.refusals[..] else {
+        panic!("{:?}", plan.refusals)
+    };
+    assert!(refusal.contains("service 'm' sends to 'n' (/"), "{refusal}");
+    let single = planned(&stack, &preset(&stack, Preset::Single), &options);
+    assert_eq!(single.refusals, Vec::<String>::new());
 }
 
 #[test]
