@@ -10,9 +10,9 @@ use crate::compare::{
 };
 use crate::error::ReportError;
 use crate::marked::{self, Marked};
-use crate::metrics::{LOST_INPUTS, Metric, metrics};
+use crate::metrics::{LOST_INPUTS, Metric, in_both, metrics};
 use crate::report::Report;
-use crate::slower::{Before, Held};
+use crate::slower::{Before, Held, slower_of};
 use crate::usage::mean;
 
 /// Compares every deployment that both results have, less the common reference, and tells where chains got slower.
@@ -25,14 +25,12 @@ pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> 
     let losses = (Losses::of(&reports.0), Losses::of(&reports.1));
     let marked = (Marked::of(&reports.0.runs), Marked::of(&reports.1.runs));
     let (old_metrics, new_metrics) = (metrics(&reports.0), metrics(&reports.1));
-    let both = new_metrics.iter().filter_map(|new_metric| {
-        let same = |m: &&Metric| m.key == new_metric.key && m.subject == new_metric.subject;
-        Some(Both {
-            old: (&reports.0, old_metrics.iter().find(same)?),
-            new: (&reports.1, new_metric),
-            common: &common,
-            losses: &losses,
-        })
+    let both = in_both(&old_metrics, &new_metrics).into_iter();
+    let both = both.map(|(old, new)| Both {
+        old: (&reports.0, old),
+        new: (&reports.1, new),
+        common: &common,
+        losses: &losses,
     });
     let both: Vec<Both<'_>> = both.collect();
     let all = found(&both, &Default::default())?;
@@ -43,31 +41,15 @@ pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> 
         let clean = clean.as_ref().map(|clean| &*clean[at]);
         rows.extend(both.rows(&all[at], clean, &marked));
     }
-    let mut slower = Vec::new();
-    for candidate in &common.candidates {
-        let name = after(&candidate.id);
-        let own: Vec<&Comparison> = rows.iter().filter(|c| c.candidate == name).collect();
-        let held = Held {
-            before: Before::Earlier(&reports.0, &common.reference.id),
-            new: &reports.1,
-            candidate,
-        };
-        slower.extend(held.slower(&own)?);
-    }
+    let slower = slower_of(&common.candidates, &rows, |candidate| Held {
+        before: Before::Earlier(&reports.0, &common.reference.id),
+        new: &reports.1,
+        candidate,
+    })?;
     Ok(Comparisons {
-        against: Some(earlier(old)),
+        against: Some(EarlierResult::of(old, false)),
         ..Comparisons::new(rows).with_slower(slower)
     })
-}
-
-fn earlier(old: &Results) -> EarlierResult {
-    let name = old.dir().file_name().unwrap_or(old.dir().as_os_str());
-    EarlierResult {
-        result: name.display().to_string(),
-        created_unix_s: old.experiment.created_unix_s,
-        build_id: old.experiment.build_id.clone(),
-        measured_again: false,
-    }
 }
 
 /// What stands for a deployment in comparisons across results.

@@ -10,10 +10,10 @@ use crate::compare::{
 };
 use crate::error::ReportError;
 use crate::marked::{self, Marked};
-use crate::metrics::{Metric, metrics};
+use crate::metrics::{Metric, in_both, metrics};
 use crate::phases;
 use crate::report::Report;
-use crate::slower::{Before, Held};
+use crate::slower::{Before, Held, slower_of};
 
 /// Compares every deployment with itself as it was before; nothing where no earlier experiment was measured again beside
 /// this result.
@@ -27,11 +27,7 @@ pub fn again(result: &Results) -> Result<Option<Comparisons>, ReportError> {
     let old = Results::open(result.dir().join(BEFORE))?;
     let both = Both::of(Report::read(&old)?, Report::read(result)?);
     let (old_metrics, new_metrics) = (metrics(&both.old), metrics(&both.new));
-    let pairs = new_metrics.iter().filter_map(|new| {
-        let same = |m: &&Metric| m.key == new.key && m.subject == new.subject;
-        Some((old_metrics.iter().find(same)?, new))
-    });
-    let pairs: Vec<Pair<'_>> = pairs.collect();
+    let pairs = in_both(&old_metrics, &new_metrics);
     let mut rows = both.rows(&pairs, true)?;
     if both.has_marked() {
         let clean = both.rows(&pairs, false)?;
@@ -45,17 +41,11 @@ pub fn again(result: &Results) -> Result<Option<Comparisons>, ReportError> {
         }
     }
     rows.extend(pairs.iter().flat_map(|pair| both.gone(*pair)));
-    let mut slower = Vec::new();
-    for candidate in both.common() {
-        let name = after(&candidate.id);
-        let own: Vec<&Comparison> = rows.iter().filter(|c| c.candidate == name).collect();
-        let held = Held {
-            before: Before::Again(&both.old),
-            new: &both.new,
-            candidate,
-        };
-        slower.extend(held.slower(&own)?);
-    }
+    let slower = slower_of(both.common(), &rows, |candidate| Held {
+        before: Before::Again(&both.old),
+        new: &both.new,
+        candidate,
+    })?;
     Ok(Some(Comparisons {
         against: Some(earlier.clone()),
         ..Comparisons::new(rows).with_slower(slower)

@@ -44,6 +44,15 @@ impl Metric {
     }
 }
 
+/// The metrics that two results have, each as the earlier and as the later one has it.
+pub(crate) fn in_both<'a>(old: &'a [Metric], new: &'a [Metric]) -> Vec<(&'a Metric, &'a Metric)> {
+    let both = new.iter().filter_map(|new| {
+        let same = |m: &&Metric| m.key == new.key && m.subject == new.subject;
+        Some((old.iter().find(same)?, new))
+    });
+    both.collect()
+}
+
 /// Every metric of a result.
 pub(crate) fn metrics(report: &Report) -> Vec<Metric> {
     let mut metrics = startup_metrics(report);

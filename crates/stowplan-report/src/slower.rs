@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use stowplan_results::{CallbackGrowth, Comparison, DeploymentRecord, Growth, PartGrowth, Slower};
 use stowplan_stats::{ALPHA, Estimate, StatsError, Verdict};
 
+use crate::across::after;
 use crate::callbacks::{CallTimes, CallbackTimes};
 use crate::compare::Blocks;
 use crate::error::ReportError;
@@ -39,6 +40,21 @@ pub(crate) struct Held<'a> {
     pub(crate) new: &'a Report,
     /// The candidate; of the later result where there are two.
     pub(crate) candidate: &'a DeploymentRecord,
+}
+
+/// What got slower in each of these deployments, which comparisons across results call by their later name.
+pub(crate) fn slower_of<'a>(
+    candidates: impl IntoIterator<Item = &'a DeploymentRecord>,
+    rows: &[Comparison],
+    held: impl Fn(&'a DeploymentRecord) -> Held<'a>,
+) -> Result<Vec<Slower>, ReportError> {
+    let mut slower = Vec::new();
+    for candidate in candidates {
+        let name = after(&candidate.id);
+        let own: Vec<&Comparison> = rows.iter().filter(|c| c.candidate == name).collect();
+        slower.extend(held(candidate).slower(&own)?);
+    }
+    Ok(slower)
 }
 
 impl Held<'_> {

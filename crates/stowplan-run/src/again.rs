@@ -1,7 +1,5 @@
 //! An earlier experiment, measured again beside a new one in one schedule (MEASURING §5, "across time").
 
-use std::path::Path;
-
 use stowplan_results::{EarlierResult, Results};
 
 use crate::error::ExperimentError;
@@ -23,15 +21,9 @@ impl Earlier {
     /// # Errors
     /// When the folder has no request that this program can read.
     pub fn read(result: &Results) -> Result<Self, ExperimentError> {
-        let experiment = &result.experiment;
         Ok(Self {
             request: Request::load(result.dir())?,
-            of: EarlierResult {
-                result: name(result.dir()),
-                created_unix_s: experiment.created_unix_s,
-                build_id: experiment.build_id.clone(),
-                measured_again: true,
-            },
+            of: EarlierResult::of(result, true),
         })
     }
 
@@ -74,13 +66,6 @@ impl Earlier {
             ..new.clone()
         })
     }
-}
-
-/// Name of a result: that of its folder.
-fn name(dir: &Path) -> String {
-    let whole = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-    let name = whole.file_name().unwrap_or(dir.as_os_str());
-    name.display().to_string()
 }
 
 /// Leaves what both experiments have: what only the earlier one deployed has nothing beside it.

@@ -1,5 +1,6 @@
 //! One row per edge and cause of loss.
 
+use stowplan_plan::EdgeClass;
 use stowplan_results::{Label, LossCause, LossRow};
 use stowplan_trace::{Analysis, EdgeLosses, Way, Window};
 
@@ -71,14 +72,15 @@ fn of_edge(
     rows
 }
 
-/// The class of an edge, by the names that plans have for them.
+/// The class of an edge, as plans have them.
 fn class(way: Option<Way>, apart: bool) -> Option<&'static str> {
-    Some(match way? {
-        Way::Pointer => "intra_process",
-        Way::SameProcess => "same_process",
-        Way::OtherProcess if apart => "other_namespace",
-        Way::OtherProcess => "loopback",
-    })
+    let class = match way? {
+        Way::Pointer => EdgeClass::IntraProcess,
+        Way::SameProcess => EdgeClass::SameProcess,
+        Way::OtherProcess if apart => EdgeClass::OtherNamespace,
+        Way::OtherProcess => EdgeClass::Loopback,
+    };
+    Some(class.name())
 }
 
 const NO_ARRIVALS: &str = "the trace records no arrivals";
