@@ -2,6 +2,7 @@
 //!
 //! Pure functions on the model: nothing here reads a file or a clock.
 
+mod apart;
 pub mod check;
 mod components;
 mod dot;

@@ -69,12 +69,6 @@ pub(crate) fn refusals(
             ));
         }
     }
-    if let Some(cut) = plan.crossings.first().filter(|_| options.own_network) {
-        refusals.push(format!(
-            "service '{}' sends to '{}' ({}), and services with networks of their own (isolation: net) have nothing but a loopback: leave net out, or use a partition that keeps their nodes together",
-            cut.from, cut.to, cut.topic
-        ));
-    }
     if stack.nodes.is_empty() {
         refusals.push("the stack has no nodes".to_owned());
     }

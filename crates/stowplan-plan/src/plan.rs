@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use stowplan_model::{DdsProfile, Endpoints, Launch, Launching, Partition, Stack, WorkSpeed};
 
+use crate::apart;
 use crate::duration::{Duration, Schedule};
 use crate::edges::{Crossing, Edge, EdgeClass, Flow, edges, serialisation_per_s};
 use crate::error::PlanError;
@@ -198,6 +199,9 @@ pub fn plan(
         _ => None,
     };
     let scale = factor.unwrap_or(1.0);
+    let alone = options
+        .own_network
+        .then(|| apart::refusal(stack, &seats, &names));
     let memory = memory(stack, &seats.service, splits.len());
     let services: Vec<ServicePlan> = splits
         .into_iter()
@@ -238,6 +242,7 @@ pub fn plan(
         notes: partition.notes.clone(),
     };
     plan.refusals = refusals(stack, &plan, machine, options);
+    plan.refusals.extend(alone.flatten());
     plan.warnings = warnings(stack, &plan, machine, options);
     Ok(plan)
 }

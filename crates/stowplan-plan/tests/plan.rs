@@ -48,6 +48,26 @@ fn flow(edges: usize, messages_per_s: f64, bytes_per_s: f64) -> Flow {
     }
 }
 
+fn real(service: &str, publishes: &[&str]) -> RealService {
+    RealService {
+        name: name(service),
+        rootfs: None,
+        image: None,
+        mounts: Vec::new(),
+        devices: Vec::new(),
+        user: None,
+        working_dir: None,
+        command: vec![service.into()],
+        env: Vec::new(),
+        publishes: publishes.iter().map(|topic| (*topic).into()).collect(),
+        subscribes: Vec::new(),
+        participants: 3,
+        trace: false,
+        ready: Ready::Started,
+        ready_timeout_ns: 1,
+    }
+}
+
 fn rate(plan: &Plan, topic: &str) -> f64 {
     let found = plan
         .topics
@@ -151,9 +171,40 @@ fn a_network_namespace_of_its_own_is_another_class() {
     let [refusal] = &plan.refusals[..] else {
         panic!("{:?}", plan.refusals)
     };
-    assert!(refusal.contains("service 'm' sends to 'n' (/"), "{refusal}");
+    let told = "service 'm' publishes /x and 'n' subscribes to it";
+    assert!(refusal.starts_with(told), "{refusal}");
     let single = planned(&stack, &preset(&stack, Preset::Single), &options);
     assert_eq!(single.refusals, Vec::<String>::new());
+}
+
+#[test]
+fn what_carries_nothing_and_real_programs_do_not_find_each_other_either() {
+    let alone = PlanOptions {
+        own_network: true,
+        ..PlanOptions::default()
+    };
+    let refused = |stack: &Stack, wanted: Preset| {
+        let plan = planned(stack, &preset(stack, wanted), &alone);
+        plan.refusals
+    };
+    let mut silent = stack(
+        vec![topic("/x", true)],
+        vec![process("p"), process("q")],
+        vec![
+            node("a", "m", "p", vec![timer(100, &["/x"])]),
+            node("c", "n", "q", vec![]),
+        ],
+    );
+    assert_eq!(refused(&silent, Preset::Modules), Vec::<String>::new());
+    silent.nodes[1].silent.subscriptions.push("/x".to_owned());
+    assert_eq!(refused(&silent, Preset::Modules).len(), 1);
+    assert_eq!(refused(&silent, Preset::Single), Vec::<String>::new());
+
+    let mut beside = silent.clone();
+    beside.services = vec![real("camera", &["/x"])];
+    let told = refused(&beside, Preset::Single);
+    let expected = "service 'camera' publishes /x and 'all' subscribes to it";
+    assert!(told[0].starts_with(expected), "{told:?}");
 }
 
 #[test]
@@ -211,23 +262,7 @@ fn a_circle_counts_each_message_once() {
 #[test]
 fn what_real_programs_publish_has_no_rate() {
     let mut stack = three();
-    stack.services.push(RealService {
-        name: name("pong"),
-        rootfs: None,
-        image: None,
-        mounts: Vec::new(),
-        devices: Vec::new(),
-        user: None,
-        working_dir: None,
-        command: vec!["pong".into()],
-        env: Vec::new(),
-        publishes: vec!["/x".into()],
-        subscribes: Vec::new(),
-        participants: 3,
-        trace: false,
-        ready: Ready::Started,
-        ready_timeout_ns: 1,
-    });
+    stack.services.push(real("pong", &["/x"]));
     let plan = planned(
         &stack,
         &preset(&stack, Preset::Single),
