@@ -7,25 +7,30 @@ use std::time::Duration;
 
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
-use stowplan_wire::host::{PreemptedThread, Preemptions};
+use stowplan_wire::host::{Preemptions, RecordedThread};
 
 use crate::HostError;
 use crate::facts::online_cpus;
+use crate::process::clock_ns;
 
-/// Record types and flags of `linux/perf_event.h`.
-const PERF_RECORD_LOST: u32 = 2;
+/// Record type and flags of `linux/perf_event.h`.
 const PERF_RECORD_SWITCH_CPU_WIDE: u32 = 15;
 const SWITCH_OUT: u16 = 1 << 13;
 /// The thread could go on running (Linux 4.17).
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
-/// Room in the buffer of a CPU: 20,000 switches a second, of which each leaves two records of 32 bytes.
-const BYTES_PER_SECOND: u64 = 20_000 * 2 * 32;
+/// `perf_event_header`, and a record with it: the other thread, the own thread and the time.
+const HEADER_BYTES: u64 = 8;
+const RECORD_BYTES: u64 = HEADER_BYTES + 24;
+/// Room in the buffer of a CPU: 20,000 switches a second, of which each leaves two records.
+const BYTES_PER_SECOND: u64 = 20_000 * 2 * RECORD_BYTES;
 const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=64 << 20;
 
 /// Records the context switches of every CPU, from when it is made. The kernel writes them; nothing of ours runs meanwhile.
 pub struct SwitchRecorder {
     cpus: Vec<Sampler>,
+    /// Size of the buffer of each.
+    bytes: u64,
 }
 
 /// One context switch, of the thread that it is about.
@@ -52,51 +57,82 @@ impl SwitchRecorder {
     /// When the kernel does not let this process watch all CPUs.
     pub fn start(time: Duration) -> Result<Self, HostError> {
         let wanted = BYTES_PER_SECOND.saturating_mul(time.as_secs() + 1);
-        let bytes = wanted.clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end());
+        Self::with_room(wanted.clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end()))
+    }
+
+    /// With a buffer of at least so many bytes for each CPU.
+    fn with_room(bytes: u64) -> Result<Self, HostError> {
+        // The kernel takes a power of two of pages.
+        let bytes = bytes.next_power_of_two();
         let cpus = online_cpus()?.into_iter().map(|cpu| {
             watch(cpu, usize::try_from(bytes).unwrap_or(usize::MAX)).map_err(|error| {
                 HostError::new(format!("cannot record the context switches of CPU {cpu}"))
                     .because(error)
-                    .hint("perf_event_open(2) needs CAP_PERFMON, or kernel.perf_event_paranoid at most 0, and a kernel with CONFIG_PERF_EVENTS")
+                    .hint("perf_event_open(2) needs root, or CAP_PERFMON and CAP_IPC_LOCK, or kernel.perf_event_paranoid=-1, and a kernel with CONFIG_PERF_EVENTS")
             })
         });
         Ok(Self {
             cpus: cpus.collect::<Result<_, _>>()?,
+            bytes,
         })
     }
 
     /// Ends, and tells what happened to the threads of these processes of the host, which must still be there.
     #[must_use]
     pub fn finish(mut self, pids: &[u32]) -> Preemptions {
-        let until_ns = crate::process::clock_ns();
         let threads: BTreeMap<u32, (u32, u32)> =
             pids.iter().flat_map(|pid| threads(*pid)).collect();
-        let (mut switches, mut lost) = (Vec::new(), 0);
+        let (mut switches, mut until_ns) = (Vec::new(), u64::MAX);
         for cpu in &mut self.cpus {
-            // What cannot be switched off only goes on filling a buffer that is given back.
-            let _ = cpu.disable();
-            while let Some(record) = cpu.next_record() {
-                match record.ty() {
-                    PERF_RECORD_LOST => lost += lost_in(&record.to_contiguous()),
-                    PERF_RECORD_SWITCH_CPU_WIDE => {
-                        let of = switch(record.misc(), &record.to_contiguous());
-                        switches.extend(of.filter(|of| threads.contains_key(&of.tid)));
-                    }
-                    _ => {}
-                }
-            }
+            let told = read(cpu, self.bytes, |tid| threads.contains_key(&tid));
+            switches.extend(told.switches);
+            until_ns = until_ns.min(told.until_ns);
         }
         switches.sort_by_key(|switch| switch.t_ns);
-        let spans = spans(&switches, until_ns).into_iter();
-        let threads = spans.map(|(tid, spans)| {
-            let (pid, vtid) = threads[&tid];
-            PreemptedThread { pid, vtid, spans }
+        let mut spans = spans(&switches, until_ns);
+        let threads = threads.into_iter().map(|(tid, (pid, vtid))| {
+            let spans = spans.remove(&tid).unwrap_or_default();
+            RecordedThread { pid, vtid, spans }
         });
         Preemptions {
             threads: threads.collect(),
-            lost,
+            until_ns,
         }
     }
+}
+
+/// What one CPU tells.
+struct Told {
+    switches: Vec<Switch>,
+    /// What happened later is not known.
+    until_ns: u64,
+}
+
+/// Ends the recording of a CPU and reads the switches of those threads that are `wanted`. Nobody has read before, so a buffer that
+/// is full took nothing more, and says nothing of it: `PERF_RECORD_LOST` comes with the next record that finds room.
+fn read(cpu: &mut Sampler, bytes: u64, wanted: impl Fn(u32) -> bool) -> Told {
+    let mut until_ns = clock_ns();
+    // What cannot be switched off only goes on filling a buffer that is given back.
+    let _ = cpu.disable();
+    let (mut switches, mut filled, mut last_ns) = (Vec::new(), 0, 0);
+    while let Some(record) = cpu.next_record() {
+        filled += HEADER_BYTES + record.len() as u64;
+        if record.ty() == PERF_RECORD_SWITCH_CPU_WIDE
+            && let Some(switch) = switch(record.misc(), &record.to_contiguous())
+        {
+            last_ns = switch.t_ns;
+            switches.extend(wanted(switch.tid).then_some(switch));
+        }
+    }
+    if is_full(filled, bytes) {
+        until_ns = last_ns;
+    }
+    Told { switches, until_ns }
+}
+
+/// Whether a buffer had no room for another record. The kernel never fills its last byte (`CIRC_SPACE`).
+const fn is_full(filled: u64, bytes: u64) -> bool {
+    filled + RECORD_BYTES >= bytes
 }
 
 fn watch(cpu: u32, bytes: usize) -> std::io::Result<Sampler> {
@@ -148,17 +184,12 @@ fn switch(misc: u16, body: &[u8]) -> Option<Switch> {
     })
 }
 
-/// Of the body of a record: an id, then how many were lost.
-fn lost_in(body: &[u8]) -> u64 {
-    let number = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
-    number.map_or(0, u64::from_ne_bytes)
-}
-
 /// From each switch out of a thread that could have gone on to its next switch in, by thread.
+/// What is known only of some CPUs, after `until_ns`, is left out.
 fn spans(switches: &[Switch], until_ns: u64) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut out: BTreeMap<u32, u64> = BTreeMap::new();
     let mut spans: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
-    for switch in switches {
+    for switch in switches.iter().filter(|switch| switch.t_ns <= until_ns) {
         match switch.way {
             Way::Preempted => {
                 out.insert(switch.tid, switch.t_ns);
@@ -181,6 +212,10 @@ fn spans(switches: &[Switch], until_ns: u64) -> BTreeMap<u32, Vec<(u64, u64)>> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::process;
+
     use super::*;
 
     fn at(tid: u32, t_ns: u64, way: Way) -> Switch {
@@ -202,6 +237,10 @@ mod tests {
         ];
         let expected = BTreeMap::from([(1, vec![(20, 26)]), (2, vec![(50, 99)])]);
         assert_eq!(spans(&switches, 99), expected);
+        // Later than all CPUs tell of, nothing is known.
+        let until_ns = 22;
+        let expected = BTreeMap::from([(1, vec![(20, until_ns)])]);
+        assert_eq!(spans(&switches, until_ns), expected);
         assert_eq!(spans(&[], 99), BTreeMap::new());
     }
 
@@ -215,10 +254,39 @@ mod tests {
         let both = SWITCH_OUT | SWITCH_OUT_PREEMPT;
         assert_eq!(read(both), at(6, 9, Way::Preempted));
         assert_eq!(switch(0, &body[..23]), None);
-        assert_eq!(
-            lost_in(&[0, 0, 0, 0, 0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0]),
-            3
-        );
-        assert_eq!(lost_in(&[]), 0);
+    }
+    #[test]
+    fn a_full_buffer_ends_what_is_known() {
+        assert!(!is_full(4096 - 2 * RECORD_BYTES, 4096));
+        assert!(is_full(4096 - RECORD_BYTES, 4096));
+        let recorder = match SwitchRecorder::with_room(4096) {
+            Ok(recorder) => recorder,
+            Err(error) => return eprintln!("skipped: {}", crate::chain(&error)),
+        };
+        let (ping, pong) = UnixStream::pair().unwrap();
+        let own = process::id();
+        // Each round trip switches at least twice, and a page holds 127 records.
+        let other = std::thread::spawn(move || echo(pong));
+        converse(ping, 2_000);
+        other.join().unwrap();
+        let end_ns = clock_ns();
+        let told = recorder.finish(&[own]);
+        assert!(told.until_ns < end_ns, "{} of {end_ns}", told.until_ns);
+        assert!(told.threads.iter().any(|thread| thread.pid == own));
+    }
+
+    fn echo(mut stream: UnixStream) {
+        let mut byte = [0];
+        while stream.read(&mut byte).unwrap() > 0 {
+            stream.write_all(&byte).unwrap();
+        }
+    }
+
+    fn converse(mut stream: UnixStream, rounds: usize) {
+        let mut byte = [0];
+        for _ in 0..rounds {
+            stream.write_all(&byte).unwrap();
+            stream.read_exact(&mut byte).unwrap();
+        }
     }
 }

@@ -1,62 +1,48 @@
-//! How long callbacks could have run and did not: the scheduler's switches laid over the trace.
+//! How long callbacks were off the CPU without having given it up: the scheduler's switches laid over the trace.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use stowplan_trace::{Analysis, InstanceId, ProcessId, Step, ThreadId};
+use stowplan_trace::{Analysis, InstanceId, Step, ThreadId};
 use stowplan_wire::agent::Announced;
 use stowplan_wire::announce::Announcement;
-use stowplan_wire::host::Preemptions;
+use stowplan_wire::host::{Preemptions, RecordedThread};
 
 /// When the threads of a trace lost their CPU to others.
 #[derive(Debug)]
 pub struct Preempted<'a> {
     analysis: &'a Analysis,
-    /// The processes whose switches were recorded.
-    processes: BTreeSet<ProcessId>,
-    /// From losing the CPU to having one again, CLOCK_MONOTONIC ns, in order.
+    /// Of each thread whose switches were recorded: from losing the CPU to having one again, CLOCK_MONOTONIC ns, in order.
     spans: BTreeMap<ThreadId, Vec<(i64, i64)>>,
+    /// What came later is not known.
+    until_ns: i64,
 }
 
 impl<'a> Preempted<'a> {
-    /// Finds the threads of `recorded` in the trace, by what node programs `said` of themselves. `None` where switches
-    /// were lost: what is left tells of no callback that it was not preempted.
+    /// Finds the threads of `recorded` in the trace, by what node programs `said` of themselves.
     #[must_use]
-    pub fn of(recorded: &Preemptions, said: &[Announced], analysis: &'a Analysis) -> Option<Self> {
-        if recorded.lost > 0 {
-            return None;
-        }
+    pub fn of(recorded: &Preemptions, said: &[Announced], analysis: &'a Analysis) -> Self {
         let traces: BTreeMap<String, u32> = said.iter().filter_map(trace).collect();
-        let processes: BTreeMap<ProcessId, u32> = analysis
-            .graph
-            .processes
-            .iter()
-            .filter_map(|(id, process)| Some((id, *traces.get(&process.key.trace)?)))
-            .collect();
-        let spans: BTreeMap<(u32, i64), Vec<(i64, i64)>> = recorded
-            .threads
-            .iter()
-            .map(|thread| {
-                let spans = thread
-                    .spans
-                    .iter()
-                    .map(|(from, to)| (signed(*from), signed(*to)));
-                ((thread.pid, i64::from(thread.vtid)), spans.collect())
-            })
-            .collect();
+        let of_thread = |thread: &RecordedThread| {
+            let spans = thread.spans.iter();
+            let spans = spans.map(|(from, to)| (signed(*from), signed(*to)));
+            ((thread.pid, i64::from(thread.vtid)), spans.collect())
+        };
+        let recorded_spans: BTreeMap<(u32, i64), Vec<(i64, i64)>> =
+            recorded.threads.iter().map(of_thread).collect();
         let threads = analysis.graph.threads.iter();
         let spans = threads.filter_map(|(id, thread)| {
-            let pid = processes.get(&thread.process)?;
-            Some((id, spans.get(&(*pid, thread.vtid))?.clone()))
+            let process = &analysis.graph.processes[thread.process];
+            let pid = *traces.get(&process.key.trace)?;
+            Some((id, recorded_spans.get(&(pid, thread.vtid))?.clone()))
         });
-        Some(Self {
+        Self {
             analysis,
             spans: spans.collect(),
-            processes: processes.into_keys().collect(),
-        })
+            until_ns: signed(recorded.until_ns),
+        }
     }
 
-    /// Of the computation of these callbacks of a chain, ns; `None` where one of them ran in a process whose switches
-    /// were not recorded.
+    /// Of the computation of these callbacks of a chain, ns; `None` where that of one of them is not known.
     #[must_use]
     pub fn in_steps(&self, steps: &[Step]) -> Option<i64> {
         let parts = steps
@@ -65,15 +51,13 @@ impl<'a> Preempted<'a> {
         parts.sum()
     }
 
-    /// Of a call of a callback from its start to `until_ns`.
+    /// Of a call of a callback from its start to `until_ns`; `None` where the switches of its thread were not recorded, or not so
+    /// long.
     #[must_use]
     pub fn in_call(&self, call: InstanceId, until_ns: i64) -> Option<i64> {
         let call = &self.analysis.records.instances[call];
-        let process = self.analysis.graph.threads[call.thread].process;
-        let spans = self.spans.get(&call.thread).map_or(&[][..], Vec::as_slice);
-        self.processes
-            .contains(&process)
-            .then(|| overlap(spans, call.start_ns, until_ns))
+        let spans = self.spans.get(&call.thread)?;
+        (until_ns <= self.until_ns).then(|| overlap(spans, call.start_ns, until_ns))
     }
 }
 

@@ -194,7 +194,7 @@ table! {
         e2e_full_ns: Option<i64>,
         /// Sum over the chain of callback start → publication, or → callback end where the next link is idle.
         computation_ns: Option<i64>,
-        /// Of the computation, how long its threads could have run and another one had their CPU; null where it was not recorded (`--preemption`).
+        /// Of the computation, how long its threads were off the CPU without having given it up ([Preemption](#preemption)); null where that was not recorded.
         preempted_ns: Option<i64>,
         /// Sum of publication → sample handed to the transport.
         send_ns: Option<i64>,
@@ -369,7 +369,7 @@ table! {
         wall_median_ns: f64,
         /// Longest wall duration, ns.
         wall_max_ns: i64,
-        /// Mean over the calls of how long the thread could have run and another one had its CPU, ns; null where it was not recorded (`--preemption`).
+        /// Mean over the calls of how long the thread was off the CPU without having given it up ([Preemption](#preemption)), ns; null where that was not recorded.
         preempted_mean_ns: Option<f64>,
         /// Mean CPU time of a call, ns.
         cpu_mean_ns: Option<f64>,

@@ -10,6 +10,7 @@ use stowplan_measure::rows::{
 };
 use stowplan_measure::{Measured, Preempted, RunError};
 use stowplan_model::{Stack, WorkSpeed};
+use stowplan_remote::Armed;
 use stowplan_results::{ColdState, RunData, RunRow, RunStatus, StartKind};
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::host::{HYPERVISOR, Preemptions, UsageSample};
@@ -221,10 +222,10 @@ fn add_trace(
     let armed = measured.window.as_ref();
     let arm_ns = armed.map_or(measured.t0_ns, |w| w.t_arm_ns);
     let arm_ns = i64::try_from(arm_ns).unwrap_or(i64::MAX);
-    let switches = armed.and_then(|w| w.preemptions.as_ref());
-    data.run.warnings.extend(switches.and_then(lost_switches));
+    let switches = armed.and_then(|w| Some((w, w.preemptions.as_ref()?)));
+    data.run.warnings.extend(switches.and_then(unrecorded));
     let preempted =
-        switches.and_then(|of| Preempted::of(of, &measured.announcements, &analysed.analysis));
+        switches.map(|(_, of)| Preempted::of(of, &measured.announcements, &analysed.analysis));
     let preempted = preempted.as_ref();
     for chain in &analysed.chains {
         let rows = latency_rows(key, chain, arm_ns, preempted);
@@ -243,11 +244,15 @@ fn add_trace(
     data.callbacks = callback_rows(key, analysis, window, known, preempted);
 }
 
-fn lost_switches(recorded: &Preemptions) -> Option<String> {
-    (recorded.lost > 0).then(|| {
+/// What of the window the recording of context switches leaves out.
+fn unrecorded((armed, of): (&Armed, &Preemptions)) -> Option<String> {
+    let missing_ns = armed.t_disarm_ns.checked_sub(of.until_ns)?;
+    (missing_ns > 0).then(|| {
+        let window_ns = armed.t_disarm_ns - armed.t_arm_ns;
         format!(
-            "{} context switches found no room in the kernel's buffers: how long callbacks were preempted is not known",
-            recorded.lost
+            "context switches filled the kernel's buffers: how long callbacks were preempted is not known for the last {:.1} s of {:.1} s",
+            missing_ns.min(window_ns) as f64 / 1e9,
+            window_ns as f64 / 1e9
         )
     })
 }

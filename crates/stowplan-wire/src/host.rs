@@ -138,20 +138,21 @@ pub struct MemorySample {
     pub private_bytes: u64,
 }
 
-/// When threads could have run and another one had their CPU, as the scheduler's own switches tell.
+/// When threads were off the CPU without having given it up, as the scheduler's own switches tell: another thread had it, or the
+/// CPU quota of the service was used up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preemptions {
-    /// The threads that it happened to.
-    pub threads: Vec<PreemptedThread>,
-    /// Switches that found no room in the kernel's buffers: with any of these the times are not complete.
-    pub lost: u64,
+    /// All threads whose switches were looked for.
+    pub threads: Vec<RecordedThread>,
+    /// How far this goes, CLOCK_MONOTONIC ns: to the end of recording, or to when the buffer of a CPU was full.
+    pub until_ns: u64,
 }
 
-/// When one thread could have run and did not.
+/// When one thread was off the CPU without having given it up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PreemptedThread {
+pub struct RecordedThread {
     /// Its process on the host.
     pub pid: u32,
     /// The thread as its own process sees it.

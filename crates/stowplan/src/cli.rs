@@ -128,7 +128,7 @@ pub struct MeasureArgs {
     /// Record the CPU time of each callback's calls in its trace, at two system calls a call
     #[arg(long)]
     pub callback_cpu: bool,
-    /// Record the CPUs' context switches while measuring, and tell how long callbacks lost their CPU to others
+    /// Record the CPUs' context switches while measuring, and tell how long callbacks were preempted
     #[arg(long)]
     pub preemption: bool,
     /// Profile of the DDS configuration: that of this name instead of Stowplan's own or the file's

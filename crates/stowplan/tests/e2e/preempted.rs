@@ -1,6 +1,6 @@
-//! How long callbacks lose their CPU to others, by the scheduler's switches, held against their own CPU clocks.
+//! How long callbacks are off the CPU without having given it up, by the scheduler's switches, held against their own CPU clocks.
 
-use stowplan_results::Results;
+use stowplan_results::{CallbackRow, Results};
 
 use crate::measured::only_result;
 use crate::one_at_a_time::turn;
@@ -25,51 +25,78 @@ chains:
   alone: { callbacks: [a, end/on_a] }
 ";
 
-const EXPERIMENT: &str = "
-name: crowded
-stack: stack.yaml
-places: ['bare:grouped', oci]
-partitions: [modules]
-blocks: 1
-warm_up: 200ms
-window: 3s
-callback_cpu: true
-preemption: true
-limits:
+/// Both on one CPU.
+const ONE_CPU: &str = "
   one: { cpuset: [0] }
   two: { cpuset: [0] }
   three: { cpuset: [0] }
 ";
+
+/// Half a CPU for what would use a whole one.
+const HALF_A_CPU: &str = "
+  one: { cpu_quota: 0.5 }
+";
+
+fn measured(bench: &Bench, limits: &str) -> Results {
+    let _turn = turn();
+    bench.write("stack.yaml", STACK);
+    let experiment = format!(
+        "name: crowded\nstack: stack.yaml\nplaces: ['bare:grouped', oci]\npartitions: [modules]\nblocks: 1\n\
+         warm_up: 200ms\nwindow: 3s\ncallback_cpu: true\npreemption: true\nlimits:{limits}"
+    );
+    let file = bench.write("crowded.yaml", &experiment);
+    let file = file.to_str().unwrap();
+    bench.run(["run", file, "--settle", "0s"]).expect(0);
+    Results::open(only_result(bench)).unwrap()
+}
+
+/// The callbacks with so much work that others come in between.
+fn busy(results: &Results) -> Vec<CallbackRow> {
+    let callbacks = results.callbacks().unwrap().into_iter();
+    let busy = callbacks.filter(|row| row.cpu_mean_ns.unwrap() > 10e6);
+    let busy: Vec<CallbackRow> = busy.collect();
+    assert_eq!(busy.len(), 4, "two in each deployment: {busy:?}");
+    busy
+}
+
+fn is_cpu_time_and_preemption(row: &CallbackRow) {
+    let (cpu, lost) = (row.cpu_mean_ns.unwrap(), row.preempted_mean_ns.unwrap());
+    let apart = (row.wall_mean_ns - cpu - lost).abs();
+    assert!(apart <= 0.02 * row.wall_mean_ns, "{row:?}");
+}
 
 #[test]
 fn what_a_callback_takes_is_its_cpu_time_and_what_it_was_preempted_for() {
     if engines_missing(&["bare", "oci"]) {
         return;
     }
-    let bench = Bench::new();
-    let _turn = turn();
-    bench.write("stack.yaml", STACK);
-    let file = bench.write("crowded.yaml", EXPERIMENT);
-    let file = file.to_str().unwrap();
-    bench.run(["run", file, "--settle", "0s"]).expect(0);
-    let results = Results::open(only_result(&bench)).unwrap();
-    let callbacks = results.callbacks().unwrap();
-    let busy = callbacks
-        .iter()
-        .filter(|row| row.cpu_mean_ns.unwrap() > 10e6);
-    let busy: Vec<_> = busy.collect();
-    assert_eq!(busy.len(), 4, "two in each deployment: {callbacks:?}");
-    for row in busy {
-        let (cpu, lost) = (row.cpu_mean_ns.unwrap(), row.preempted_mean_ns.unwrap());
+    let results = measured(&Bench::new(), ONE_CPU);
+    for row in busy(&results) {
+        is_cpu_time_and_preemption(&row);
         // Each has half of the CPU while both work.
-        assert!(lost > 0.2 * row.wall_mean_ns, "{row:?}");
-        let apart = (row.wall_mean_ns - cpu - lost).abs();
-        assert!(apart <= 0.02 * row.wall_mean_ns, "{row:?}");
+        assert!(
+            row.preempted_mean_ns.unwrap() > 0.2 * row.wall_mean_ns,
+            "{row:?}"
+        );
     }
     for row in results.latency().unwrap() {
         if let (Some(computation), Some(lost)) = (row.computation_ns, row.preempted_ns) {
             assert!((0..=computation).contains(&lost), "{row:?}");
         }
         assert_eq!(row.computation_ns.is_some(), row.preempted_ns.is_some());
+    }
+}
+
+#[test]
+fn what_a_quota_takes_from_a_callback_is_preemption_too() {
+    if engines_missing(&["bare", "oci"]) {
+        return;
+    }
+    for row in busy(&measured(&Bench::new(), HALF_A_CPU)) {
+        is_cpu_time_and_preemption(&row);
+        let lost = row.preempted_mean_ns.unwrap();
+        if row.callback == "a" {
+            assert!(lost > 0.2 * row.wall_mean_ns, "{row:?}");
+        }
     }
 }
