@@ -201,7 +201,7 @@ impl Report {
         }
         warnings.extend(work::unsteady(&self.experiment.calibration));
         warnings.extend(self.unasked());
-        warnings.extend(phases::warning(self));
+        warnings.extend(phases::warnings(self));
         warnings.extend(self.ablation_warnings());
         warnings.extend(self.unanswered());
         warnings.extend(self.residuals());

@@ -357,8 +357,12 @@ table! {
         node: Option<Label>,
         /// Callback, as the stack names it; of a real program its symbol.
         callback: Label,
-        /// Of a timer: its first release in the window, counted from the arming instant, ns; null where its first period in the window had none.
+        /// Of a timer: when its first release in the window was due, counted from the arming instant, ns; null where its first period in the window had none.
         phase_ns: Option<i64>,
+        /// Of a timer: median over its calls of how long after it was due a call began, ns; it waits for a CPU, and for its executor where that is at work.
+        late_median_ns: Option<f64>,
+        /// Of a timer: the least of the same, ns: `phase_ns` and this is the phase that was observed.
+        late_min_ns: Option<i64>,
         /// Of a timer: its period, as the stack has it, ns.
         period_ns: Option<i64>,
         /// Calls that began in the window and ended.
@@ -398,6 +402,8 @@ impl CallbackRow {
             node: None,
             callback,
             phase_ns: None,
+            late_median_ns: None,
+            late_min_ns: None,
             period_ns: None,
             calls: 0,
             wall_mean_ns: 0.0,

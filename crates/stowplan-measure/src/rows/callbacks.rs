@@ -34,6 +34,8 @@ struct Calls {
     preempted_ns: (i64, u32),
     /// When its first call was due, where it is a timer's.
     first_release_ns: Option<i64>,
+    /// How long after it was due each call began, where it is a timer's.
+    late_ns: Vec<i64>,
 }
 
 impl Calls {
@@ -72,6 +74,9 @@ pub fn callback_rows(
             }
             let releases = all.first_release_ns.into_iter().chain(instance.release_ns);
             all.first_release_ns = releases.filter(|ns| window.contains(*ns)).min();
+            let due_ns = instance.release_ns.into_iter();
+            all.late_ns
+                .extend(due_ns.map(|due| instance.start_ns - due));
         }
     }
     let rows = calls.into_iter();
@@ -102,6 +107,7 @@ fn row(
         .zip(name)
         .and_then(|(node, name)| known.callback(node, name));
     let period_ns = of_stack.and_then(period_ns);
+    let late = period_ns.and_then(|_| Distribution::of(std::mem::take(&mut calls.late_ns)));
     let calibrated_ns = || Some(known.speed?.ns_of(of_stack?.work.working_set_bytes));
     Some(CallbackRow {
         run: key.run,
@@ -110,6 +116,8 @@ fn row(
         node: node.map(Label::from),
         callback: name.unwrap_or(&symbol).into(),
         phase_ns: period_ns.and_then(|period| calls.phase_ns(period, window)),
+        late_median_ns: late.as_ref().map(|late| late.median_ns),
+        late_min_ns: late.as_ref().map(|late| late.min_ns),
         period_ns,
         calls: wall.count,
         wall_mean_ns: wall.mean_ns,

@@ -42,6 +42,40 @@ fn every_timer_has_the_phase_that_the_seed_gives_its_block() {
     }
 }
 
+/// Due and promptest beginning, ns; of a machine that is busy with other things the first release may be missed.
+fn due_and_began(row: &CallbackRow) -> Option<(i64, i64)> {
+    let due = row.phase_ns?;
+    Some((due, due + row.late_min_ns?))
+}
+
+#[test]
+fn the_deployments_of_a_block_have_the_phases_of_each_other() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    let rows = of_timers(&results);
+    for (node, _) in TIMERS {
+        let of_node = || rows.iter().filter(|row| row.node.as_deref() == Some(node));
+        for row in of_node() {
+            let early = row.late_min_ns.is_none_or(|late| late < 0);
+            assert!(!early, "no call begins before it is due: {row:?}");
+        }
+        let mut began_together = false;
+        for block in 1..=u32::try_from(BLOCKS).unwrap() {
+            let of_block = of_node().filter(|row| row.block == block);
+            let (due, began): (Vec<i64>, Vec<i64>) = of_block.filter_map(due_and_began).unzip();
+            assert!(range(&due) <= APART_NS, "{node} in block {block}: {due:?}");
+            began_together |= began.len() == PLACES.len() && range(&began) <= APART_NS;
+        }
+        // One block is enough: in another, something else may have had the CPUs all the time.
+        assert!(began_together, "{node} was never seen at one phase");
+    }
+}
+
+fn range(values: &[i64]) -> f64 {
+    let ends = values.iter().max().zip(values.iter().min());
+    ends.map_or(0.0, |(most, least)| (most - least) as f64)
+}
+
 #[test]
 fn natural_phases_are_shown_and_give_no_verdict_on_what_they_decide() {
     if engines_missing(&["bare"]) {
