@@ -1,13 +1,15 @@
 //! Timer phases: equal in all deployments of a block, or shown where they are natural (MEASURING §3).
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use stowplan_measure::phases::phase_share;
 use stowplan_results::{CallbackRow, Results};
-use stowplan_stats::Verdict;
+use stowplan_stats::{Sorted, Verdict};
 
 use crate::measured::{BLOCKS, PLACES, latency_of_tiny, only_result, shared};
 use crate::support::{Bench, engines_missing};
+use crate::undisturbed::undisturbed;
 
 /// Both timers of `tiny`, by node, with the numbers of their callbacks.
 const TIMERS: [(&str, u32); 2] = [("scanner", 0), ("planner", 2)];
@@ -74,6 +76,56 @@ fn the_deployments_of_a_block_have_the_phases_of_each_other() {
 fn range(values: &[i64]) -> f64 {
     let ends = values.iter().max().zip(values.iter().min());
     ends.map_or(0.0, |(most, least)| (most - least) as f64)
+}
+
+/// From the release of the scanner to that of the planner's timer in the one block of an experiment, ns.
+fn between_ns(seed: u64) -> f64 {
+    let [scanner, planner] = TIMERS.map(|(_, callback)| phase_share(seed, callback, 0, 1));
+    PERIOD_NS as f64 * (planner - scanner)
+}
+
+/// The first seed with which data waits so long: what precedes the waiting takes a few milliseconds, which fit before the
+/// timer's release and are equal for all such seeds.
+fn seed_with(between_ms: RangeInclusive<f64>) -> u64 {
+    let fits = |seed: &u64| between_ms.contains(&(between_ns(*seed) / 1e6));
+    (1..).find(fits).unwrap()
+}
+
+fn median_idle_ns(results: &Results) -> f64 {
+    let rows = results.latency().unwrap().into_iter();
+    let idle = rows.filter(|row| row.valid).filter_map(|row| row.idle_ns);
+    let idle = Sorted::new(idle.map(|ns| ns as f64).collect()).unwrap();
+    idle.quantile(0.5)
+}
+
+#[test]
+fn runs_that_differ_in_the_seed_differ_in_idle_by_their_phases() {
+    if engines_missing(&["bare"]) {
+        return;
+    }
+    let seeds = [seed_with(15.0..=20.0), seed_with(35.0..=45.0)];
+    let Some((bench, ())) = undisturbed(|bench| {
+        for seed in seeds {
+            let more = ["--seed", &seed.to_string()];
+            let latency = latency_of_tiny("bare:flat", 1, "1s", &more);
+            bench.run(latency).expect(0);
+        }
+    }) else {
+        return;
+    };
+    let folders = std::fs::read_dir(bench.path().join("results")).unwrap();
+    let idle: BTreeMap<u64, f64> = folders
+        .map(|folder| {
+            let results = Results::open(folder.unwrap().path()).unwrap();
+            (results.experiment.seed, median_idle_ns(&results))
+        })
+        .collect();
+    let found = idle[&seeds[1]] - idle[&seeds[0]];
+    let known = between_ns(seeds[1]) - between_ns(seeds[0]);
+    assert!(
+        (found - known).abs() < PERIOD_NS as f64 / 20.0,
+        "{found} ns between the medians of idle of seeds {seeds:?}, {known} ns by their phases"
+    );
 }
 
 #[test]
