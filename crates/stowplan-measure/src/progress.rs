@@ -12,8 +12,10 @@ use stowplan_wire::service::ServicePlan;
 pub struct ServiceProgress {
     /// First instruction of its first process, CLOCK_MONOTONIC ns.
     pub first_instruction_ns: Option<u64>,
-    /// Its launcher has started and loaded everything.
+    /// Its launcher has evaluated everything.
     pub launch_ready_ns: Option<u64>,
+    /// Its launcher has started and loaded everything.
+    pub launched_ns: Option<u64>,
     /// Nodes and when each began to load and was loaded.
     pub nodes: BTreeMap<String, (Option<u64>, Option<u64>)>,
     /// Processes that are expected to announce that their endpoints are matched, and have not.
@@ -92,6 +94,7 @@ impl Progress {
                 service.nodes.entry(node.clone()).or_default().1 = Some(*t_ns);
             }
             Announcement::LaunchReady { t_ns } => service.launch_ready_ns = Some(*t_ns),
+            Announcement::Launched { t_ns } => service.launched_ns = Some(*t_ns),
             Announcement::Matched { process, t_ns, .. } => {
                 service.unmatched.remove(process);
                 service.matched_ns = service.matched_ns.max(Some(*t_ns));
@@ -138,13 +141,13 @@ impl Progress {
     pub fn is_ready(&self) -> bool {
         self.services
             .values()
-            .all(|s| s.launch_ready_ns.is_some() && s.unmatched.is_empty())
+            .all(|s| s.launched_ns.is_some() && s.unmatched.is_empty())
     }
 
     /// When the last service was launched; `None` while one is not.
     #[must_use]
     pub fn launched_ns(&self) -> Option<u64> {
-        let launched = self.services.values().map(|s| s.launch_ready_ns);
+        let launched = self.services.values().map(|s| s.launched_ns);
         launched.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
@@ -154,7 +157,7 @@ impl Progress {
         self.services.iter().find_map(|(service, state)| {
             let what = if state.first_instruction_ns.is_none() {
                 "did not run its first instruction".to_owned()
-            } else if state.launch_ready_ns.is_none() {
+            } else if state.launched_ns.is_none() {
                 let open = state.nodes.iter().find(|(_, (_, loaded))| loaded.is_none());
                 match open {
                     Some((node, _)) => format!("did not finish loading node '{node}'"),
@@ -235,8 +238,18 @@ mod tests {
         let mut progress = Progress::new(&[plan("a", "p")]);
         progress.announced(&up()).unwrap();
         progress
-            .announced(&said(Announcement::LaunchReady { t_ns: 9 }))
+            .announced(&said(Announcement::LaunchReady { t_ns: 7 }))
             .unwrap();
+        assert_eq!(
+            progress.launched_ns(),
+            None,
+            "what it evaluated is not loaded"
+        );
+        progress
+            .announced(&said(Announcement::Launched { t_ns: 9 }))
+            .unwrap();
+        assert_eq!(progress.launched_ns(), Some(9));
+        assert_eq!(progress.services()["a"].launch_ready_ns, Some(7));
         assert!(!progress.is_ready());
         assert_eq!(
             progress.missing().unwrap().to_string(),

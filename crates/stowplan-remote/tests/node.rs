@@ -89,7 +89,7 @@ impl Started {
             said: vec![],
             _image_dir: image_dir,
         };
-        started.wait_for(|a| matches!(a, Announcement::LaunchReady { .. }));
+        started.wait_for(|a| matches!(a, Announcement::Launched { .. }));
         started.wait_for(|a| matches!(a, Announcement::Matched { .. }));
         started
     }

@@ -156,7 +156,7 @@ table! {
         create_done_ns: Option<i64>,
         /// First instruction inside the partition.
         first_instruction_ns: Option<i64>,
-        /// The launcher has evaluated everything.
+        /// The launcher has evaluated everything, and starts the first process next.
         launch_ready_ns: Option<i64>,
         /// First node loaded.
         first_node_loaded_ns: Option<i64>,

@@ -38,8 +38,13 @@ pub enum Announcement {
         /// When.
         t_ns: u64,
     },
-    /// The launcher has started and loaded everything of the service.
+    /// The launcher has evaluated everything, and is about to start the first process.
     LaunchReady {
+        /// When.
+        t_ns: u64,
+    },
+    /// The launcher has started and loaded everything of the service.
+    Launched {
         /// When.
         t_ns: u64,
     },

@@ -208,7 +208,7 @@ mod tests {
                 },
             );
         }
-        for (service, up, ready) in [("a", 12, 46), ("b", 11, 29)] {
+        for (service, up, ready, launched) in [("a", 12, 16, 46), ("b", 11, 19, 29)] {
             say(
                 service,
                 Announcement::Up {
@@ -218,6 +218,7 @@ mod tests {
                 },
             );
             say(service, Announcement::LaunchReady { t_ns: ready });
+            say(service, Announcement::Launched { t_ns: launched });
         }
         progress
     }
@@ -255,7 +256,8 @@ mod tests {
         let total = of(SubjectKind::Total, "total");
         assert_eq!(
             (total.first_instruction_ns, total.launch_ready_ns),
-            (Some(1), Some(36))
+            (Some(1), Some(9)),
+            "before the first node is loaded"
         );
         assert_eq!(
             (total.first_node_loaded_ns, total.last_node_loaded_ns),

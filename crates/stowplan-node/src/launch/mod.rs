@@ -47,6 +47,8 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
             .map_or(0, |l| l.start_iterations),
     );
     let result = prepare(&planned, files).and_then(|ros| {
+        let t_ns = record::now();
+        agent.say(&Announcement::LaunchReady { t_ns })?;
         let mut launcher = Launcher {
             plan_path: plan.to_owned(),
             files: files.to_owned(),
@@ -147,9 +149,8 @@ impl Launcher<'_> {
                 Next::Load { process, node } => self.ask(process, node)?,
                 Next::Ready => {
                     self.ready = true;
-                    self.agent.say(&Announcement::LaunchReady {
-                        t_ns: record::now(),
-                    })?;
+                    let t_ns = record::now();
+                    self.agent.say(&Announcement::Launched { t_ns })?;
                 }
                 Next::Stuck(nodes) => {
                     return Err(NodeError::Cycle {

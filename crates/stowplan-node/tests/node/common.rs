@@ -201,7 +201,7 @@ impl Drop for Service {
 pub fn measure(plan: &ServicePlan, window_ns: u64) -> Service {
     let mut service = Service::start(plan);
     let processes = plan.processes.len();
-    service.until(1, |said| matches!(said, Announcement::LaunchReady { .. }));
+    service.until(1, |said| matches!(said, Announcement::Launched { .. }));
     service.until(processes, |said| {
         matches!(said, Announcement::Matched { .. })
     });

@@ -198,7 +198,7 @@ fn participants_say_which_endpoints_are_whose() {
     }
     plan.processes[1].component_container = true;
     let mut service = Service::start(&plan);
-    service.until(1, |said| matches!(said, Announcement::LaunchReady { .. }));
+    service.until(1, |said| matches!(said, Announcement::Launched { .. }));
     // Later than all that was written: durability brings it.
     let onlooker = Onlooker::new(127);
     let nodes = onlooker.nodes(5);

@@ -61,6 +61,35 @@ fn sigterm_ends_everything_in_good_order() {
     }
 }
 
+#[test]
+fn a_launch_is_ready_before_it_starts_anything_and_ends_with_the_last_node() {
+    let mut plan = pair(128);
+    for process in &mut plan.processes {
+        process.component_container = true;
+    }
+    let mut service = Service::start(&plan);
+    service.until(1, |said| matches!(said, Announcement::Launched { .. }));
+    let mut begun = Vec::new();
+    let (mut first, mut ready, mut last, mut launched) = (0, 0, 0, 0);
+    for said in &service.said {
+        match said {
+            Announcement::Up {
+                process: None,
+                first_instruction_ns,
+                ..
+            } => first = *first_instruction_ns,
+            Announcement::LaunchReady { t_ns } => ready = *t_ns,
+            Announcement::NodeLoading { t_ns, .. } => begun.push(*t_ns),
+            Announcement::NodeLoaded { t_ns, .. } => last = last.max(*t_ns),
+            Announcement::Launched { t_ns } => launched = *t_ns,
+            _ => {}
+        }
+    }
+    let begins = *begun.iter().min().unwrap();
+    let all = [first, ready, begins, last, launched];
+    assert!(first > 0 && all.is_sorted(), "{all:?}");
+}
+
 /// Whether the process exists and is more than a record of its end.
 fn alive(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
