@@ -1,8 +1,11 @@
 //! What a partition of a stack amounts to on a machine, before anything is started.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use stowplan_model::{DdsProfile, Endpoints, Launch, Launching, Partition, Stack, WorkSpeed};
+use stowplan_model::{
+    DdsProfile, Endpoints, Launch, Launching, Name, Node, Partition, Stack, WorkSpeed,
+};
 
 use crate::apart;
 use crate::duration::{Duration, Schedule};
@@ -244,6 +247,8 @@ pub fn plan(
     plan.refusals = refusals(stack, &plan, machine, options);
     plan.refusals.extend(alone.flatten());
     plan.warnings = warnings(stack, &plan, machine, options);
+    plan.warnings
+        .extend(cut_dependencies(stack, &seats.service));
     Ok(plan)
 }
 
@@ -306,6 +311,33 @@ fn cut(services: &[ServicePlan]) -> Vec<(String, usize)> {
         *parts.entry(part.process.name.to_string()).or_insert(0) += 1;
     }
     parts.into_iter().filter(|(_, n)| *n > 1).collect()
+}
+
+/// What `depends_on` asks for and no launcher of one service can keep: that a node of another one is loaded first.
+fn cut_dependencies(stack: &Stack, service: &[usize]) -> Option<String> {
+    let service_of: HashMap<&Name, usize> = stack
+        .nodes
+        .iter()
+        .zip(service)
+        .map(|(node, service)| (&node.name, *service))
+        .collect();
+    let apart = |node: &Node, other: &Name| {
+        let other = service_of.get(other);
+        other.is_some_and(|other| *other != service_of[&node.name])
+    };
+    let cut: Vec<String> = stack
+        .nodes
+        .iter()
+        .flat_map(|node| node.depends_on.iter().map(move |other| (node, other)))
+        .filter(|(node, other)| apart(node, other))
+        .map(|(node, other)| format!("{} on {other}", node.name))
+        .collect();
+    (!cut.is_empty()).then(|| {
+        format!(
+            "nodes do not wait for nodes of other services that they depend on: {}",
+            cut.join(", ")
+        )
+    })
 }
 
 fn topic_rates(stack: &Stack, rates: &Rates) -> Vec<TopicRate> {

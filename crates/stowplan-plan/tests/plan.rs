@@ -97,6 +97,22 @@ fn table(services: &[(&str, &[&str])]) -> Table {
 }
 
 #[test]
+fn dependencies_across_services_are_told() {
+    let mut stack = three();
+    stack.nodes[1].depends_on = vec![name("a")];
+    stack.nodes[2].depends_on = vec![name("a"), name("b")];
+    let warnings = |preset_of| {
+        let partition = preset(&stack, preset_of);
+        planned(&stack, &partition, &PlanOptions::default()).warnings
+    };
+    assert_eq!(warnings(Preset::Single), Vec::<String>::new());
+    assert_eq!(
+        warnings(Preset::Modules),
+        ["nodes do not wait for nodes of other services that they depend on: c on a, c on b"]
+    );
+}
+
+#[test]
 fn one_service_has_no_crossing() {
     let stack = three();
     let plan = planned(
