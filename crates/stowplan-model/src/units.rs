@@ -76,6 +76,26 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     })
 }
 
+/// Reads a share above 0 and at most 1: `3%`, `0.03`.
+///
+/// # Errors
+/// When the text is not one.
+pub fn parse_share(text: &str) -> Result<f64, UnitError> {
+    let parsed = split(text).and_then(|(number, unit)| {
+        let share = match unit {
+            "" => number,
+            "%" => number / 100.0,
+            _ => return None,
+        };
+        (share > 0.0 && share <= 1.0).then_some(share)
+    });
+    parsed.ok_or(UnitError {
+        text: text.to_owned(),
+        what: "share above 0 and at most 1",
+        example: "'3%' or '0.03'",
+    })
+}
+
 /// Reads how often something happens, as a period in nanoseconds: a rate (`10Hz`, `2kHz`) or a
 /// duration (`20ms`).
 ///
@@ -154,6 +174,18 @@ fn three_digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_numbers_or_percentages() {
+        assert_eq!(parse_share("3%"), Ok(0.03));
+        assert_eq!(parse_share(" 2.5 % "), Ok(0.025));
+        assert_eq!(parse_share("0.03"), Ok(0.03));
+        assert_eq!(parse_share("100%"), Ok(1.0));
+        for wrong in ["0", "0%", "-3%", "101%", "3", "3ms", "%", ""] {
+            let told = parse_share(wrong).unwrap_err().to_string();
+            assert!(told.contains("'3%' or '0.03'"), "{told}");
+        }
+    }
 
     #[test]
     fn sizes() {

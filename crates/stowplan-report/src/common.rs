@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 use stowplan_model::DdsProfile;
-use stowplan_results::{DDS_PROFILE, DeploymentRecord, Experiment, Results, RunStatus};
+use stowplan_results::{
+    CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, Experiment, PREEMPTION, Results, RunStatus,
+};
 
 use crate::error::ReportError;
 
@@ -122,7 +124,7 @@ fn same_subject(old: &Experiment, new: &Experiment) -> Result<(), ReportError> {
 /// What has to be equal for the reference to be one and the same.
 type Setting = (&'static str, fn(&Experiment) -> String);
 
-const SETTINGS: [Setting; 5] = [
+const SETTINGS: [Setting; 7] = [
     ("window", |e| format!("{} s", e.window_s)),
     ("utilisation", |e| {
         e.utilisation
@@ -140,7 +142,17 @@ const SETTINGS: [Setting; 5] = [
         // Results of before there were profiles have it too.
         named.unwrap_or(DdsProfile::Stowplan.name()).to_owned()
     }),
+    // Both cost something while measuring.
+    ("CPU time of calls", |e| recorded(e, CALLBACK_CPU)),
+    ("context switches", |e| recorded(e, PREEMPTION)),
 ];
+
+/// Whether something was recorded; of older results it is not known, and they are taken for such without.
+fn recorded(experiment: &Experiment, parameter: &str) -> String {
+    let parameter = experiment.parameters.get(parameter);
+    let is = parameter.and_then(Value::as_bool).unwrap_or_default();
+    if is { "recorded" } else { "not recorded" }.to_owned()
+}
 
 /// The old reference, if the new experiment has the very same deployment.
 fn common_reference(old: &Side<'_>, new: &Side<'_>) -> Result<DeploymentRecord, ReportError> {

@@ -220,3 +220,20 @@ fn usage_metrics(report: &Report) -> Vec<Metric> {
     });
     metrics
 }
+
+#[cfg(test)]
+mod tests {
+    use stowplan_model::METRICS;
+
+    use super::*;
+
+    #[test]
+    fn every_metric_of_a_chain_can_be_declared() {
+        let mut metrics = Vec::new();
+        chain_metrics("chain", &[], &mut metrics);
+        let unknown = metrics.iter().find(|m| !METRICS.contains(&&*m.key));
+        assert_eq!(unknown.map(|m| &m.key), None);
+        let p99 = metrics.iter().any(|m| m.key == "e2e_paper_p99");
+        assert!(p99 && metrics.len() == 20, "{}", metrics.len());
+    }
+}

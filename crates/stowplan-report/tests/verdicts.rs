@@ -6,8 +6,13 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
+use stowplan_model::METRICS;
 use stowplan_report::{Report, ReportError, across};
-use stowplan_results::{Comparison, Effect, LimitsRecord, Results, RunStatus};
+use stowplan_results::{
+    CALLBACK_CPU, Comparison, Effect, LimitsRecord, MetricPlan, PREEMPTION, Results, RunStatus,
+};
 use stowplan_stats::Verdict;
 
 const SIZE: common::Size = common::Size {
@@ -220,12 +225,23 @@ type Change = (&'static str, fn(&mut Results));
 #[test]
 fn a_reference_that_is_another_one_by_the_same_name_is_refused() {
     let (_folder, old) = results();
-    let changes: [Change; 4] = [
+    let changes: [Change; 6] = [
         ("their window differs: 60 s and 30 s", |r| {
             r.experiment.window_s = 30.0
         }),
         ("utilisation differs: 0.7 and none", |r| {
             r.experiment.utilisation = None
+        }),
+        (
+            "CPU time of calls differs: not recorded and recorded",
+            |r| {
+                let parameters = &mut r.experiment.parameters;
+                parameters.insert(CALLBACK_CPU.to_owned(), true.into());
+            },
+        ),
+        ("context switches differs: not recorded and recorded", |r| {
+            let parameters = &mut r.experiment.parameters;
+            parameters.insert(PREEMPTION.to_owned(), true.into());
         }),
         ("partition of the reference differs", |r| {
             let nodes = &mut r.experiment.partitions[0].nodes;
@@ -242,4 +258,36 @@ fn a_reference_that_is_another_one_by_the_same_name_is_refused() {
         let error = across(&old, &new).unwrap_err().to_string();
         assert!(error.contains(told), "{error}");
     }
+}
+
+#[test]
+fn what_can_be_declared_is_what_is_compared() {
+    let (_folder, results) = results();
+    let report = Report::read(&results).unwrap();
+    let comparisons = report.comparisons_with(None).unwrap();
+    let compared: BTreeSet<&str> = comparisons.iter().map(|c| &*c.metric).collect();
+    let known = BTreeSet::from(METRICS);
+    assert_eq!(compared.difference(&known).count(), 0, "{compared:?}");
+    // The example is too small for these: few instances, one output for each, no memory by share.
+    let missing: Vec<&str> = known.difference(&compared).copied().collect();
+    let too_small = ["e2e_paper_p99", "mean_over_outputs_mean", "memory_pss"];
+    assert_eq!(missing, too_small);
+}
+
+#[test]
+fn a_declared_difference_decides_what_is_equivalent() {
+    let (_folder, mut results) = results();
+    let delta_of = |results: &Results, metric: &str| {
+        let report = Report::read(results).unwrap();
+        let comparisons = report.comparisons_with(None).unwrap();
+        let found = comparisons.iter().find(|c| c.metric == metric).unwrap();
+        (found.delta, found.primary)
+    };
+    assert_eq!(delta_of(&results, "cpu"), (0.02, false));
+    results.experiment.metrics.push(MetricPlan {
+        metric: "cpu".to_owned(),
+        delta: 0.05,
+        primary: false,
+    });
+    assert_eq!(delta_of(&results, "cpu"), (0.05, false));
 }

@@ -16,6 +16,12 @@ pub const EXPERIMENT_SCHEMA: &str = "stowplan.experiment/1";
 /// Key in [`Experiment::parameters`] of the profile of the DDS configuration.
 pub const DDS_PROFILE: &str = "dds_profile";
 
+/// Key in [`Experiment::parameters`] of whether the CPU time of each call was recorded.
+pub const CALLBACK_CPU: &str = "callback_cpu";
+
+/// Key in [`Experiment::parameters`] of whether the CPUs' context switches were recorded.
+pub const PREEMPTION: &str = "preemption";
+
 /// Beginnings of names in [`DeploymentRecord::fingerprint`] whose values each start has anew: paths with the run's name, numbers
 /// that the kernel draws, the copy of the program where an engine makes one for each service.
 pub const OF_A_START: [&str; 8] = [

@@ -28,10 +28,10 @@ pub use ablation::{Ablation, AblationDeployment, AblationStep};
 pub use comparison::{COMPARE_SCHEMA, Comparison, Comparisons, Effect, Unmarked};
 pub use error::ResultsError;
 pub use experiment::{
-    Assumption, BlockCalibration, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA, EdgeCount,
-    Experiment, InjectionRecord, LimitsRecord, Machine, MetricPlan, NATURAL, OF_A_START,
-    PartitionRecord, PilotRecord, RE_BASED, ScheduledRun, SensitivityRecord, StackRecord,
-    StowplanOwn, WorkingSetCalibration,
+    Assumption, BlockCalibration, CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA,
+    EdgeCount, Experiment, InjectionRecord, LimitsRecord, Machine, MetricPlan, NATURAL, OF_A_START,
+    PREEMPTION, PartitionRecord, PilotRecord, RE_BASED, ScheduledRun, SensitivityRecord,
+    StackRecord, StowplanOwn, WorkingSetCalibration,
 };
 pub use folder::{BEFORE, date, folder_name};
 pub use ranking::{RankedPair, Ranking};

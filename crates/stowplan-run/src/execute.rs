@@ -96,7 +96,10 @@ pub fn begin(
     let records = ready.iter().zip(parts(&ready)).map(|(ready, part)| {
         let (request, prepared, image) = (&ready.request, &ready.prepared, &ready.image);
         let facts = &station.facts;
-        experiment(request, prepared, facts, image, &versions, &speed, part)
+        let mut record = experiment(request, prepared, facts, image, &versions, &speed, part);
+        let settle_s = session.settle.as_secs_f64().into();
+        record.parameters.insert("settle_s".to_owned(), settle_s);
+        record
     });
     let mut records: Vec<Experiment> = records.collect();
     records[0].against = of.cloned();

@@ -9,9 +9,10 @@ use stowplan_host::facts::{SWAP, VIRTUAL_MACHINE};
 use stowplan_image::Image;
 use stowplan_model::WorkSpeed;
 use stowplan_results::{
-    Assumption, DDS_PROFILE, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan, NATURAL,
-    PartitionRecord, RE_BASED, ScheduledRun, StackRecord,
+    Assumption, CALLBACK_CPU, DDS_PROFILE, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan,
+    NATURAL, PREEMPTION, PartitionRecord, RE_BASED, ScheduledRun, StackRecord,
 };
+use stowplan_stats::DEFAULT_DELTA;
 use stowplan_wire::host::MachineFacts;
 
 use crate::live::run_numbers;
@@ -61,7 +62,7 @@ pub(crate) fn experiment(
         pilot,
         against: None,
         schedule: schedule(request, prepared, part, blocks),
-        metrics: metrics(request.question),
+        metrics: metrics(request),
         seed: request.seed,
         phase: Some(phase(request).to_owned()),
         window_s: request.window_ns as f64 / 1e9,
@@ -140,6 +141,9 @@ fn parameters(
         ),
         (DDS_PROFILE.to_owned(), request.dds.clone().into()),
         ("parallelism".to_owned(), parallelism(request).into()),
+        (CALLBACK_CPU.to_owned(), request.callback_cpu.into()),
+        (PREEMPTION.to_owned(), request.preemption.into()),
+        ("host_network".to_owned(), request.host_network.into()),
     ]);
     parameters.extend(speed::parameters(speed));
     if !request.phase_spans.is_empty() {
@@ -234,17 +238,23 @@ pub(crate) fn schedule(
 }
 
 /// What is compared: the primary metric answers the question, all else is exploratory (MEASURING §5).
-fn metrics(question: Question) -> Vec<MetricPlan> {
-    let primary = match question {
+fn metrics(request: &Request) -> Vec<MetricPlan> {
+    let primary = match request.question {
         Question::StartUp => "startup_first_output",
         Question::Latency | Question::Everything => "e2e_paper_mean",
         Question::Usage => "cpu",
     };
-    vec![MetricPlan {
-        metric: primary.to_owned(),
-        delta: 0.02,
-        primary: true,
-    }]
+    let declared = &request.deltas;
+    let plan = |metric: &str| MetricPlan {
+        metric: metric.to_owned(),
+        delta: declared.get(metric).copied().unwrap_or(DEFAULT_DELTA),
+        primary: metric == primary,
+    };
+    let others = declared
+        .keys()
+        .map(String::as_str)
+        .filter(|m| *m != primary);
+    std::iter::once(primary).chain(others).map(plan).collect()
 }
 
 fn assumptions(request: &Request, prepared: &Prepared) -> Vec<Assumption> {
@@ -283,4 +293,30 @@ fn unit(unit: stowplan_spec::Unit) -> &'static str {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::tests::request;
+
+    #[test]
+    fn what_is_declared_goes_with_the_primary_metric() {
+        let plans = |declared: &[(&str, f64)]| {
+            let mut request = request();
+            request.deltas = declared
+                .iter()
+                .map(|(metric, delta)| ((*metric).to_owned(), *delta))
+                .collect();
+            let plans = metrics(&request).into_iter();
+            let plans = plans.map(|plan| (plan.metric, plan.delta, plan.primary));
+            plans.collect::<Vec<_>>()
+        };
+        let primary = |delta| ("e2e_paper_mean".to_owned(), delta, true);
+        assert_eq!(plans(&[]), [primary(DEFAULT_DELTA)]);
+        assert_eq!(
+            plans(&[("cpu", 0.05), ("e2e_paper_mean", 0.03)]),
+            [primary(0.03), ("cpu".to_owned(), 0.05, false)]
+        );
+    }
 }

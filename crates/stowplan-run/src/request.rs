@@ -76,6 +76,9 @@ pub struct Request {
     /// Whether assumed parameters have other values in every block.
     #[serde(default)]
     pub sensitivity: bool,
+    /// Smallest differences that matter, by metric, as shares; 2 % of each that is not here.
+    #[serde(default)]
+    pub deltas: BTreeMap<String, f64>,
     /// Seed of order, phases and draws.
     pub seed: u64,
     /// Time between readiness and arming, ns.
@@ -228,6 +231,7 @@ impl Request {
             blocks: ask.blocks,
             pilot: ask.pilot,
             sensitivity: ask.sensitivity,
+            deltas: BTreeMap::new(),
             seed: ask.seed,
             warm_up_ns: ask.warm_up_ns,
             window_ns: ask.window_ns,

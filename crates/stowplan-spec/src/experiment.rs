@@ -1,5 +1,7 @@
 //! What an experiment file says.
 
+use std::collections::BTreeMap;
+
 use stowplan_model::{DdsProfile, Isolation, Launching, Limits, Name, Place};
 
 /// State of the page cache at start (MEASURING §4).
@@ -30,6 +32,8 @@ pub struct Experiment {
     pub sensitivity: bool,
     /// Time in nanoseconds after which no further block begins.
     pub budget_ns: Option<u64>,
+    /// Smallest differences that matter, by metric, as shares.
+    pub delta: BTreeMap<String, f64>,
     /// Seed of every random choice.
     pub seed: u64,
     /// Time between readiness and arming, in nanoseconds.

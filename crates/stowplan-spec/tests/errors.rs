@@ -114,6 +114,14 @@ fn experiments() {
             "name: a\nstack: hello\npartitions: [single, modules]\nablation: true\n",
         ),
         (
+            "delta",
+            "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\ndelta: { e2e_paper_meen: 3%, cpu: 2% }\n",
+        ),
+        (
+            "delta_share",
+            "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\ndelta: { cpu: 300% }\n",
+        ),
+        (
             "window",
             "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nwindow: 0s\n",
         ),

@@ -122,6 +122,9 @@ pub struct MeasureArgs {
     /// Go on with an interrupted result folder
     #[arg(long, value_name = "RESULT")]
     pub resume: Option<PathBuf>,
+    /// Smallest difference of a metric that matters, as e2e_paper_mean=3%; 2 % of each that is not given
+    #[arg(long, value_name = "METRIC=SHARE", value_delimiter = ',')]
+    pub delta: Vec<String>,
     /// Keep the traces of every run
     #[arg(long)]
     pub keep_traces: bool,

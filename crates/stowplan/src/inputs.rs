@@ -1,9 +1,11 @@
 //! What the user names on the command line: stacks, partitions, places, durations.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use stowplan_model::{DdsProfile, Launching, Partition, Place, Stack, units};
+use stowplan_model::{DdsProfile, Launching, METRICS, Partition, Place, Stack, units};
+use stowplan_plan::nearest;
 use stowplan_spec::Spec;
 
 use crate::failure::{CommandError, ExitCode, OrExit};
@@ -50,6 +52,27 @@ pub fn launch(names: &[String]) -> Result<Vec<Launching>, CommandError> {
         all.push(one);
     }
     Ok(all)
+}
+
+/// Smallest differences that matter, as METRIC=3%.
+pub fn deltas(given: &[String]) -> Result<BTreeMap<String, f64>, CommandError> {
+    let wrong = |what: String| CommandError::new(ExitCode::Usage, what);
+    let mut deltas = BTreeMap::new();
+    for text in given {
+        let parts = text.split_once('=');
+        let (metric, share) =
+            parts.ok_or_else(|| wrong(format!("'{text}' is not METRIC=SHARE, as cpu=3%")))?;
+        if !METRICS.contains(&metric) {
+            let hint = nearest::hint(metric, METRICS);
+            let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+            return Err(wrong(format!("'{metric}' is no metric{hint}")));
+        }
+        let share = units::parse_share(share).or_exit(ExitCode::Usage)?;
+        if deltas.insert(metric.to_owned(), share).is_some() {
+            return Err(wrong(format!("--delta has '{metric}' twice")));
+        }
+    }
+    Ok(deltas)
 }
 
 /// A utilisation of the machine, more than 0 and at most 1.

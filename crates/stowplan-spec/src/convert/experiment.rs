@@ -1,8 +1,10 @@
 //! Experiments.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use stowplan_model::{DdsProfile, Isolation, Launching, Limits, Name, SchedulingClass};
+use stowplan_model::{DdsProfile, Isolation, Launching, Limits, METRICS, Name, SchedulingClass};
+use stowplan_plan::nearest;
 
 use crate::at::{At, Mark};
 use crate::context::Context;
@@ -67,6 +69,7 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         pilot: spec.pilot,
         sensitivity: spec.sensitivity,
         budget_ns,
+        delta: delta(context, spec),
         seed: spec.seed.unwrap_or(DEFAULT_SEED),
         warm_up_ns,
         window_ns,
@@ -101,6 +104,21 @@ fn launch(context: &mut Context, spec: &ExperimentSpec) -> Vec<Launching> {
         context.problem(spec.name.mark, message, None);
     }
     all
+}
+
+fn delta(context: &mut Context, spec: &ExperimentSpec) -> BTreeMap<String, f64> {
+    let mut declared = BTreeMap::new();
+    for (metric, share) in &spec.delta.0 {
+        let name = &metric.value;
+        if !METRICS.contains(&name.as_str()) {
+            let message = format!("'delta' has '{name}', which is no metric");
+            context.problem(metric.mark, message, nearest::hint(name, METRICS));
+        }
+        if declared.insert(name.clone(), share.value.0).is_some() {
+            context.problem(metric.mark, format!("'delta' has '{name}' twice"), None);
+        }
+    }
+    declared
 }
 
 fn dds_profile(spec: DdsProfileSpec) -> DdsProfile {

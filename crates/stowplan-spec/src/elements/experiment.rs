@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::share::ShareSpec;
 use crate::at::{At, Entries};
 use crate::quantity::{Bytes, Duration, Fixed};
 
@@ -35,6 +36,10 @@ pub(crate) struct ExperimentSpec {
     /// Time after which no further block begins.
     #[serde(default)]
     pub budget: Option<At<Fixed<Duration>>>,
+    /// Smallest differences that matter, by metric, as a share of the reference (of a share: as a difference); 2 % of each
+    /// that is left out.
+    #[serde(default)]
+    pub delta: Entries<At<ShareSpec>>,
     /// Seed of every random choice; 1 where left out.
     #[serde(default)]
     pub seed: Option<u64>,

@@ -9,6 +9,7 @@ pub(crate) mod node;
 pub(crate) mod partition;
 pub(crate) mod process;
 pub(crate) mod service;
+pub(crate) mod share;
 pub(crate) mod stack;
 pub(crate) mod start_up;
 pub(crate) mod topic;

@@ -97,6 +97,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             budget: None,
             settle: "20s".to_owned(),
             resume: None,
+            delta: Vec::new(),
             keep_traces: false,
             callback_cpu: false,
             preemption: false,
@@ -129,6 +130,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     }
     let mut request = of_file(args.experiment.as_deref().unwrap_or(Path::new("")))?;
     request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
+    request.deltas.extend(inputs::deltas(&args.measure.delta)?);
     request.keep_traces |= args.measure.keep_traces;
     request.callback_cpu |= args.measure.callback_cpu;
     request.preemption |= args.measure.preemption;
@@ -156,7 +158,7 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
             stowplan_plan::partition(spec.stack(), &choice).or_exit(ExitCode::BadInput)
         })
         .collect::<Result<_, CommandError>>()?;
-    Ok(Request::new(Ask {
+    let mut request = Request::new(Ask {
         name: experiment.name.to_string(),
         question: Question::Everything,
         stack: (&file, &text),
@@ -188,7 +190,9 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
         preemption: experiment.preemption,
         host_network: experiment.host_network,
         command: std::env::args().collect(),
-    }))
+    });
+    request.deltas = experiment.delta;
+    Ok(request)
 }
 
 fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
@@ -241,7 +245,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         let message = format!("'{}' needs a window that is longer than 0", defaults.name);
         return Err(CommandError::new(ExitCode::Usage, message));
     }
-    Ok(Request::new(Ask {
+    let mut request = Request::new(Ask {
         name: format!("{}-{}", defaults.name, spec.stack().name),
         question: defaults.question,
         stack: (&file, &text),
@@ -269,7 +273,9 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         preemption: args.measure.preemption,
         host_network: args.measure.host_network,
         command: std::env::args().collect(),
-    }))
+    });
+    request.deltas = inputs::deltas(&args.measure.delta)?;
+    Ok(request)
 }
 
 /// As asked for; else the fewest that carry a verdict, or the most that a pilot may fix.

@@ -30,6 +30,9 @@ fn wrong_usage_ends_with_2() {
         &["latency", "hello", "--window", "0s"],
         &["latency", "hello", "--window", "3"],
         &["latency", "hello", "--settle", "never"],
+        &["latency", "hello", "--delta", "cpu"],
+        &["latency", "hello", "--delta", "cpu=0"],
+        &["latency", "hello", "--delta", "cpu=3%,cpu=4%"],
         &["latency", "hello", "--place", "a/b/"],
         &["plan", "hello", "--utilisation", "1.5"],
         &["plan", "hello", "--utilisation", "0"],
@@ -42,6 +45,8 @@ fn wrong_usage_ends_with_2() {
     }
     let text = refused(&bench, &["plam"], 2);
     assert!(text.contains("'plan'"), "{text}");
+    let text = refused(&bench, &["latency", "hello", "--delta", "cpus=3%"], 2);
+    assert!(text.contains("did you mean 'cpu'?"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,32 @@
+//! Names of what is compared, by which a difference that matters is declared beforehand (MEASURING §5).
+
+/// Every metric that reports compare; a test of `stowplan-report` holds it equal to what a report has.
+pub const METRICS: [&str; 27] = [
+    "startup_last_node_loaded",
+    "startup_first_output",
+    "e2e_paper_mean",
+    "e2e_paper_q50",
+    "e2e_paper_p99",
+    "e2e_paper_std",
+    "idle_mean",
+    "communication_mean",
+    "computation_mean",
+    "e2e_full_mean",
+    "send_mean",
+    "transport_mean",
+    "wait_mean",
+    "reaction_mean",
+    "reaction_max",
+    "data_age_mean",
+    "data_age_max",
+    "age_until_next_mean",
+    "age_until_next_max",
+    "mean_over_outputs_mean",
+    "output_jitter",
+    "inputs_without_output",
+    "cpu",
+    "cpu_machine",
+    "memory_peak",
+    "memory_peak_machine",
+    "memory_pss",
+];
