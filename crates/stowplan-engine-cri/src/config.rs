@@ -4,8 +4,8 @@ use std::path::Path;
 
 use stowplan_engine::EngineError;
 use stowplan_engine_daemon::{
-    CpuTime, access, agent_mount, arguments, cpus, environment, memory_bytes, mounts, of_service,
-    shares,
+    Conversion, CpuTime, access, agent_mount, arguments, cpus, environment, memory_bytes, mounts,
+    of_service, shares,
 };
 use stowplan_host::Ids;
 use stowplan_host::cgroup::Layout;
@@ -169,15 +169,21 @@ fn device(path: String) -> Device {
     }
 }
 
-/// Zero and nothing are the runtime's default.
+/// Zero and nothing are the runtime's default. On cgroup v2 the weight is said in the kernel's own words, which no OCI runtime
+/// converts.
 fn resources(limits: &LimitsPlan, layout: Layout) -> Option<LinuxContainerResources> {
     let time = CpuTime::of(limits);
+    let v2 = layout == Layout::V2;
+    let weight = limits.cpu_weight.filter(|_| v2);
+    let unified = weight.map(|weight| ("cpu.weight".to_owned(), weight.to_string()));
+    let shares = shares(limits, Conversion::Same).filter(|_| !v2);
     let resources = LinuxContainerResources {
         cpu_period: time.map_or(0, |time| time.period_us),
         cpu_quota: time.map_or(0, |time| time.quota_us),
-        cpu_shares: shares(limits, layout).unwrap_or_default(),
+        cpu_shares: shares.unwrap_or_default(),
         memory_limit_in_bytes: memory_bytes(limits).unwrap_or_default(),
         cpuset_cpus: cpus(limits).unwrap_or_default(),
+        unified: unified.into_iter().collect(),
     };
     (resources != LinuxContainerResources::default()).then_some(resources)
 }
@@ -265,8 +271,20 @@ mod tests {
             cpu_shares: 3072,
             memory_limit_in_bytes: 1 << 26,
             cpuset_cpus: "0,2".to_owned(),
+            ..LinuxContainerResources::default()
         };
         assert_eq!(pod.container.linux.unwrap().resources, Some(expected));
+    }
+
+    #[test]
+    fn a_weight_is_the_kernels_own_on_v2() {
+        let limits = LimitsPlan {
+            cpu_weight: Some(300),
+            ..LimitsPlan::default()
+        };
+        let resources = resources(&limits, Layout::V2).unwrap();
+        assert_eq!(resources.cpu_shares, 0);
+        assert_eq!(resources.unified["cpu.weight"], "300");
     }
 
     #[test]

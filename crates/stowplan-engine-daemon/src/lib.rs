@@ -19,6 +19,7 @@ mod runtime;
 mod service;
 mod serving;
 mod sockets;
+mod weight;
 
 pub use backend::{Backend, Happened, monotonic_ns};
 pub use deployment::{ContainerDeployment, Prepared, container_entry};
@@ -31,8 +32,8 @@ pub use place::{Place, is_elsewhere};
 pub use probe::in_probe_run;
 pub use program::{
     CpuTime, access, agent_mount, arguments, contents, cpus, environment, memory_bytes, mounts,
-    shares,
 };
 pub use runtime::{program_in_bundle, program_name, runtime_name, runtime_version};
 pub use serving::Serving;
 pub use sockets::{is_installed, peer, peer_user, watchers};
+pub use weight::{Conversion, shares};

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use stowplan_engine::NODE_ENVIRONMENT;
-use stowplan_host::cgroup::{Layout, shares_of};
 use stowplan_host::scheduling;
 use stowplan_image::{Contents, PROGRAM_NAME};
 use stowplan_wire::deployment::{
@@ -151,18 +150,6 @@ fn whole(us: f64) -> i64 {
     us.round() as i64
 }
 
-/// Shares, which APIs have, for a weight on cgroup v2's scale. On v2 runtimes turn shares into
-/// `1 + (shares - 2) × 9999 / 262142`, cut off (runc, `ConvertCPUSharesToCgroupV2Value`); this is its inverse.
-#[must_use]
-pub fn shares(limits: &LimitsPlan, layout: Layout) -> Option<i64> {
-    let weight = limits.cpu_weight?;
-    let shares = match layout {
-        Layout::V1 | Layout::Hybrid => shares_of(weight),
-        Layout::V2 => 2 + ((u64::from(weight.max(1)) - 1) * 262_142).div_ceil(9_999),
-    };
-    Some(i64::try_from(shares).unwrap_or(i64::MAX))
-}
-
 #[cfg(test)]
 mod tests {
     use stowplan_testkit::command_plan;
@@ -194,18 +181,6 @@ mod tests {
             (mount.from.as_str(), mount.to.as_str()),
             ("/bin/agent", AGENT)
         );
-    }
-
-    #[test]
-    fn a_weight_comes_back_from_its_shares_on_v2() {
-        for weight in [1, 2, 39, 100, 300, 9_999, 10_000] {
-            let limits = LimitsPlan {
-                cpu_weight: Some(weight),
-                ..LimitsPlan::default()
-            };
-            let shares = shares(&limits, Layout::V2).unwrap();
-            assert_eq!(1 + (shares - 2) * 9_999 / 262_142, i64::from(weight));
-        }
     }
 
     #[test]

@@ -43,14 +43,29 @@ pub fn runtime_name(called: Option<&str>, said: &str) -> String {
 /// What the runtime's program itself says of its version; nothing where it does not answer.
 #[must_use]
 pub fn runtime_version(called: Option<&str>) -> Option<(String, String)> {
-    let said = ask(called?, &["--version"], PATIENCE).ok()?;
-    Some(("engine.runtime_version".to_owned(), first_version(&said)?))
+    let said = said_version(called?)?;
+    Some(("engine.runtime_version".to_owned(), said.version))
+}
+
+/// What a program says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) name: String,
+    pub(crate) version: String,
+}
+
+/// What the runtime's program says of itself; `None` where it does not answer.
+pub(crate) fn said_version(program: &str) -> Option<Said> {
+    first_line(&ask(program, &["--version"], PATIENCE).ok()?)
 }
 
 /// A runtime says `NAME version VERSION` in its first line.
-fn first_version(said: &str) -> Option<String> {
-    let version = said.lines().next()?.rsplit(' ').next()?;
-    (!version.is_empty()).then(|| version.to_owned())
+fn first_line(said: &str) -> Option<Said> {
+    let (name, version) = said.lines().next()?.rsplit_once(' ')?;
+    Some(Said {
+        name: name.trim_end_matches(" version").to_owned(),
+        version: version.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -59,13 +74,14 @@ mod tests {
 
     #[test]
     fn a_version_is_the_last_word_of_the_first_line() {
-        let said = "runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1\nspec: 1.0.2-dev\n";
-        assert_eq!(first_version(said).as_deref(), Some("1.1.5+ds1"));
-        assert_eq!(
-            first_version("crun version 1.8.1").as_deref(),
-            Some("1.8.1")
-        );
-        assert_eq!(first_version(""), None);
+        let said = |text: &str| first_line(text).map(|said| (said.name, said.version));
+        let of = |name: &str, version: &str| Some((name.to_owned(), version.to_owned()));
+        let text = "runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1\nspec: 1.0.2-dev\n";
+        assert_eq!(said(text), of("runc", "1.1.5+ds1"));
+        assert_eq!(said("crun version 1.8.1"), of("crun", "1.8.1"));
+        let wrapper = "NVIDIA Container Runtime version 1.13.5\nrunc version 1.1.7";
+        assert_eq!(said(wrapper), of("NVIDIA Container Runtime", "1.13.5"));
+        assert_eq!(said(""), None);
     }
 
     #[test]

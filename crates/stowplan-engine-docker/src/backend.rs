@@ -15,7 +15,6 @@ use stowplan_engine_daemon::{
     container_entry, of_ground,
 };
 use stowplan_host::Host;
-use stowplan_host::cgroup::Tree;
 use stowplan_wire::deployment::{DeploymentPlan, StopMode};
 
 use crate::client::{Client, PATIENCE_S, is_absent, status};
@@ -46,7 +45,6 @@ pub(crate) fn prepare(
     plan: &DeploymentPlan,
     host: Rc<dyn Host>,
 ) -> Result<Box<dyn Deployment>, EngineError> {
-    let layout = Tree::detect()?.layout;
     let tags = images.load_all(&client, plan)?;
     let distinct: BTreeSet<&String> = tags.iter().collect();
     let folders: BTreeSet<String> = distinct
@@ -71,7 +69,7 @@ pub(crate) fn prepare(
         .services
         .iter()
         .zip(&tags)
-        .map(|(service, tag)| config::container(plan, service, &ground, tag, layout));
+        .map(|(service, tag)| config::container(plan, service, &ground, tag));
     let prepared = Prepared {
         requests: requests.collect(),
         folders: folders.into_iter().collect(),

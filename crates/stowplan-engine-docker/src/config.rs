@@ -2,10 +2,9 @@
 
 use bollard::models::{ContainerCreateBody, DeviceMapping, HostConfig, Mount, MountType};
 use stowplan_engine_daemon::{
-    CpuTime, access, agent_mount, arguments, cpus, environment, labels, memory_bytes, mounts,
-    shares,
+    Conversion, CpuTime, access, agent_mount, arguments, cpus, environment, labels, memory_bytes,
+    mounts, shares,
 };
-use stowplan_host::cgroup::Layout;
 use stowplan_wire::deployment::{BindMount, DeploymentPlan, LimitsPlan, ServiceStart};
 
 use crate::ground::{Ground, HOST};
@@ -16,7 +15,6 @@ pub(crate) fn container(
     service: &ServiceStart,
     ground: &Ground,
     image: &str,
-    layout: Layout,
 ) -> ContainerCreateBody {
     let access = access(&service.program);
     let mounts = mounts(plan, service).into_iter();
@@ -32,7 +30,7 @@ pub(crate) fn container(
         devices: Some(access.devices.iter().map(|path| device(path)).collect()),
         ..HostConfig::default()
     };
-    limit(&mut host_config, &service.limits, layout);
+    limit(&mut host_config, &service.limits, ground.conversion);
     ContainerCreateBody {
         image: Some(image.to_owned()),
         cmd: Some(arguments(plan, service)),
@@ -76,9 +74,9 @@ fn device(path: &str) -> DeviceMapping {
     }
 }
 
-fn limit(config: &mut HostConfig, limits: &LimitsPlan, layout: Layout) {
+fn limit(config: &mut HostConfig, limits: &LimitsPlan, conversion: Conversion) {
     config.cpuset_cpus = cpus(limits);
-    config.cpu_shares = shares(limits, layout);
+    config.cpu_shares = shares(limits, conversion);
     if let Some(time) = CpuTime::of(limits) {
         config.cpu_period = Some(time.period_us);
         config.cpu_quota = Some(time.quota_us);
@@ -116,7 +114,7 @@ mod tests {
             network_mode: "host".to_owned(),
             ..Ground::default()
         };
-        container(plan, &plan.services[0], &ground, "i", Layout::V1)
+        container(plan, &plan.services[0], &ground, "i")
     }
 
     #[test]

@@ -16,14 +16,14 @@ use bollard::models::{
 use bollard::query_parameters::StartContainerOptions;
 use rustix::process::geteuid;
 use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{Images, container_entry, labels, of_ground};
+use stowplan_engine_daemon::{Conversion, Images, container_entry, labels, of_ground};
 use stowplan_host::cgroup::{Layout, Tree};
 use stowplan_host::{Host, network};
 use stowplan_image::Contents;
 
 use crate::client::Client;
 use crate::images::Store;
-use crate::{Daemon, fleet, logs};
+use crate::{Daemon, fleet, label, logs};
 
 /// The mode of containers in the network of their daemon, and in its IPC namespace.
 pub(crate) const HOST: &str = "host";
@@ -47,6 +47,8 @@ pub(crate) struct Ground {
     pub(crate) agent: PathBuf,
     /// The control group of all containers, where the daemon's own has no real-time budget for them.
     pub(crate) cgroup_parent: Option<String>,
+    /// What the runtime makes of shares.
+    pub(crate) conversion: Conversion,
     /// Settings that are another way than the daemon's defaults, because those cannot be had.
     pub(crate) deviations: Vec<String>,
 }
@@ -110,20 +112,21 @@ pub(crate) fn lay(
     let image = images.load(client, &holder.contents())?;
     let name = of_ground(run);
     let apart = holder.is_apart(client);
+    let layout = Tree::detect()?.layout;
     let mut ground = Ground {
         network_mode: HOST.to_owned(),
         agent: holder.program.clone(),
-        deviations: without_groups(rootless, Tree::detect()?.layout)
-            .into_iter()
-            .collect(),
+        deviations: without_groups(rootless, layout).into_iter().collect(),
         ..Ground::default()
     };
     let entry = container_entry(client.daemon().name(), &name);
     host.enter(&entry)?;
     loop {
         match attempt(client, holder, &ground, &image, &name, run, apart) {
-            Ok(pid) => {
+            Ok((pid, id)) => {
                 ground.holder_pid = apart.then_some(pid);
+                ground.conversion =
+                    Conversion::of(layout, || label::runtime(client.daemon(), pid, &id));
                 break;
             }
             Err(error) => {
@@ -167,7 +170,7 @@ fn without_groups(rootless: Option<u32>, layout: Layout) -> Option<String> {
     })
 }
 
-/// Makes the container and waits until it is in the network of the run. Gives the pid of its first process.
+/// Makes the container and waits until it is in the network of the run. Gives the pid of its first process and its id.
 fn attempt(
     client: &Client,
     holder: &Holder,
@@ -176,7 +179,7 @@ fn attempt(
     name: &str,
     run: &str,
     apart: bool,
-) -> Result<u32, EngineError> {
+) -> Result<(u32, String), EngineError> {
     let mut command = vec!["/stowplan-agent".to_owned(), "hold".to_owned()];
     let mut mounts = Vec::new();
     if apart {
@@ -218,7 +221,7 @@ fn attempt(
         let pid = u32::try_from(pid).unwrap_or_default();
         let has = network::of_process(pid);
         if pid > 0 && has.is_some() && has == wanted {
-            return Ok(pid);
+            return Ok((pid, found.id.unwrap_or_default()));
         }
         if pid == 0 || begin.elapsed() > PATIENCE {
             let said = logs::tail(client, name, 4096).unwrap_or_default();

@@ -20,11 +20,7 @@ pub(crate) fn read(client: &Client, containers: &[(String, u32)]) -> Result<Fact
             .wait(client.inspect(id))
             .map_err(|error| client.error("tell of a container", error))?;
         let seen = Seen::of(*pid, id);
-        let called = match client.daemon() {
-            Daemon::Docker => program_in_bundle(*pid, id),
-            // The monitor is told which one to call.
-            Daemon::Podman => runtime_of(&seen.arguments),
-        };
+        let called = called(client.daemon(), *pid, id, &seen);
         all.push(facts(client.daemon(), &found, &seen, called.as_deref())?);
         program = called;
     }
@@ -35,6 +31,19 @@ pub(crate) fn read(client: &Client, containers: &[(String, u32)]) -> Result<Fact
         probe::version(client)?,
     );
     Ok(facts)
+}
+
+/// The program of the runtime that the container with this first process and id was started with; `None` where that cannot be seen.
+pub(crate) fn runtime(daemon: Daemon, pid: u32, id: &str) -> Option<String> {
+    called(daemon, pid, id, &Seen::of(pid, id))
+}
+
+fn called(daemon: Daemon, pid: u32, id: &str, seen: &Seen) -> Option<String> {
+    match daemon {
+        Daemon::Docker => program_in_bundle(pid, id),
+        // The monitor is told which one to call.
+        Daemon::Podman => runtime_of(&seen.arguments),
+    }
 }
 
 /// The facts of one container.

@@ -178,7 +178,7 @@ pub struct Device {
     #[prost(string, tag = "3")]
     pub permissions: ::prost::alloc::string::String,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LinuxContainerResources {
     #[prost(int64, tag = "1")]
     pub cpu_period: i64,
@@ -190,6 +190,11 @@ pub struct LinuxContainerResources {
     pub memory_limit_in_bytes: i64,
     #[prost(string, tag = "6")]
     pub cpuset_cpus: ::prost::alloc::string::String,
+    #[prost(map = "string, string", tag = "9")]
+    pub unified: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LinuxContainerSecurityContext {
@@ -200,7 +205,7 @@ pub struct LinuxContainerSecurityContext {
     #[prost(message, optional, tag = "12")]
     pub run_as_group: ::core::option::Option<Int64Value>,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LinuxContainerConfig {
     #[prost(message, optional, tag = "1")]
     pub resources: ::core::option::Option<LinuxContainerResources>,
