@@ -167,6 +167,8 @@ fn memory(setup: &Setup<'_>) -> Checked {
     )?;
     let back = read_back(&mut trial, "a")?;
     ensure(back.memory_bytes == Some(LIMIT), || format!("{back:?}"))?;
+    let swap = trial.setup.stage.host().facts()?.swap_accounting;
+    ensure(back.swap_bytes == swap.then_some(0), || format!("{back:?}"))?;
     if trial.can.oom_event {
         trial.hears("a", EngineEventKind::OutOfMemory)
     } else {

@@ -177,11 +177,14 @@ fn resources(limits: &LimitsPlan, layout: Layout) -> Option<LinuxContainerResour
     let weight = limits.cpu_weight.filter(|_| v2);
     let unified = weight.map(|weight| ("cpu.weight".to_owned(), weight.to_string()));
     let shares = shares(limits, Conversion::Same).filter(|_| !v2);
+    let memory = memory_bytes(limits).unwrap_or_default();
     let resources = LinuxContainerResources {
         cpu_period: time.map_or(0, |time| time.period_us),
         cpu_quota: time.map_or(0, |time| time.quota_us),
         cpu_shares: shares.unwrap_or_default(),
-        memory_limit_in_bytes: memory_bytes(limits).unwrap_or_default(),
+        memory_limit_in_bytes: memory,
+        // Memory and swap together, which a runtime leaves out where the kernel does not account for swap.
+        memory_swap_limit_in_bytes: memory,
         cpuset_cpus: cpus(limits).unwrap_or_default(),
         unified: unified.into_iter().collect(),
     };
@@ -270,6 +273,7 @@ mod tests {
             cpu_quota: 20_000,
             cpu_shares: 3072,
             memory_limit_in_bytes: 1 << 26,
+            memory_swap_limit_in_bytes: 1 << 26,
             cpuset_cpus: "0,2".to_owned(),
             ..LinuxContainerResources::default()
         };

@@ -101,15 +101,55 @@ pub(crate) fn differences(asked: &LimitsPlan, has: &LimitsReadBack) -> Vec<Strin
             has.cpu_quota.as_ref(),
         ),
         differs("memory", memory.as_ref(), has.memory_bytes.as_ref()),
+        memory.and(has.swap_bytes).and_then(swap_beside),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
+/// What to tell of swap that a service may have beside its memory limit.
+fn swap_beside(bytes: u64) -> Option<String> {
+    let has = match bytes {
+        0 => return None,
+        LimitsReadBack::UNLIMITED => "no limit of it".to_owned(),
+        bytes => bytes.to_string(),
+    };
+    Some(format!(
+        "asked for no swap beside memory, the kernel has {has}"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn swap_beside_a_memory_limit_is_told() {
+        let asked = LimitsPlan {
+            memory_bytes: Some(1 << 20),
+            ..LimitsPlan::default()
+        };
+        let told = |swap_bytes| {
+            let has = LimitsReadBack {
+                memory_bytes: Some(1 << 20),
+                swap_bytes,
+                ..LimitsReadBack::default()
+            };
+            differences(&asked, &has)
+        };
+        // The kernel does not account for it: nothing is known, and the result warns of that where the machine has swap.
+        assert_eq!(told(None), Vec::<String>::new());
+        assert_eq!(told(Some(0)), Vec::<String>::new());
+        assert_eq!(
+            told(Some(4096)),
+            ["asked for no swap beside memory, the kernel has 4096"]
+        );
+        assert_eq!(
+            told(Some(LimitsReadBack::UNLIMITED)),
+            ["asked for no swap beside memory, the kernel has no limit of it"]
+        );
+    }
 
     #[test]
     fn a_limit_that_the_kernel_has_otherwise_is_told() {

@@ -82,6 +82,8 @@ fn limit(config: &mut HostConfig, limits: &LimitsPlan, conversion: Conversion) {
         config.cpu_quota = Some(time.quota_us);
     }
     config.memory = memory_bytes(limits);
+    // Memory and swap together, which a daemon leaves out where the kernel does not account for swap; without, it is twice the memory.
+    config.memory_swap = config.memory;
 }
 
 #[cfg(test)]
@@ -169,6 +171,7 @@ mod tests {
             (Some(100_000), Some(20_000))
         );
         assert_eq!(config.memory, Some(1 << 26));
+        assert_eq!(config.memory_swap, Some(1 << 26));
     }
 
     #[test]

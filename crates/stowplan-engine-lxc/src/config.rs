@@ -6,6 +6,7 @@ use stowplan_engine::EngineError;
 use stowplan_engine_tool::environment;
 use stowplan_engine_tool::lxc::Config;
 use stowplan_host::Device;
+use stowplan_host::cgroup::Tree;
 use stowplan_wire::deployment::{Access, DeploymentPlan, Program, ServiceStart};
 
 use crate::COMMON;
@@ -82,6 +83,9 @@ pub(crate) fn text(
     // Below the control groups that the tool is started in.
     config.set("lxc.cgroup.relative", "1")?;
     config.limits(&service.limits)?;
+    if Tree::detect()?.accounts_for_swap() {
+        config.no_swap(&service.limits)?;
+    }
     config.class(service.limits.scheduling, budget_us)?;
     config.ipc(plan.isolation.ipc)?;
     let own = format!("{}/{}", plan.run_dir, service.name);

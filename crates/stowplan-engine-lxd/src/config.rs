@@ -20,6 +20,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) network_of: Option<u32>,
     /// Real-time budget, in µs of each second, of each instance that wants a real-time class, where there are budgets.
     pub(crate) budget_us: Option<u64>,
+    /// Whether the kernel accounts for swap.
+    pub(crate) swap_accounting: bool,
     /// Storage pool of the root file systems.
     pub(crate) pool: &'a str,
 }
@@ -82,7 +84,7 @@ impl Draft {
 
     /// The limits that the server has keys for are its own: it writes CPU sets anew whenever an instance starts. A weight
     /// it knows in steps of a percent only, and a quota in whole milliseconds and not beside a weight.
-    fn limit(&mut self, limits: &LimitsPlan) -> Result<(), EngineError> {
+    fn limit(&mut self, limits: &LimitsPlan, swap_accounting: bool) -> Result<(), EngineError> {
         let mut of_server = Vec::new();
         if let Some(cpus) = &limits.cpuset {
             // A number alone would be how many.
@@ -99,7 +101,12 @@ impl Draft {
         self.lxc.limits(&LimitsPlan {
             memory_bytes: None,
             ..limits.clone()
-        })
+        })?;
+        // `limits.memory.swap` has meant different things (LXD's pull requests 12044 and 12466).
+        if swap_accounting {
+            self.lxc.no_swap(limits)?;
+        }
+        Ok(())
     }
 
     fn environment(&mut self, program: &Program) -> Result<(), EngineError> {
@@ -166,7 +173,7 @@ pub(crate) fn service(
         draft.lxc.set(size, "")?;
     }
     draft.lxc.ipc(plan.isolation.ipc)?;
-    draft.limit(&service.limits)?;
+    draft.limit(&service.limits, ground.swap_accounting)?;
     draft
         .lxc
         .class(service.limits.scheduling, ground.budget_us)?;
@@ -202,6 +209,7 @@ mod tests {
             agent: Path::new("/agent"),
             network_of: Some(7),
             budget_us: None,
+            swap_accounting: true,
             pool: "p",
         }
     }
@@ -296,10 +304,13 @@ mod tests {
             "lxc.cgroup.cpu.shares = 3072",
             "lxc.cgroup.cpu.cfs_quota_us = 20000",
             "lxc.cgroup2.cpu.weight = 300",
+            "lxc.cgroup.memory.memsw.limit_in_bytes = 67108864",
+            "lxc.cgroup2.memory.swap.max = 0",
         ] {
             assert!(lines.contains(&line.to_owned()), "{line}: {lines:?}");
         }
-        assert!(!lines.iter().any(|line| line.contains("memory")));
+        let of_memory = lines.iter().filter(|line| line.contains("memory"));
+        assert_eq!(of_memory.count(), 2, "{lines:?}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use stowplan_engine::{
 };
 use stowplan_engine_daemon::{ContainerDeployment, Images, Prepared, contents};
 use stowplan_engine_tool::lxc;
+use stowplan_host::cgroup::Tree;
 use stowplan_host::{Host, scheduling};
 use stowplan_wire::deployment::{DeploymentPlan, ServiceStart};
 
@@ -95,6 +96,7 @@ impl Engine for LxdEngine {
             agent: &self.agent,
             network_of: (!plan.isolation.net).then_some(self.network_of),
             budget_us: budget_us.map(|budget| scheduling::share(budget, plan)),
+            swap_accounting: Tree::detect()?.accounts_for_swap(),
             pool: &found.name,
         };
         let mut requests = Vec::new();
@@ -182,6 +184,8 @@ fn deviations(driver: &str, own_pool: bool, own_networks: bool) -> BTreeSet<Stri
          folders of the host are mounted by liblxc and not as devices",
         "lxc.cgroup.cpu…: CPU weight and quota are liblxc's settings, where there are any: the server's are whole \
          percents and milliseconds",
+        "lxc.cgroup.memory.memsw…, lxc.cgroup2.memory.swap…: no swap beside a memory limit, where there is one: what the \
+         server does is another thing in each version",
     ];
     settings
         .map(str::to_owned)

@@ -35,6 +35,7 @@ pub(crate) fn try_out(
     let tag = images.load(&client, &contents)?;
     let ground = Ground {
         budget_us: None,
+        swap_accounting: false,
         agent,
         network_of: Some(network_of),
         pool: &pool.name,

@@ -168,6 +168,7 @@ pub fn facts() -> Result<MachineFacts, HostError> {
             line.split_whitespace().next()?.parse().ok()
         })
         .ok_or_else(|| HostError::new("cannot read MemTotal of /proc/meminfo"))?;
+    let tree = Tree::detect();
     Ok(MachineFacts {
         host: text(uname.nodename()),
         cpus: u32::try_from(cpus.len()).unwrap_or(u32::MAX),
@@ -177,8 +178,11 @@ pub fn facts() -> Result<MachineFacts, HostError> {
             .unwrap_or_else(|| text(uname.machine())),
         memory_bytes: memory_kib * 1024,
         kernel: format!("{} {}", text(uname.release()), text(uname.version())),
-        cgroup: Tree::detect()
-            .map_or_else(|_| "none".to_owned(), |tree| tree.layout.name().to_owned()),
+        cgroup: tree
+            .as_ref()
+            .map_or("none", |tree| tree.layout.name())
+            .to_owned(),
+        swap_accounting: tree.is_ok_and(|tree| tree.accounts_for_swap()),
         settings: settings(),
     })
 }

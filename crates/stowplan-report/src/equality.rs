@@ -86,7 +86,7 @@ fn is_asked(name: &str, deployment: &DeploymentRecord) -> bool {
             deployment.place != "bare:flat"
                 || limits().any(|l| l.cpu_weight.is_some() || l.cpu_quota.is_some())
         }
-        "memory.limit_bytes" => limits().any(|l| l.memory_bytes.is_some()),
+        "memory.limit_bytes" | "memory.swap_bytes" => limits().any(|l| l.memory_bytes.is_some()),
         "sched.affinity" => limits().any(|l| l.cpuset.is_some()),
         "sched.policy" | "sched.rt_priority" => limits().any(|l| l.scheduling.is_some()),
         _ => !bare && is_of_containers(name, deployment),

@@ -79,16 +79,25 @@ fn shared_files(announcements: &[Announced]) -> Option<bool> {
 }
 
 /// What the kernel has of a service's control group, beside what its processes see.
-fn of_group(has: &LimitsReadBack) -> [(&'static str, String); 2] {
+fn of_group(has: &LimitsReadBack) -> [(&'static str, String); 3] {
     let levels: Vec<String> = has.cpu_levels.iter().map(CpuLevel::to_string).collect();
     let none = || "none".to_owned();
     let memory = has.memory_bytes.as_ref().map_or_else(none, u64::to_string);
+    let swap = match has.swap_bytes {
+        None => none(),
+        Some(LimitsReadBack::UNLIMITED) => "unlimited".to_owned(),
+        Some(bytes) => bytes.to_string(),
+    };
     let levels = if levels.is_empty() {
         none()
     } else {
         levels.join(" in ")
     };
-    [("cpu.levels", levels), ("memory.limit_bytes", memory)]
+    [
+        ("cpu.levels", levels),
+        ("memory.limit_bytes", memory),
+        ("memory.swap_bytes", swap),
+    ]
 }
 
 /// The machine's settings under names that no process has.
@@ -169,12 +178,13 @@ mod tests {
         let has = LimitsReadBack {
             cpu_levels: vec![level(50, Some(0.2)), level(100, None)],
             memory_bytes: Some(4096),
+            swap_bytes: Some(0),
             ..LimitsReadBack::default()
         };
         let told = of_group(&has).map(|(_, value)| value);
-        assert_eq!(told, ["50 (at most 0.2 CPUs) in 100", "4096"]);
+        assert_eq!(told, ["50 (at most 0.2 CPUs) in 100", "4096", "0"]);
         let told = of_group(&LimitsReadBack::default()).map(|(_, value)| value);
-        assert_eq!(told, ["none", "none"]);
+        assert_eq!(told, ["none", "none", "none"]);
     }
 
     #[test]

@@ -117,15 +117,20 @@ fn warnings(request: &Request, prepared: &Prepared, facts: &MachineFacts) -> Vec
             "cold starts are cold by the page cache of this virtual machine; that of its host is not controlled".to_owned(),
         );
     }
-    let swaps = facts.settings.get(SWAP).is_some_and(|bytes| bytes != "0");
-    if swaps && request.limits.values().any(|l| l.memory_bytes.is_some()) {
-        warnings.push(
-            "this machine has swap space: a service at its memory limit may swap in one engine and be killed in another, because \
-             memory limits here do not limit swap"
-                .to_owned(),
-        );
+    if request.limits.values().any(|l| l.memory_bytes.is_some()) {
+        warnings.extend(unlimited_swap(facts));
     }
     warnings
+}
+
+/// What becomes of a memory limit where the kernel cannot limit swap.
+fn unlimited_swap(facts: &MachineFacts) -> Option<String> {
+    let swaps = facts.settings.get(SWAP).is_some_and(|bytes| bytes != "0");
+    (swaps && !facts.swap_accounting).then(|| {
+        "this machine has swap space that its kernel does not account for: a service at its memory limit may swap in one \
+         engine and be killed in another"
+            .to_owned()
+    })
 }
 
 fn parameters(
@@ -318,5 +323,25 @@ mod tests {
             plans(&[("cpu", 0.05), ("e2e_paper_mean", 0.03)]),
             [primary(0.03), ("cpu".to_owned(), 0.05, false)]
         );
+    }
+
+    #[test]
+    fn swap_that_a_memory_limit_cannot_limit_is_told() {
+        let told = |bytes: &str, swap_accounting| {
+            let facts = MachineFacts {
+                host: "h".to_owned(),
+                cpus: 2,
+                cpu_model: "m".to_owned(),
+                memory_bytes: 1 << 30,
+                kernel: "k".to_owned(),
+                cgroup: "v2".to_owned(),
+                swap_accounting,
+                settings: BTreeMap::from([(SWAP.to_owned(), bytes.to_owned())]),
+            };
+            unlimited_swap(&facts).is_some()
+        };
+        assert!(told("4096", false));
+        assert!(!told("4096", true));
+        assert!(!told("0", false));
     }
 }

@@ -20,6 +20,8 @@ pub struct MachineFacts {
     pub kernel: String,
     /// `v1`, `hybrid` or `v2`.
     pub cgroup: String,
+    /// Whether the kernel accounts for the swap of a control group, so that a memory limit can leave it none.
+    pub swap_accounting: bool,
     /// Everything else that may differ between machines: governor, mitigations, preemption, clock source, autogroup …
     pub settings: BTreeMap<String, String>,
 }
@@ -173,10 +175,18 @@ pub struct LimitsReadBack {
     pub cpu_quota: Option<f64>,
     /// Memory limit in bytes; `None` where unlimited.
     pub memory_bytes: Option<u64>,
+    /// Swap that it may have beside that memory, in bytes, [`LimitsReadBack::UNLIMITED`] where it is not limited; `None` without
+    /// a memory limit, and where the kernel does not account for swap.
+    pub swap_bytes: Option<u64>,
     /// Scheduling class and priority of its first process.
     pub scheduling: Option<crate::deployment::SchedulingPlan>,
     /// What the CPU controller has from the service's own group up to the topmost that has any of it.
     pub cpu_levels: Vec<CpuLevel>,
+}
+
+impl LimitsReadBack {
+    /// As much swap as the machine has.
+    pub const UNLIMITED: u64 = u64::MAX;
 }
 
 /// What the CPU controller has of one group: its share beside its siblings, and how much it may use.

@@ -195,6 +195,8 @@ pub struct LinuxContainerResources {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    #[prost(int64, tag = "10")]
+    pub memory_swap_limit_in_bytes: i64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LinuxContainerSecurityContext {

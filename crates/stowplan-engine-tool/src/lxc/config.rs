@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stowplan_engine::EngineError;
 use stowplan_host::Ids;
-use stowplan_host::cgroup::settings;
+use stowplan_host::cgroup::{no_swap, settings};
 use stowplan_host::scheduling;
 use stowplan_wire::deployment::{Access, BindMount, DeploymentPlan, LimitsPlan, SchedulingPlan};
 
@@ -40,7 +40,7 @@ impl Config {
         Ok(())
     }
 
-    /// Adds the limits of a service.
+    /// Adds the limits of a service, but for what [`Config::no_swap`] adds.
     ///
     /// # Errors
     /// When a line cannot hold a value.
@@ -48,6 +48,20 @@ impl Config {
         // LXC takes those for the version of the machine and leaves the others.
         for (version, v2) in [("lxc.cgroup", false), ("lxc.cgroup2", true)] {
             for setting in settings(limits, v2) {
+                self.set(&format!("{version}.{}", setting.file), &setting.value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds, after a memory limit, that the service has no swap beside it. LXC does not start a container with a file that the kernel has
+    /// not, so that this is for machines that account for swap.
+    ///
+    /// # Errors
+    /// When a line cannot hold a value.
+    pub fn no_swap(&mut self, limits: &LimitsPlan) -> Result<(), EngineError> {
+        for (version, v2) in [("lxc.cgroup", false), ("lxc.cgroup2", true)] {
+            if let Some(setting) = no_swap(limits, v2) {
                 self.set(&format!("{version}.{}", setting.file), &setting.value)?;
             }
         }
@@ -183,6 +197,8 @@ mod tests {
             scheduling: None,
         };
         config.limits(&limits).unwrap();
+        assert!(!config.clone().text().contains("sw"), "{config:?}");
+        config.no_swap(&limits).unwrap();
         let text = config.text();
         let lines: Vec<&str> = text.lines().collect();
         for line in [
@@ -193,6 +209,8 @@ mod tests {
             "lxc.cgroup2.cpu.weight = 200",
             "lxc.cgroup2.cpu.max = 50000 100000",
             "lxc.cgroup2.memory.max = 8192",
+            "lxc.cgroup.memory.memsw.limit_in_bytes = 8192",
+            "lxc.cgroup2.memory.swap.max = 0",
         ] {
             assert!(lines.contains(&line), "{line}: {lines:?}");
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::limits::swap_file;
 use crate::HostError;
 use crate::ledger::unescape;
 
@@ -127,6 +128,26 @@ impl Tree {
             Layout::V1 | Layout::Hybrid => {
                 self.mounts.contains_key("cpuacct")
                     && self.mounts.get("cpu") != self.mounts.get("cpuacct")
+            }
+        }
+    }
+
+    /// Whether the kernel accounts for the swap of a group, and so can limit it: not without `CONFIG_SWAP`, nor with
+    /// `swapaccount=0` on kernels that know it.
+    #[must_use]
+    pub fn accounts_for_swap(&self) -> bool {
+        match self.layout {
+            Layout::V1 | Layout::Hybrid => {
+                let own = self.own.get("memory");
+                own.is_some_and(|group| group.join(swap_file(false)).exists())
+            }
+            // Neither the topmost group of the machine has the file, nor one without the controller.
+            Layout::V2 => {
+                let (top, own) = (&self.mounts["unified"], &self.own["unified"]);
+                let below = fs::read_dir(top).into_iter().flatten();
+                let below = below.filter_map(|entry| Some(entry.ok()?.path()));
+                let mut groups = below.chain([top.clone(), own.clone()]);
+                groups.any(|group| group.join(swap_file(true)).exists())
             }
         }
     }
@@ -316,6 +337,33 @@ mod tests {
         let v2 = "39 25 0:35 / /cg rw - cgroup2 cgroup2 rw\n";
         let none = other_folders(v2, "0::/a\n", Path::new("/x"));
         assert_eq!(none, Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn swap_is_accounted_for_where_a_group_has_the_file() {
+        for (mounts, own, group, file) in [
+            (
+                "32 25 0:28 / /cg/memory rw - cgroup cgroup rw,memory\n",
+                "4:memory:/a\n",
+                "cg/memory/a",
+                "memory.memsw.limit_in_bytes",
+            ),
+            // A group beside this process's, which is in the topmost one.
+            (
+                "39 25 0:35 / /cg rw - cgroup2 cgroup2 rw\n",
+                "0::/\n",
+                "cg/b",
+                "memory.swap.max",
+            ),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            let group = root.path().join(group);
+            fs::create_dir_all(&group).unwrap();
+            let tree = Tree::parse(mounts, own, root.path()).unwrap();
+            assert!(!tree.accounts_for_swap());
+            fs::write(group.join(file), "").unwrap();
+            assert!(tree.accounts_for_swap());
+        }
     }
 
     #[test]

@@ -96,12 +96,38 @@ pub fn settings(limits: &LimitsPlan, v2: bool) -> Vec<Setting> {
         settings.push(of("cpu", "cpu.cfs_quota_us", "cpu.max", quota, both));
     }
     if let Some(bytes) = limits.memory_bytes {
-        // The kernel rounds down to whole pages.
-        let page = rustix::param::page_size() as u64;
-        let bytes = (bytes / page * page).to_string();
+        let bytes = whole_pages(bytes).to_string();
         settings.push(same("memory", "memory.limit_in_bytes", "memory.max", bytes));
     }
     settings
+}
+
+/// The file with which a group is limited in swap; there is none where the kernel does not account for it.
+pub(super) const fn swap_file(v2: bool) -> &'static str {
+    if v2 {
+        "memory.swap.max"
+    } else {
+        "memory.memsw.limit_in_bytes"
+    }
+}
+
+/// That a memory limit is one of swap, too: what a service may have beside its memory is nothing. To be written after the memory
+/// limit, where the kernel accounts for swap ([`super::Tree::accounts_for_swap`]). On v1 the file has memory and swap together
+/// (memory.txt, section 5.3), on v2 swap alone.
+#[must_use]
+pub fn no_swap(limits: &LimitsPlan, v2: bool) -> Option<Setting> {
+    let memory = whole_pages(limits.memory_bytes?);
+    Some(Setting {
+        controller: "memory",
+        file: swap_file(v2),
+        value: if v2 { 0 } else { memory }.to_string(),
+    })
+}
+
+/// The kernel rounds down to whole pages.
+fn whole_pages(bytes: u64) -> u64 {
+    let page = rustix::param::page_size() as u64;
+    bytes / page * page
 }
 
 pub(super) fn apply(
@@ -130,7 +156,7 @@ fn each(
     limits: &LimitsPlan,
     act: impl Fn(&Path, &str) -> Result<(), HostError>,
 ) -> Result<(), HostError> {
-    for setting in settings(limits, v2) {
+    let file_of = |setting: &Setting| {
         let key = if v2 { "unified" } else { setting.controller };
         let folder = paths.get(key).ok_or_else(|| {
             HostError::new(format!(
@@ -138,7 +164,16 @@ fn each(
                 setting.controller
             ))
         })?;
-        act(&folder.join(setting.file), &setting.value)?;
+        Ok::<_, HostError>(folder.join(setting.file))
+    };
+    for setting in settings(limits, v2) {
+        act(&file_of(&setting)?, &setting.value)?;
+    }
+    if let Some(setting) = no_swap(limits, v2) {
+        let file = file_of(&setting)?;
+        if file.exists() {
+            act(&file, &setting.value)?;
+        }
     }
     Ok(())
 }
@@ -201,6 +236,8 @@ pub(super) fn freeze(
 
 #[cfg(test)]
 mod tests {
+    use stowplan_wire::host::LimitsReadBack;
+
     use super::*;
 
     #[test]
@@ -237,11 +274,13 @@ mod tests {
         assert_eq!(read("cpu.weight"), "250");
         assert_eq!(read("cpu.max"), "50000 100000");
         assert_eq!(read("memory.max"), "9998336");
+        assert!(!folder.path().join("memory.swap.max").exists());
         let back = super::super::readback::of_group(&paths, true);
         assert_eq!(back.cpuset, Some(vec![1]));
         assert_eq!(back.cpu_weight, Some(250));
         assert_eq!(back.cpu_quota, Some(0.5));
         assert_eq!(back.memory_bytes, Some(9_998_336));
+        assert_eq!(back.swap_bytes, None);
     }
 
     #[test]
@@ -263,5 +302,35 @@ mod tests {
         assert_eq!(back.cpu_weight, Some(50));
         assert_eq!(back.cpu_quota, Some(1.5));
         assert_eq!(back.memory_bytes, Some(4096));
+        assert_eq!(back.swap_bytes, None);
+    }
+
+    #[test]
+    fn a_memory_limit_leaves_no_swap_where_the_kernel_accounts_for_it() {
+        let limits = LimitsPlan {
+            memory_bytes: Some(10_000_000),
+            ..LimitsPlan::default()
+        };
+        for (v2, key, unlimited, value) in [
+            (false, "memory", "9223372036854771712", "9998336"),
+            (true, "unified", "max", "0"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let paths = BTreeMap::from([(key.to_owned(), folder.path().to_path_buf())]);
+            let file = folder.path().join(swap_file(v2));
+            let back = || super::super::readback::of_group(&paths, v2);
+            fs::write(&file, unlimited).unwrap();
+            // As an engine leaves it that limits memory alone.
+            let memory = &settings(&limits, v2)[0];
+            fs::write(folder.path().join(memory.file), &memory.value).unwrap();
+            assert_eq!(back().swap_bytes, Some(LimitsReadBack::UNLIMITED));
+            assert!(verify(&paths, v2, &limits).is_err());
+            apply(&paths, v2, &limits).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), value);
+            assert_eq!(back().swap_bytes, Some(0));
+            verify(&paths, v2, &limits).unwrap();
+            fs::write(&file, if v2 { "4096" } else { "10002432" }).unwrap();
+            assert_eq!(back().swap_bytes, Some(4096));
+        }
     }
 }

@@ -15,7 +15,7 @@ mod remove;
 pub use detect::{Layout, Tree, top_folders};
 pub use group::Group;
 pub(crate) use limits::cpus_of;
-pub use limits::{Setting, settings, shares_of};
+pub use limits::{Setting, no_swap, settings, shares_of};
 pub use oom::OomWatch;
 pub use others::OtherGroups;
 pub use readback::read_limits;

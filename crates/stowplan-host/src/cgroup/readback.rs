@@ -8,7 +8,7 @@ use stowplan_wire::deployment::{Locator, SchedulingPlan};
 use stowplan_wire::host::{CpuLevel, LimitsReadBack};
 
 use super::detect::{Layout, MOUNTINFO, Tree};
-use super::limits::{cpus_of, weight_of};
+use super::limits::{cpus_of, swap_file, weight_of};
 use crate::process::stat_fields;
 
 /// Everything above this is "no limit" on v1, which has no word for it.
@@ -33,14 +33,31 @@ pub(super) fn of_group(paths: &BTreeMap<String, PathBuf>, v2: bool) -> LimitsRea
             .and_then(|text| text.parse().ok())
             .filter(|bytes| *bytes < V1_UNLIMITED)
     };
+    let swap = memory.and_then(|memory| {
+        let told = of("memory", swap_file(v2))?;
+        Some(swap_beside(memory, &told, v2))
+    });
     LimitsReadBack {
         cpuset: of("cpuset", "cpuset.cpus").and_then(|text| cpus_of(&text)),
         cpu_weight: folder("cpu").and_then(|own| weight(own, v2)),
         cpu_quota: folder("cpu").and_then(|own| quota(own, v2)),
         memory_bytes: memory,
+        swap_bytes: swap,
         scheduling: None,
         cpu_levels: Vec::new(),
     }
+}
+
+/// The swap that a group may have beside its memory limit.
+fn swap_beside(memory: u64, told: &str, v2: bool) -> u64 {
+    let bytes = told.parse().ok().filter(|bytes| *bytes < V1_UNLIMITED);
+    bytes.map_or(LimitsReadBack::UNLIMITED, |bytes| {
+        if v2 {
+            bytes
+        } else {
+            bytes.saturating_sub(memory)
+        }
+    })
 }
 
 fn weight(group: &Path, v2: bool) -> Option<u32> {

@@ -99,6 +99,7 @@ impl Host for FakeHost {
             memory_bytes: 1 << 30,
             kernel: "none".to_owned(),
             cgroup: "v2".to_owned(),
+            swap_accounting: true,
             settings: BTreeMap::new(),
         })
     }
@@ -165,6 +166,7 @@ impl Host for FakeHost {
             cpu_weight: process.limits.cpu_weight,
             cpu_quota: process.limits.cpu_quota,
             memory_bytes: process.limits.memory_bytes,
+            swap_bytes: process.limits.memory_bytes.map(|_| 0),
             scheduling: Some(SchedulingPlan::Other),
             cpu_levels: vec![CpuLevel {
                 weight: process.limits.cpu_weight.unwrap_or(100),
