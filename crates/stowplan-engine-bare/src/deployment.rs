@@ -119,8 +119,8 @@ impl BareDeployment {
     fn create_one(&mut self, index: usize) -> Result<(), EngineError> {
         let service = &mut self.services[index];
         if let Some(above) = &self.groups {
-            service.make_group(&*self.host, above, self.form, &self.controllers)?;
-            if let Some(group) = &service.group {
+            service.make_groups(&*self.host, above, self.form, &self.controllers)?;
+            if let Some(group) = service.group() {
                 scheduling::give_service_budget(group, &self.plan, &service.start.name)?;
             }
         }
@@ -177,7 +177,7 @@ impl BareDeployment {
     fn freeze(&mut self, service: &str, frozen: bool) -> Result<(), EngineError> {
         let index = self.index_of(service)?;
         let service = &mut self.services[index];
-        let Some(group) = service.group.as_ref().filter(|_| service.child().is_some()) else {
+        let Some(group) = service.group().filter(|_| service.child().is_some()) else {
             let reason = if service.child().is_some() {
                 "without control groups it cannot be frozen"
             } else {
@@ -263,8 +263,8 @@ impl Deployment for BareDeployment {
         let mut result = Ok(());
         for index in 0..self.services.len() {
             let service = &mut self.services[index];
-            let existed = service.group.is_some() || service.child().is_some();
-            let removed = service.kill().and(service.remove_group());
+            let existed = service.group().is_some() || service.child().is_some();
+            let removed = service.kill().and(service.remove_groups());
             match removed {
                 Ok(()) if existed => self.event(index, EngineEventKind::Destroyed),
                 Ok(()) => {}

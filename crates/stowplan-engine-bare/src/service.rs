@@ -12,7 +12,7 @@ use stowplan_wire::deployment::{EngineEventKind, Locator, ServiceStart};
 
 use crate::affinity;
 use crate::capabilities::Form;
-use crate::groups::Above;
+use crate::groups::{Above, ServiceGroups};
 use crate::program::Prepared;
 use crate::spawn::{self, Child, Layout};
 
@@ -33,10 +33,8 @@ pub(crate) struct Service {
     pub(crate) start: ServiceStart,
     pub(crate) program: Prepared,
     pub(crate) state: State,
-    /// Its own group; `None` without control groups.
-    pub(crate) group: Option<Group>,
-    /// Its own group with the folders it shares with others, for the locator.
-    located: Option<Group>,
+    /// Its groups with their limits; `None` without control groups, and until all of them are made.
+    groups: Option<ServiceGroups>,
     oom: Option<OomWatch>,
     pub(crate) paused: bool,
 }
@@ -47,8 +45,7 @@ impl Service {
             start,
             program,
             state: State::None,
-            group: None,
-            located: None,
+            groups: None,
             oom: None,
             paused: false,
         }
@@ -59,27 +56,45 @@ impl Service {
         error.of_service(self.start.name.clone(), Some(self.start.log.clone()))
     }
 
-    /// Makes the group with its limits.
-    pub(crate) fn make_group(
+    /// Makes the groups with their limits: all, or none.
+    pub(crate) fn make_groups(
         &mut self,
         host: &dyn Host,
         above: &Above,
         form: Form,
         controllers: &[&str],
     ) -> Result<(), EngineError> {
-        if self.group.is_some() {
+        if self.groups.is_some() {
             return Ok(());
         }
         let outer = above.make_outer(host, &self.start.name, controllers)?;
-        // Kept before anything is set, so that it is removed even if that is refused.
-        self.group = Some(outer.clone());
-        let groups = above.fill(host, outer, form, controllers)?;
-        if form.is_grouped() {
-            groups.apply(&self.start.limits)?;
-            self.oom = OomWatch::new(&groups.inner);
+        let made = above
+            .fill(host, outer.clone(), form, controllers)
+            .and_then(|groups| {
+                if form.is_grouped() {
+                    groups.apply(&self.start.limits)?;
+                }
+                Ok(groups)
+            });
+        match made {
+            Ok(groups) => {
+                if form.is_grouped() {
+                    self.oom = OomWatch::new(&groups.inner);
+                }
+                self.groups = Some(groups);
+                Ok(())
+            }
+            Err(error) => {
+                // Its own error is the lesser one, and the ledger has what stays.
+                let _ = outer.remove();
+                Err(error.into())
+            }
         }
-        self.located = Some(groups.located);
-        Ok(())
+    }
+
+    /// All of its own groups; `None` without control groups.
+    pub(crate) fn group(&self) -> Option<&Group> {
+        self.groups.as_ref().map(|groups| &groups.outer)
     }
 
     /// Makes the process that waits, in its groups and with its class.
@@ -100,8 +115,8 @@ impl Service {
         self.state = State::Created(child);
         host.enter(&Object::Process { pid, start_ticks })?;
         stowplan_host::open_files::restore(pid)?;
-        if let Some(group) = &self.located {
-            group.join(pid)?;
+        if let Some(groups) = &self.groups {
+            groups.located.join(pid)?;
         }
         if let Some(cpus) = &self.start.limits.cpuset
             && !form.is_grouped()
@@ -163,12 +178,12 @@ impl Service {
 
     /// Kills everything of the service and waits until it is gone.
     pub(crate) fn kill(&mut self) -> Result<(), EngineError> {
-        let has_group = self.group.is_some();
+        let has_group = self.groups.is_some();
         if let Some(child) = self.child_mut() {
             // With a group, that finds them all; without, the process group is what there is.
             child.signal(Signal::KILL, !has_group);
         }
-        let killed = match self.group.as_ref().and_then(Group::private_folder) {
+        let killed = match self.group().and_then(Group::private_folder) {
             Some(folder) => kill_all(folder),
             None => Ok(()),
         };
@@ -180,12 +195,11 @@ impl Service {
         killed.map_err(|e| self.error(e.into()))
     }
 
-    /// Removes the group.
-    pub(crate) fn remove_group(&mut self) -> Result<(), EngineError> {
+    /// Removes the groups.
+    pub(crate) fn remove_groups(&mut self) -> Result<(), EngineError> {
         self.oom = None;
-        self.located = None;
-        match self.group.take() {
-            Some(group) => group.remove().map_err(|e| self.error(e.into())),
+        match self.groups.take() {
+            Some(groups) => groups.outer.remove().map_err(|e| self.error(e.into())),
             None => Ok(()),
         }
     }
@@ -199,9 +213,9 @@ impl Service {
             pid: child.pid,
             start_ticks: child.start_ticks,
             cgroups: self
-                .located
+                .groups
                 .as_ref()
-                .map(Group::to_paths)
+                .map(|groups| groups.located.to_paths())
                 .unwrap_or_default(),
             log: self.start.log.clone(),
         })

@@ -14,7 +14,7 @@ use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_testkit::{agent_program, command_plan, private_state, service_plan};
 use stowplan_wire::deployment::{Locator, Select, StopMode};
 
-/// What is different for each engine, so that the tests can run side by side.
+/// What is different for each test, so that the tests can run side by side.
 struct Own {
     engine: &'static str,
     /// Begins the names of its runs.
@@ -25,9 +25,9 @@ struct Own {
 }
 
 impl Own {
-    fn new(engine: &'static str) -> Self {
+    fn new(engine: &'static str, test: &str) -> Self {
         let pid = std::process::id();
-        let state = private_state().join(engine);
+        let state = private_state().join(test);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -35,8 +35,8 @@ impl Own {
             .unwrap();
         Self {
             engine,
-            prefix: format!("faults-{engine}-{pid}"),
-            sleep: format!("{}.{}", 80_000 + pid, engine.len()),
+            prefix: format!("faults-{test}-{pid}"),
+            sleep: format!("{}.{}", 80_000 + pid, test.len()),
             state,
         }
     }
@@ -135,7 +135,7 @@ fn unharmed(locators: &[Locator]) {
 }
 
 fn survives_a_kill_at_every_entry(engine: &'static str) -> u32 {
-    let own = Own::new(engine);
+    let own = Own::new(engine, engine);
     let prefix = &own.prefix;
     let other = own.spawn(None);
     let other_deployment = own
@@ -185,4 +185,32 @@ fn bare_run_killed_at_every_entry() {
 fn oci_run_killed_at_every_entry() {
     let entries = survives_a_kill_at_every_entry("oci");
     assert!(entries >= 4, "only {entries} entries");
+}
+
+/// A limit that the kernel refuses is refused however often it is asked for: the program never runs without it.
+#[test]
+fn a_service_whose_limits_are_refused_is_never_made() {
+    for variant in ["grouped", "grouped-lxc", "grouped-lxd"] {
+        let own = Own::new("bare", "refused");
+        let host = own.spawn(None);
+        let run = format!("{}-{variant}", own.prefix);
+        let folder = host.open_run(&run, vec![], String::new(), 0).unwrap();
+        let command: &[&str] = &["sleep", &own.sleep];
+        let mut plan = command_plan(&run, &folder, Some(variant), &[("a", command)]);
+        // No kernel has so many.
+        plan.services[0].limits.cpuset = Some(vec![1_000_000]);
+        let mut deployment = RemoteEngine::new(&host, "bare")
+            .unwrap()
+            .prepare(&plan, host.clone())
+            .unwrap();
+        let before = own.traces();
+        for _ in 0..2 {
+            let error = deployment.create(&Select::All).unwrap_err();
+            assert!(error.to_string().contains("cpuset"), "{variant}: {error}");
+            assert_eq!(deployment.locators().unwrap(), [], "{variant}");
+            assert_eq!(own.traces(), before, "{variant}");
+        }
+        drop(deployment);
+        host.close_run().unwrap();
+    }
 }

@@ -32,24 +32,16 @@ impl Tree {
     ) -> Result<Group, HostError> {
         let name = run_folder(run);
         if self.layout == Layout::V2 {
-            let path = self.v2_parent()?.join(name);
-            make(host, &path)?;
-            let group = Group {
-                paths: BTreeMap::from([("unified".to_owned(), path)]),
-                v2: true,
-            };
-            group.delegate(controllers)?;
+            let unified = BTreeMap::from([("unified".to_owned(), self.v2_parent()?)]);
+            let group = Group::make_below(&unified, true, host, &name, controllers)?;
+            if let Err(error) = group.delegate(controllers) {
+                // Its own error is the lesser one, and the ledger has what stays.
+                let _ = group.remove();
+                return Err(error);
+            }
             return Ok(group);
         }
-        let mut paths = BTreeMap::new();
-        for (controller, own) in &self.own {
-            if controllers.contains(&controller.as_str()) {
-                let path = own.join(&name);
-                make_v1(host, controller, &path)?;
-                paths.insert(controller.clone(), path);
-            }
-        }
-        Ok(Group { paths, v2: false })
+        Group::make_below(&self.own, false, host, &name, controllers)
     }
 }
 
@@ -134,19 +126,39 @@ impl Group {
         name: &str,
         controllers: &[&str],
     ) -> Result<Self, HostError> {
-        let mut paths = BTreeMap::new();
-        for (controller, parent) in &self.paths {
-            if self.v2 {
-                let path = parent.join(name);
-                make(host, &path)?;
-                paths.insert(controller.clone(), path);
-            } else if controllers.contains(&controller.as_str()) {
-                let path = parent.join(name);
-                make_v1(host, controller, &path)?;
-                paths.insert(controller.clone(), path);
+        Self::make_below(&self.paths, self.v2, host, name, controllers)
+    }
+
+    /// Makes a folder in each of `parents`, on v1 in those of `controllers`: all of them, or none.
+    fn make_below(
+        parents: &BTreeMap<String, PathBuf>,
+        v2: bool,
+        host: &dyn Host,
+        name: &str,
+        controllers: &[&str],
+    ) -> Result<Self, HostError> {
+        let mut group = Self {
+            paths: BTreeMap::new(),
+            v2,
+        };
+        for (controller, parent) in parents {
+            if !v2 && !controllers.contains(&controller.as_str()) {
+                continue;
+            }
+            let path = parent.join(name);
+            let made = if v2 {
+                make(host, &path)
+            } else {
+                make_v1(host, controller, &path)
+            };
+            group.paths.insert(controller.clone(), path);
+            if let Err(error) = made {
+                // Its own error is the lesser one, and the ledger has what stays.
+                let _ = group.remove();
+                return Err(error);
             }
         }
-        Ok(Self { paths, v2: self.v2 })
+        Ok(group)
     }
 
     /// On cgroup v2, gives those of these controllers (named as on v1) that it has to the groups below it; from then on it
