@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use stowplan_engine::EngineError;
+use stowplan_engine::{EngineError, WITH_HOST_NETWORK};
 use stowplan_engine_daemon::{Images, RunGroup, container_entry, of_ground};
 use stowplan_host::{Host, network};
 use stowplan_image::Contents;
@@ -95,7 +95,7 @@ pub(crate) fn lay(
         return Err(EngineError::new(
             "CRI-O has no way to give a pod the network of the run: it knows that of the node and those of plugins",
         )
-        .hint("run the experiment with --host-network"));
+        .hint(WITH_HOST_NETWORK));
     }
     let mut ground = Ground {
         asked_handler: variant.unwrap_or_default().to_owned(),
@@ -200,7 +200,7 @@ async fn is_in_network(client: &Client, id: &str, of_process: u32) -> Result<(),
     }
     Err(
         EngineError::new("a container does not get into the network of the run")
-            .hint("run the experiment with --host-network"),
+            .hint(WITH_HOST_NETWORK),
     )
 }
 

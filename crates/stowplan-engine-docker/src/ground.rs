@@ -15,7 +15,7 @@ use bollard::models::{
 };
 use bollard::query_parameters::StartContainerOptions;
 use rustix::process::geteuid;
-use stowplan_engine::EngineError;
+use stowplan_engine::{EngineError, WITH_HOST_NETWORK};
 use stowplan_engine_daemon::{Conversion, Images, container_entry, labels, of_ground};
 use stowplan_host::cgroup::{Layout, Tree};
 use stowplan_host::{Host, network};
@@ -230,7 +230,7 @@ fn attempt(
                 client.daemon().name(),
                 said.trim()
             ))
-            .hint("run the experiment with --host-network"));
+            .hint(WITH_HOST_NETWORK));
         }
         // The kernel tells nobody when a process changes its namespace: ask again.
         std::thread::sleep(Duration::from_millis(2));

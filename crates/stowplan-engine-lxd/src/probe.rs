@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use stowplan_engine::EngineError;
+use stowplan_engine::{EngineError, WITH_HOST_NETWORK};
 use stowplan_engine_daemon::{Images, container_entry, in_probe_run, of_ground};
 use stowplan_host::cgroup::Tree;
 use stowplan_host::network;
@@ -76,7 +76,7 @@ async fn see(client: &Client, instance: &str, network_of: u32) -> Result<(), Eng
             return Err(EngineError::new(format!(
                 "an instance of {server} does not get into the network of the run"
             ))
-            .hint("run the experiment with --host-network"));
+            .hint(WITH_HOST_NETWORK));
         }
         // What the server has said of a start may be ahead of liblxc's log.
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -14,6 +14,9 @@ pub use error::EngineError;
 pub use label::{Facts, Seen, agreed, contradiction};
 pub use log::open_log;
 
+/// The hint of an engine that works, but not for services in the network of the run.
+pub const WITH_HOST_NETWORK: &str = "run the experiment with --host-network";
+
 /// The environment of every node program, under every engine: the size of the environment moves a program's
 /// stack, so it is equal everywhere. Real programs get theirs from the stack file.
 pub const NODE_ENVIRONMENT: [(&str, &str); 1] = [(

@@ -1,6 +1,6 @@
 //! `stowplan doctor`: what this machine can do, and what to install or change for the rest.
 
-use stowplan_engine::{Engine, Probe};
+use stowplan_engine::{Engine, Probe, WITH_HOST_NETWORK};
 use stowplan_host::Host;
 use stowplan_model::units::show_bytes;
 use stowplan_remote::{AgentHost, Network, RemoteEngine};
@@ -22,8 +22,11 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
         statuses.push(status(name, engine.probe(host.as_ref())));
     }
     for name in engines::OUTSIDE {
-        if let Some(engine) = engines::make(name, host.agent_pid()) {
-            statuses.push(status(name, engine.probe(host.as_ref())));
+        let probe = |network_of| Some(engines::make(name, network_of)?.probe(host.as_ref()));
+        if let Some(in_own) = probe(host.agent_pid()) {
+            // This process is in the machine's network.
+            let in_machines = || probe(std::process::id());
+            statuses.push(status_of_either(name, in_own, in_machines));
         }
     }
     statuses.extend(engines::PLANNED.iter().map(|name| EngineStatus {
@@ -67,6 +70,30 @@ fn status(name: &str, probe: Probe) -> EngineStatus {
         version,
         reason,
         hint,
+    }
+}
+
+/// The status of an engine in the network of an experiment, or where it refuses that alone, in the machine's, with the condition.
+fn status_of_either(
+    name: &str,
+    in_own: Probe,
+    in_machines: impl FnOnce() -> Option<Probe>,
+) -> EngineStatus {
+    let alone = status(name, in_own);
+    if alone.hint.as_deref() != Some(WITH_HOST_NETWORK) {
+        return alone;
+    }
+    match in_machines().map(|probe| status(name, probe)) {
+        Some(works) if works.status == "available" => EngineStatus {
+            reason: alone
+                .reason
+                .map(|why| format!("only with --host-network: {why}")),
+            hint: alone.hint,
+            ..works
+        },
+        // There it lacks something else as well.
+        Some(fails) => fails,
+        None => alone,
     }
 }
 
@@ -121,4 +148,56 @@ fn print(doctor: &Doctor) -> Result<(), CommandError> {
         tell!("  {setting}: {value}")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn available() -> Probe {
+        Probe::Available {
+            version: "CRI-O 1.37".to_owned(),
+        }
+    }
+
+    fn absent(hint: &str) -> Probe {
+        Probe::Absent {
+            reason: "no way".to_owned(),
+            hint: hint.to_owned(),
+        }
+    }
+
+    /// Status, version, reason and hint; the engine is asked again only where `again` has an answer.
+    fn told(in_own: Probe, again: Option<Probe>) -> [String; 4] {
+        let status = status_of_either("cri", in_own, || Some(again.expect("asked again")));
+        let text = |field: Option<String>| field.unwrap_or_default();
+        [
+            status.status,
+            text(status.version),
+            text(status.reason),
+            text(status.hint),
+        ]
+    }
+
+    #[test]
+    fn an_engine_that_refuses_networks_of_experiments_alone_is_available_with_that_condition() {
+        assert_eq!(
+            told(absent(WITH_HOST_NETWORK), Some(available())),
+            [
+                "available",
+                "CRI-O 1.37",
+                "only with --host-network: no way",
+                WITH_HOST_NETWORK
+            ]
+        );
+        let else_absent = told(absent(WITH_HOST_NETWORK), Some(absent("start it")));
+        assert_eq!(else_absent, ["absent", "", "no way", "start it"]);
+    }
+
+    #[test]
+    fn any_other_engine_is_asked_once() {
+        assert_eq!(told(available(), None), ["available", "CRI-O 1.37", "", ""]);
+        let absent = told(absent("start it"), None);
+        assert_eq!(absent, ["absent", "", "no way", "start it"]);
+    }
 }

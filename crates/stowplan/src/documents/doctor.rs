@@ -27,9 +27,9 @@ pub struct EngineStatus {
     pub status: String,
     /// Version of what does the work.
     pub version: Option<String>,
-    /// Why it is not available.
+    /// Why it is not available, or under which condition alone.
     pub reason: Option<String>,
-    /// What to install or change.
+    /// What to install or change, or how to meet the condition.
     pub hint: Option<String>,
 }
 
