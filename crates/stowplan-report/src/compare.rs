@@ -9,6 +9,7 @@ use stowplan_stats::{
     Delta, Direction, PairedComparison, Rule, Scale, Verdict, apply_holm, compare,
 };
 
+use crate::controls::{FLAT, effect, missing_controls};
 use crate::error::ReportError;
 use crate::marked::{self, Marked};
 use crate::metrics::{Metric, Values, metrics};
@@ -100,8 +101,8 @@ pub(crate) fn slower(
 
 pub(crate) type Pair<'a> = (&'a DeploymentRecord, &'a DeploymentRecord);
 
-/// The reference against every other; and the pairs that tell the effects apart: splitting,
-/// group scheduling, isolation.
+/// The reference against every other; the pairs that tell the effects apart: splitting, group scheduling, isolation; and
+/// at every partition all places against plain processes in one group.
 fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> Vec<Pair<'a>> {
     let others = ran.iter().filter(|d| d.id != reference.id);
     let mut pairs: Vec<Pair<'a>> = others.map(|d| (reference, *d)).collect();
@@ -114,7 +115,7 @@ fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> V
             let told = match effect(a, b) {
                 Effect::Splitting => a.partition == reference.partition,
                 Effect::GroupScheduling | Effect::Isolation => true,
-                Effect::Total => false,
+                Effect::Total => is_at_one_partition(a, b),
             };
             if told && seen.insert((a.id.clone(), b.id.clone())) {
                 pairs.push((a, b));
@@ -124,41 +125,9 @@ fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> V
     pairs
 }
 
-/// What a difference between two deployments is the effect of.
-pub(crate) fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
-    let same_partition = a.partition == b.partition;
-    // What variants differ in is beside both.
-    if a.variant != b.variant {
-        return Effect::Total;
-    }
-    match (&*a.place, &*b.place) {
-        (x, y) if x == y && !same_partition => Effect::Splitting,
-        ("bare:flat", y) if same_partition && is_grouped(y) => Effect::GroupScheduling,
-        (x, y) if same_partition && controls(y).contains(&x) => Effect::Isolation,
-        _ => Effect::Total,
-    }
-}
-
-fn is_bare(place: &str) -> bool {
-    place == "bare" || place.starts_with("bare:")
-}
-
-fn is_grouped(place: &str) -> bool {
-    place == GROUPED || place.starts_with("bare:grouped-")
-}
-
-const GROUPED: &str = "bare:grouped";
-
-/// Plain processes in control groups that stand beside the containers of `place`: in groups that lie as its engine's do,
-/// and in those of most engines.
-fn controls(place: &str) -> &'static [&'static str] {
-    let innermost = place.rsplit('/').next().unwrap_or(place);
-    match innermost.split(':').next() {
-        Some("bare") | None => &[],
-        Some("lxc") => &["bare:grouped-lxc", GROUPED],
-        Some("lxd" | "incus") => &["bare:grouped-lxd", GROUPED],
-        Some(_) => &[GROUPED],
-    }
+/// Whether `b` is a place beside plain processes in one group, and all else is equal.
+fn is_at_one_partition(a: &DeploymentRecord, b: &DeploymentRecord) -> bool {
+    a.place == FLAT && (&a.partition, &a.variant) == (&b.partition, &b.variant)
 }
 
 /// A comparison before it is told.
@@ -382,30 +351,6 @@ pub(crate) fn withhold(
     }
 }
 
-/// "Faster than bare metal" needs its controls beside it (MEASURING §5).
-fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<String> {
-    if !is_bare(&a.place) || is_bare(&b.place) {
-        return None;
-    }
-    let ran = report.deployments();
-    let has = |place: &str| {
-        ran.iter()
-            .any(|d| d.place == place && d.partition == b.partition)
-    };
-    let controls = controls(&b.place);
-    let grouped = controls.iter().any(|place| has(place));
-    let flat = (!has("bare:flat")).then_some("bare:flat");
-    let grouped = controls.first().filter(|_| !grouped);
-    let missing: Vec<&str> = flat.into_iter().chain(grouped.copied()).collect();
-    (!missing.is_empty()).then(|| {
-        format!(
-            "no statement against bare metal without {} of partition {} in the same experiment",
-            missing.join(" and "),
-            b.partition
-        )
-    })
-}
-
 /// Share of inputs per chain and deployment on which no output rests.
 pub(crate) struct Losses(BTreeMap<(String, String), f64>);
 
@@ -451,34 +396,4 @@ fn different_loss(a: f64, b: f64, delta: f64) -> Option<String> {
             b * 100.0
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn containers_are_held_against_plain_processes_in_groups_like_theirs() {
-        let at = |place: &str| DeploymentRecord {
-            place: place.to_owned(),
-            ..DeploymentRecord::default()
-        };
-        let effect = |a, b| effect(&at(a), &at(b));
-        for grouped in ["bare:grouped", "bare:grouped-lxc", "bare:grouped-lxd"] {
-            assert_eq!(effect("bare:flat", grouped), Effect::GroupScheduling);
-        }
-        for (control, place, told) in [
-            ("bare:grouped", "oci", Effect::Isolation),
-            ("bare:grouped", "lxd", Effect::Isolation),
-            ("bare:grouped-lxd", "lxd", Effect::Isolation),
-            ("bare:grouped-lxd", "incus", Effect::Isolation),
-            ("bare:grouped-lxc", "lxc", Effect::Isolation),
-            ("bare:grouped-lxc", "lxd", Effect::Total),
-            ("bare:grouped-lxd", "docker", Effect::Total),
-            ("bare:grouped", "bare:session", Effect::Total),
-            ("bare:flat", "oci", Effect::Total),
-        ] {
-            assert_eq!(effect(control, place), told, "{control} {place}");
-        }
-    }
 }

@@ -112,6 +112,12 @@ pub(crate) fn outcome(c: &Comparison) -> [String; 4] {
         (Some(low), Some(high)) => format!("{} … {}", shown(low), shown(high)),
         _ => dash(),
     };
+    let estimate = c.difference.map_or_else(dash, shown);
+    [estimate, interval, c.blocks.to_string(), verdict(c)]
+}
+
+/// The verdict, blocks that it still needs, and what it is without marked runs where that takes it back.
+pub(crate) fn verdict(c: &Comparison) -> String {
     let mut verdict = match (c.verdict, c.blocks_needed) {
         (Verdict::Inconclusive, Some(more)) => format!("inconclusive, +{more}"),
         (verdict, _) => verdict.to_string(),
@@ -123,6 +129,5 @@ pub(crate) fn outcome(c: &Comparison) -> [String; 4] {
         let found = clean.verdict.unwrap_or(Verdict::Inconclusive);
         verdict += &format!("; {found} without marked runs");
     }
-    let estimate = c.difference.map_or_else(dash, shown);
-    [estimate, interval, c.blocks.to_string(), verdict]
+    verdict
 }

@@ -9,15 +9,18 @@ use stowplan_results::{
 };
 use stowplan_stats::{Sketch, SketchPoint, Summary};
 
-use crate::compare::effect;
+use crate::configured;
+use crate::controls::effect;
 use crate::equality;
 use crate::error::ReportError;
 use crate::latency::{ChainLatency, Part, PartFigures};
 use crate::memory::{DeploymentMemory, FIGURES};
 use crate::phases::{self, TimerPhases};
+use crate::places::{self, AtPartition};
 use crate::report::Report;
 use crate::slower_tables::regressions;
 use crate::startup::{DeploymentStartup, Instant, Spread};
+use crate::tables::TextTable;
 use crate::usage::{DeploymentUsage, Series};
 
 /// Points of all sketches together. About eleven bytes each, so they stay under 3.5 MB.
@@ -42,6 +45,9 @@ pub(crate) struct Page<'a> {
     /// Timers whose phases nobody set.
     phases: Vec<&'a TimerPhases>,
     comparisons: &'a [Comparison],
+    /// Each place beside `bare:flat` and its control, by partition.
+    places: Vec<AtPartition<'a>>,
+    configured: TextTable,
     slower: &'a [Slower],
     against: Option<&'a Comparisons>,
     /// What got worse against the earlier result, a line each.
@@ -190,6 +196,8 @@ pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
         losses: losses(report),
         phases: phases::shown(report),
         comparisons: &report.comparisons,
+        places: places::all(report),
+        configured: configured::table(report),
         slower: &report.slower,
         against: report.against.as_ref(),
         regressions: report.against.as_ref().map(regressions).unwrap_or_default(),

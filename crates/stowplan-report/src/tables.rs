@@ -1,17 +1,20 @@
 //! The tables in the papers' layout, as text: for terminals and Markdown.
 
+use serde::Serialize;
 use stowplan_results::{LossCause, RunRow, StartKind};
 use stowplan_stats::Summary;
 
 use crate::ablation_tables;
 use crate::across::deployment_of;
 use crate::callbacks::CallTimes;
+use crate::configured::{self, asked_at_once};
 use crate::difference_tables;
 use crate::engine_tables;
 use crate::format::{TimeUnit, bytes, count, dash, value};
 use crate::latency::{ChainLatency, Part};
 use crate::memory;
 use crate::phases;
+use crate::places;
 use crate::report::Report;
 use crate::sensitivity_tables;
 use crate::slower_tables;
@@ -19,7 +22,7 @@ use crate::startup::{DeploymentStartup, Instant, Spread};
 use crate::usage::{ENGINE, MACHINE, SERVICES, STOWPLAN};
 
 /// A table of texts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct TextTable {
     pub(crate) title: String,
     /// How to read it, one sentence.
@@ -76,6 +79,8 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
     tables.push(memory::table(report));
     tables.push(engine_tables::table(report));
     tables.push(losses(report));
+    tables.extend(places::tables(report));
+    tables.push(configured::table(report));
     tables.push(difference_tables::differences(report));
     tables.push(difference_tables::effects(report));
     tables.push(slower_tables::slower(&report.slower, &|id| {
@@ -210,15 +215,6 @@ fn startup(report: &Report, start: StartKind, views: &[&DeploymentStartup]) -> T
         }
     }
     table
-}
-
-/// Results of before this was a parameter do not say it.
-fn asked_at_once(report: &Report) -> String {
-    let told = report.experiment.parameters.get("parallelism");
-    let told = told.and_then(|value| value.as_str());
-    told.map_or_else(String::new, |text| {
-        format!(" Engines are asked for {text}.")
-    })
 }
 
 /// A figure of a run as a whole.

@@ -59,6 +59,44 @@ fn effects_are_told_apart() {
 }
 
 #[test]
+fn each_place_is_held_against_plain_processes_at_its_own_partition() {
+    let mut report = Report::read(&results().1).unwrap();
+    let c = find(
+        &report.comparisons,
+        "e2e_paper_mean",
+        "bare:flat/betz-8",
+        "oci/betz-8",
+    );
+    assert_eq!((c.effect, c.primary), (Effect::Total, false));
+    let answers = |c: &&Comparison| c.primary;
+    let primary: Vec<_> = report.comparisons.iter().filter(answers).collect();
+    assert!(primary.iter().all(|c| c.reference == "bare:flat/single"));
+
+    // A deployment of another variant is not the same with other isolation.
+    let all = report.experiment.deployments.iter_mut();
+    all.filter(|d| d.id == "oci/betz-8")
+        .for_each(|d| d.variant = Some("native".to_owned()));
+    let all = report.comparisons_with(None).unwrap();
+    let is_held = |c: &Comparison| c.reference == "bare:flat/betz-8" && c.candidate == "oci/betz-8";
+    assert!(!all.iter().any(is_held));
+}
+
+#[test]
+fn without_bare_flat_places_stand_beside_their_control_alone() {
+    let mut report = Report::read(&results().1).unwrap();
+    let runs = report.runs.iter_mut();
+    runs.filter(|r| &*r.deployment == "bare:flat/betz-8")
+        .for_each(|run| run.status = RunStatus::Skipped);
+    report.comparisons = report.comparisons_with(None).unwrap();
+    let text = report.markdown();
+    let from = text.find("## Places, partition betz-8").unwrap();
+    let table = text[from..].split("\n\n").nth(2).unwrap();
+    assert!(table.contains("| oci of bare:grouped | "), "{table}");
+    assert!(!table.contains("bare:flat"), "{table}");
+    assert!(!table.contains("| oci | "), "{table}");
+}
+
+#[test]
 fn faster_than_bare_needs_both_controls() {
     let mut report = Report::read(&results().1).unwrap();
     let pair = ("bare:flat/single", "oci/betz-8");

@@ -75,7 +75,8 @@ impl Comparisons {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// Everything at once: the candidate against the reference of the experiment.
+    /// Everything at once: the candidate against the reference of the experiment, or a place against `bare:flat` of its
+    /// partition.
     Total,
     /// Splitting into services: another partition at the same place.
     Splitting,

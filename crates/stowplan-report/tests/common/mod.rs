@@ -88,12 +88,9 @@ fn experiment(size: Size) -> Experiment {
                     "same-process": {"edges": if split { 371 } else { 402 }, "bytes_per_s": 81_000_000.0},
                     "loopback": {"edges": if split { 209 } else { 178 }, "bytes_per_s": if split { 44_000_000.0 } else { 31_000_000.0 }},
                 },
-                "isolation": {"mount": *place == "oci", "pid": *place == "oci", "net": false},
-                "fingerprint": {
-                    "seccomp.mode": if *place == "oci" { "filter" } else { "none" },
-                    "cgroup.cpu": if *place == "bare:flat" { "one" } else { "one per service" },
-                    "nice": "0",
-                },
+                "isolation": if *place == "oci" { json!({"mount": true, "pid": true, "net": false}) } else { json!({}) },
+                "limits": if split { json!({"perception": {"cpuset": [0, 1], "memory_bytes": 2_u64 << 30}}) } else { json!({}) },
+                "fingerprint": fingerprint(place),
             })
         })
         .collect();
@@ -123,7 +120,7 @@ fn experiment(size: Size) -> Experiment {
             "memory_bytes": 25_769_803_776_u64, "kernel": "6.18.0", "cgroup": "hybrid",
             "settings": {"governor": "performance", "preemption": "voluntary", "clock source": "tsc", "autogroup": "1"},
         },
-        "versions": {"CycloneDDS": "11.0.1", "libcontainer": "0.7.0"},
+        "versions": {"CycloneDDS": "11.0.1", "oci": "0.7.0"},
         "digests": {"stowplan-node": "2c26b46b68ffc68ff99b453c1d304134"},
         "calibration": (1..=size.blocks).map(|b| json!({"block": b, "ns_per_iteration": 0.9134})).collect::<Vec<_>>(),
         "assumptions": [{"parameter": "launch.per_entity", "value": "18 ms", "range": "5 ms – 40 ms", "why": "read off one recorded start"}],
@@ -132,6 +129,27 @@ fn experiment(size: Size) -> Experiment {
         "stowplan_own": {"switches": 2400, "cpu_ns": 61_000_000, "armed_ns": 2_400_000_000_000_u64},
     }))
     .unwrap()
+}
+
+/// What the processes of a place say of themselves.
+fn fingerprint(place: &str) -> serde_json::Value {
+    let mut own = json!({
+        "seccomp.mode": "none", "cgroup.cpu": "one", "cpu.levels": "100", "root.mount": "ext4 rw", "nice": "0",
+    });
+    let others = match place {
+        "bare:flat" => json!({}),
+        "bare:grouped" => {
+            json!({"cgroup.cpu": "one per service", "cpu.levels": "100 in 100 in 100"})
+        }
+        _ => json!({
+            "cgroup.cpu": "one per service", "cpu.levels": "100 in 100 in 100", "root.mount": "overlay ro",
+            "seccomp.mode": "filter", "engine.runtime": "libcontainer", "engine.storage": "overlay",
+        }),
+    };
+    for (name, value) in others.as_object().unwrap() {
+        own[name] = value.clone();
+    }
+    own
 }
 
 /// A folder in memory where there is one: results are synced to disk, and tests need no disk.

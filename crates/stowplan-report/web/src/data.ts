@@ -193,6 +193,24 @@ export interface Experiment {
   [name: string]: unknown;
 }
 
+/** Places at which one partition ran; percentages are of `flat` and of each one's `control`, found among the comparisons. */
+export interface AtPartition {
+  partition: string;
+  variant: string | null;
+  flat: string | null;
+  places: { deployment: string; place: string; control: string | null }[];
+  measures: { metric: string; subject: string | null; name: string; unit: string; flat_value: number | null }[];
+}
+
+/** A table of texts; the first `keys` columns name the row. */
+export interface TextTable {
+  title: string;
+  note: string;
+  keys: number;
+  headers: string[];
+  rows: string[][];
+}
+
 /** Memory by share just after the window: what is counted, and its mean bytes. */
 export interface SharedMemory {
   deployment: string;
@@ -221,6 +239,8 @@ export interface Page {
   losses: Loss[];
   phases: TimerPhases[];
   comparisons: Comparison[];
+  places: AtPartition[];
+  configured: TextTable;
   slower: Slower[];
   against: Against | null;
   regressions: string[];

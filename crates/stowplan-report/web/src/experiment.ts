@@ -14,6 +14,7 @@ import { earlier, slowerTable } from "./figures/slower";
 import { startupModules, startupRuns, StartChoice } from "./figures/startup";
 import { cpu, memory, SubjectChoice } from "./figures/usage";
 import { missing, plural } from "./format";
+import { configured, places } from "./places";
 import { headline, summary } from "./summary";
 import { deployments, differenceList, inputs, losses, phases, rankings, sharedMemory, statistics } from "./tables";
 
@@ -64,6 +65,12 @@ function differenceSection(page: Page, shown: Shown): Section | null {
     all,
   ];
   return { id: "comparisons", title: "Differences", short: "Differences", content };
+}
+
+function placesSection(page: Page, shown: Shown): Section | null {
+  const content = page.places.length ? places(page, shown) : [];
+  if (page.configured.rows.length) content.push(...configured(page));
+  return content.length ? { id: "places", title: "Places", short: "Places", content } : null;
 }
 
 function earlierSection(page: Page, shown: Shown): Section | null {
@@ -153,6 +160,7 @@ export function build(page: Page, app: HTMLElement): void {
     startupSection(page, shown),
     latencySection(page, shown),
     usageSection(page, shown),
+    placesSection(page, shown),
     differenceSection(page, shown),
     earlierSection(page, shown),
     ablationSection(page, shown),

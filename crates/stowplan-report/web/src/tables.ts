@@ -9,7 +9,7 @@ function swatch(shown: Shown, id: string): HTMLElement {
   return h("span", { class: "swatch", style: `background:${shown.colour(id)}`, "aria-hidden": "true" });
 }
 
-function named(shown: Shown, id: string, label: string): HTMLElement {
+export function named(shown: Shown, id: string, label: string): HTMLElement {
   return h("span", { class: "named" }, swatch(shown, id), label);
 }
 

@@ -1,0 +1,101 @@
+//! What a difference between two deployments is the effect of, and which plain processes have to stand beside containers
+//! before it can be told (MEASURING §2).
+
+use stowplan_results::{DeploymentRecord, Effect};
+
+use crate::compare::Pair;
+use crate::report::Report;
+
+/// What a difference between two deployments is the effect of.
+pub(crate) fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
+    let same_partition = a.partition == b.partition;
+    // What variants differ in is beside both.
+    if a.variant != b.variant {
+        return Effect::Total;
+    }
+    match (&*a.place, &*b.place) {
+        (x, y) if x == y && !same_partition => Effect::Splitting,
+        (FLAT, y) if same_partition && is_grouped(y) => Effect::GroupScheduling,
+        (x, y) if same_partition && controls(y).contains(&x) => Effect::Isolation,
+        _ => Effect::Total,
+    }
+}
+
+pub(crate) fn is_bare(place: &str) -> bool {
+    place == "bare" || place.starts_with("bare:")
+}
+
+fn is_grouped(place: &str) -> bool {
+    place == GROUPED || place.starts_with("bare:grouped-")
+}
+
+const GROUPED: &str = "bare:grouped";
+
+/// Plain processes in one group: what all else is held against.
+pub(crate) const FLAT: &str = "bare:flat";
+
+/// Plain processes in control groups that stand beside the containers of `place`: in groups that lie as its engine's do,
+/// and in those of most engines.
+pub(crate) fn controls(place: &str) -> &'static [&'static str] {
+    let innermost = place.rsplit('/').next().unwrap_or(place);
+    match innermost.split(':').next() {
+        Some("bare") | None => &[],
+        Some("lxc") => &["bare:grouped-lxc", GROUPED],
+        Some("lxd" | "incus") => &["bare:grouped-lxd", GROUPED],
+        Some(_) => &[GROUPED],
+    }
+}
+
+/// "Faster than bare metal" needs its controls beside it (MEASURING §5).
+pub(crate) fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<String> {
+    if !is_bare(&a.place) || is_bare(&b.place) {
+        return None;
+    }
+    let ran = report.deployments();
+    let has = |place: &str| {
+        ran.iter()
+            .any(|d| d.place == place && d.partition == b.partition)
+    };
+    let controls = controls(&b.place);
+    let grouped = controls.iter().any(|place| has(place));
+    let flat = (!has("bare:flat")).then_some("bare:flat");
+    let grouped = controls.first().filter(|_| !grouped);
+    let missing: Vec<&str> = flat.into_iter().chain(grouped.copied()).collect();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "no statement against bare metal without {} of partition {} in the same experiment",
+            missing.join(" and "),
+            b.partition
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_are_held_against_plain_processes_in_groups_like_theirs() {
+        let at = |place: &str| DeploymentRecord {
+            place: place.to_owned(),
+            ..DeploymentRecord::default()
+        };
+        let effect = |a, b| effect(&at(a), &at(b));
+        for grouped in ["bare:grouped", "bare:grouped-lxc", "bare:grouped-lxd"] {
+            assert_eq!(effect("bare:flat", grouped), Effect::GroupScheduling);
+        }
+        for (control, place, told) in [
+            ("bare:grouped", "oci", Effect::Isolation),
+            ("bare:grouped", "lxd", Effect::Isolation),
+            ("bare:grouped-lxd", "lxd", Effect::Isolation),
+            ("bare:grouped-lxd", "incus", Effect::Isolation),
+            ("bare:grouped-lxc", "lxc", Effect::Isolation),
+            ("bare:grouped-lxc", "lxd", Effect::Total),
+            ("bare:grouped-lxd", "docker", Effect::Total),
+            ("bare:grouped", "bare:session", Effect::Total),
+            ("bare:flat", "oci", Effect::Total),
+        ] {
+            assert_eq!(effect(control, place), told, "{control} {place}");
+        }
+    }
+}
