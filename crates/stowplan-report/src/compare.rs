@@ -9,7 +9,7 @@ use stowplan_stats::{
     Delta, Direction, PairedComparison, Rule, Scale, Verdict, apply_holm, compare,
 };
 
-use crate::controls::{FLAT, effect, missing_controls};
+use crate::controls::{FLAT, control_of_another_shape, effect, missing_controls};
 use crate::error::ReportError;
 use crate::marked::{self, Marked};
 use crate::metrics::{Metric, Values, metrics};
@@ -340,14 +340,14 @@ pub(crate) fn withhold(
         && let Some(text) = losses.differ(metric, pair, delta(&report.experiment, metric))
     {
         Some(text)
-    } else if row.verdict == Verdict::Better && metric.unit == "ns" {
-        missing_controls(report, pair)
     } else {
-        None
+        missing_controls(report, pair)
     };
     if let Some(reason) = reason {
         row.verdict = Verdict::Inconclusive;
         row.verdict_reason = reason;
+    } else if let Some(text) = control_of_another_shape(report, pair) {
+        row.verdict_reason += &format!("; {text}");
     }
 }
 

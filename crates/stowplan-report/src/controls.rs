@@ -46,19 +46,15 @@ pub(crate) fn controls(place: &str) -> &'static [&'static str] {
     }
 }
 
-/// "Faster than bare metal" needs its controls beside it (MEASURING §5).
+/// Any statement about containers against bare metal needs its controls beside it: plain processes in one group, and in
+/// groups like those of its engine, of the same partition and variant (MEASURING §2).
 pub(crate) fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<String> {
     if !is_bare(&a.place) || is_bare(&b.place) {
         return None;
     }
-    let ran = report.deployments();
-    let has = |place: &str| {
-        ran.iter()
-            .any(|d| d.place == place && d.partition == b.partition)
-    };
     let controls = controls(&b.place);
-    let grouped = controls.iter().any(|place| has(place));
-    let flat = (!has("bare:flat")).then_some("bare:flat");
+    let grouped = controls.iter().any(|place| has_run(report, b, place));
+    let flat = (!has_run(report, b, FLAT)).then_some(FLAT);
     let grouped = controls.first().filter(|_| !grouped);
     let missing: Vec<&str> = flat.into_iter().chain(grouped.copied()).collect();
     (!missing.is_empty()).then(|| {
@@ -68,6 +64,26 @@ pub(crate) fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<Stri
             b.partition
         )
     })
+}
+
+/// What a verdict on a container against bare metal has to say where only groups that lie otherwise stand beside it.
+pub(crate) fn control_of_another_shape(report: &Report, (a, b): Pair<'_>) -> Option<String> {
+    let own = controls(&b.place).first()?;
+    let applies = is_bare(&a.place) && !is_bare(&b.place) && !has_run(report, b, own);
+    applies.then(|| {
+        format!(
+            "the groups of {GROUPED} lie otherwise than those of the engine, {own} was not measured"
+        )
+    })
+}
+
+/// Whether all that `own` is was measured at another place too. The steps of an ablation are variants that only
+/// containers have.
+fn has_run(report: &Report, own: &DeploymentRecord, place: &str) -> bool {
+    let variant = own.variant.as_ref();
+    let variant = variant.filter(|_| !report.experiment.is_step(own));
+    let mut ran = report.deployments().into_iter();
+    ran.any(|d| (&*d.place, &d.partition, d.variant.as_ref()) == (place, &own.partition, variant))
 }
 
 #[cfg(test)]

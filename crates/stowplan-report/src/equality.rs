@@ -1,6 +1,6 @@
 //! In what the processes of a deployment differ from those of the reference, and what of it nobody asked for (MEASURING §3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stowplan_results::{DeploymentRecord, OF_A_START};
 
@@ -21,6 +21,9 @@ const OF_CONTAINERS: [(&str, Option<&str>); 10] = [
     ("seccomp.", Some("seccomp")),
     ("speculation.", Some("seccomp")),
 ];
+
+/// Weights and quotas of the CPU controller, from the group of a service up to the root.
+const LEVELS: &str = "cpu.levels";
 
 /// Name, value of the reference and own value of every setting that differs.
 pub(crate) fn differences(
@@ -74,15 +77,40 @@ pub(crate) fn unasked(reference: &DeploymentRecord, own: &DeploymentRecord) -> O
     })
 }
 
+/// Groups of a control that lie otherwise than those of the engine, in one line: what is told as isolation then has
+/// group scheduling in it.
+pub(crate) fn other_groups(control: &DeploymentRecord, own: &DeploymentRecord) -> Option<String> {
+    let of = |d: &DeploymentRecord| d.fingerprint.get(LEVELS).cloned();
+    let (there, here) = (of(control)?, of(own)?);
+    (levels(&there) != levels(&here)).then(|| {
+        format!(
+            "{}: its groups lie otherwise than those of {} ({LEVELS} is {here} and not {there}): what is told as isolation has \
+             group scheduling in it",
+            own.label, control.label
+        )
+    })
+}
+
+/// From the group of a service up to the root: `100 in 100` has two. Services may differ: `100 | 100 in 100`.
+fn levels(told: &str) -> BTreeSet<usize> {
+    let values = told.split(" | ");
+    values.map(|value| value.split(" in ").count()).collect()
+}
+
+/// Whether each start has the value of `name` anew.
+pub(crate) fn is_of_a_start(name: &str) -> bool {
+    OF_A_START.iter().any(|begin| name.starts_with(begin))
+}
+
 /// Whether a deployment may have another value of `name` by its start, its place, or what was asked for it.
 fn is_asked(name: &str, deployment: &DeploymentRecord) -> bool {
-    if OF_A_START.iter().any(|begin| name.starts_with(begin)) {
+    if is_of_a_start(name) {
         return true;
     }
     let limits = || deployment.limits.values();
     let bare = deployment.place == "bare" || deployment.place.starts_with("bare:");
     match name {
-        "cpu.levels" => {
+        LEVELS => {
             deployment.place != "bare:flat"
                 || limits().any(|l| l.cpu_weight.is_some() || l.cpu_quota.is_some())
         }
@@ -166,6 +194,24 @@ mod tests {
         container.isolation.insert("pid".to_owned(), false);
         let text = unasked(&plain, &container).unwrap();
         assert!(text.contains("ns.pid is pid:[2] and not pid:[1]"), "{text}");
+    }
+
+    #[test]
+    fn groups_of_another_shape_are_no_control() {
+        let at = |place, levels| deployment(place, &[("cpu.levels", levels)]);
+        let own = at("lxd", "39 (at most 0.2 CPUs) in 100");
+        // Weights and quotas were asked for; only where the groups lie is not.
+        assert_eq!(
+            other_groups(&at("bare:grouped-lxd", "100 in 100"), &own),
+            None
+        );
+        let text = other_groups(&at("bare:grouped", "100 in 100 in 100"), &own).unwrap();
+        let told = "lxd: its groups lie otherwise than those of bare:grouped (cpu.levels is 39 (at most 0.2 CPUs) in 100 and \
+                    not 100 in 100 in 100)";
+        assert!(text.starts_with(told), "{text}");
+        assert_eq!(other_groups(&deployment("bare:grouped", &[]), &own), None);
+        let some = at("lxd", "100 in 100 | 100 in 100 in 100");
+        assert!(other_groups(&at("bare:grouped", "100 in 100 in 100"), &some).is_some());
     }
 
     #[test]

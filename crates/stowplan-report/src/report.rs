@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use stowplan_results::{
-    Ablation, ColdState, Comparison, Comparisons, DeploymentRecord, Experiment, InjectionRecord,
-    Ranking, Results, RunRow, RunStatus, Selftest, Slower, StartKind,
+    Ablation, ColdState, Comparison, Comparisons, DeploymentRecord, Effect, Experiment,
+    InjectionRecord, Ranking, Results, RunRow, RunStatus, Selftest, Slower, StartKind,
 };
 
 use crate::callbacks::CallbackTimes;
+use crate::controls::{effect, missing_controls};
 use crate::error::ReportError;
 use crate::latency::{ChainLatency, Part};
 use crate::losses::DeploymentLosses;
@@ -201,6 +202,8 @@ impl Report {
         }
         warnings.extend(work::unsteady(&self.experiment.calibration));
         warnings.extend(self.unasked());
+        warnings.extend(self.without_controls());
+        warnings.extend(self.other_groups());
         warnings.extend(phases::warnings(self));
         warnings.extend(self.ablation_warnings());
         warnings.extend(self.unanswered());
@@ -217,6 +220,32 @@ impl Report {
         };
         let all = self.experiment.deployments.iter();
         all.filter_map(|own| equality::unasked(reference, own))
+            .collect()
+    }
+
+    /// Containers of which nothing can be said against the reference, for want of plain processes like them.
+    fn without_controls(&self) -> Vec<String> {
+        let reference = self.experiment.reference_id();
+        let Some(reference) = reference.and_then(|id| self.experiment.deployment(id)) else {
+            return Vec::new();
+        };
+        let mut ran = self.deployments();
+        ran.retain(|d| !self.experiment.is_step(d));
+        ran.iter()
+            .filter_map(|own| {
+                let reason = missing_controls(self, (reference, own))?;
+                Some(format!("{}: {reason}", own.label))
+            })
+            .collect()
+    }
+
+    /// Containers whose control has groups that lie otherwise.
+    fn other_groups(&self) -> Vec<String> {
+        let ran = self.deployments();
+        let pairs = ran.iter().flat_map(|a| ran.iter().map(move |b| (*a, *b)));
+        let isolated = pairs.filter(|(a, b)| effect(a, b) == Effect::Isolation);
+        isolated
+            .filter_map(|(control, own)| equality::other_groups(control, own))
             .collect()
     }
 

@@ -84,9 +84,7 @@ fn each_place_is_held_against_plain_processes_at_its_own_partition() {
 #[test]
 fn without_bare_flat_places_stand_beside_their_control_alone() {
     let mut report = Report::read(&results().1).unwrap();
-    let runs = report.runs.iter_mut();
-    runs.filter(|r| &*r.deployment == "bare:flat/betz-8")
-        .for_each(|run| run.status = RunStatus::Skipped);
+    skip(&mut report, "bare:flat/betz-8");
     report.comparisons = report.comparisons_with(None).unwrap();
     let text = report.markdown();
     let from = text.find("## Places, partition betz-8").unwrap();
@@ -96,27 +94,85 @@ fn without_bare_flat_places_stand_beside_their_control_alone() {
     assert!(!table.contains("| oci | "), "{table}");
 }
 
-#[test]
-fn faster_than_bare_needs_both_controls() {
+/// Every verdict of the containers at `betz-8` against plain processes, by what is done to the report before.
+fn verdicts(change: impl FnOnce(&mut Report)) -> Vec<Comparison> {
     let mut report = Report::read(&results().1).unwrap();
-    let pair = ("bare:flat/single", "oci/betz-8");
-    let whole = find(&report.comparisons, "e2e_paper_mean", pair.0, pair.1);
-    assert_eq!(whole.verdict, Verdict::Better);
-    for run in &mut report.runs {
-        if &*run.deployment == "bare:grouped/betz-8" {
-            run.status = RunStatus::Skipped;
-        }
+    change(&mut report);
+    let mut all = report.comparisons_with(None).unwrap();
+    all.retain(|c| c.reference.starts_with("bare:flat") && c.candidate == "oci/betz-8");
+    all
+}
+
+fn skip(report: &mut Report, deployment: &str) {
+    let runs = report.runs.iter_mut();
+    runs.filter(|r| &*r.deployment == deployment)
+        .for_each(|run| run.status = RunStatus::Skipped);
+}
+
+#[test]
+fn a_statement_about_containers_needs_both_controls() {
+    let whole = verdicts(|_| ());
+    for verdict in [Verdict::Better, Verdict::Worse, Verdict::Equivalent] {
+        assert!(whole.iter().any(|c| c.verdict == verdict), "{verdict}");
     }
-    let all = report.comparisons_with(None).unwrap();
-    let c = find(&all, "e2e_paper_mean", pair.0, pair.1);
-    assert_eq!(c.verdict, Verdict::Inconclusive);
-    assert!(
-        c.verdict_reason
-            .contains("without bare:grouped of partition betz-8")
-    );
-    // Slower may be said without.
-    let slower = find(&all, "communication_mean", pair.0, "oci/single");
-    assert_ne!(slower.verdict, Verdict::Better);
+    for control in ["bare:grouped/betz-8", "bare:flat/betz-8"] {
+        let without = verdicts(|report| skip(report, control));
+        assert!(!without.is_empty());
+        for c in &without {
+            assert_eq!(c.verdict, Verdict::Inconclusive, "{c:?}");
+        }
+        let (place, _) = control.split_once('/').unwrap();
+        let told = format!("without {place} of partition betz-8");
+        assert!(without.iter().any(|c| c.verdict_reason.contains(&told)));
+    }
+}
+
+#[test]
+fn a_control_of_another_variant_is_none() {
+    let variant = |report: &mut Report, ids: &[&str]| {
+        let all = report.experiment.deployments.iter_mut();
+        all.filter(|d| ids.contains(&&*d.id))
+            .for_each(|d| d.variant = Some("native".to_owned()));
+    };
+    let own = ["oci/betz-8", "bare:flat/betz-8"];
+    let other = verdicts(|report| variant(report, &own));
+    assert!(other.iter().all(|c| c.verdict == Verdict::Inconclusive));
+    let same = [&own[..], &["bare:grouped/betz-8"]].concat();
+    let same = verdicts(|report| variant(report, &same));
+    assert!(same.iter().any(|c| c.verdict != Verdict::Inconclusive));
+}
+
+#[test]
+fn groups_that_lie_otherwise_are_said_beside_a_verdict() {
+    let place = |report: &mut Report, id: &str, place: &str| {
+        let all = report.experiment.deployments.iter_mut();
+        all.filter(|d| d.id == id)
+            .for_each(|d| place.clone_into(&mut d.place));
+    };
+    let told = "bare:grouped lie otherwise";
+    let plain = verdicts(|report| place(report, "oci/betz-8", "lxd"));
+    assert!(plain.iter().any(|c| c.verdict == Verdict::Better));
+    assert!(plain.iter().any(|c| c.verdict_reason.contains(told)));
+    let own = verdicts(|report| {
+        place(report, "oci/betz-8", "lxd");
+        place(report, "bare:grouped/betz-8", "bare:grouped-lxd");
+    });
+    assert!(own.iter().any(|c| c.verdict == Verdict::Better));
+    assert!(!own.iter().any(|c| c.verdict_reason.contains(told)));
+}
+
+#[test]
+fn a_report_says_which_controls_are_missing() {
+    let mut report = Report::read(&results().1).unwrap();
+    let told = |report: &Report| {
+        let mut all = report.warnings();
+        all.retain(|text| text.contains("no statement against bare metal"));
+        all
+    };
+    let single = "oci · single: no statement against bare metal without bare:grouped of partition single in the same experiment";
+    assert_eq!(told(&report), [single]);
+    skip(&mut report, "bare:flat/betz-8");
+    assert_eq!(told(&report).len(), 2);
 }
 
 #[test]
