@@ -177,7 +177,8 @@ export function effects(page: Page, shown: Shown, changed: () => void): Figure |
     title: "The effects, told apart",
     read:
       "Splitting compares partitions at one place; group scheduling compares bare:flat with bare:grouped; isolation " +
-      "compares bare:grouped with an engine, all else equal. Only together do they say what a container costs.",
+      "compares bare:grouped, or that with the groups of the engine, with an engine, all else equal. Only together do they say " +
+      "what a container costs.",
     controls: [
       choice("Metric", options, metric, (v) => {
         metric = v;
