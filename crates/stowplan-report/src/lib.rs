@@ -33,6 +33,7 @@ mod places;
 mod report;
 mod sensitivity;
 mod sensitivity_tables;
+mod setting_tables;
 mod size;
 mod slower;
 mod slower_tables;

@@ -4,20 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use stowplan_results::{
-    Ablation, Comparison, Comparisons, DeploymentRecord, EdgeCount, Effect, Ranking, Slower,
-};
+use stowplan_results::{Ablation, Comparison, Comparisons, EdgeCount, Ranking, Slower};
 use stowplan_stats::{Sketch, SketchPoint, Summary};
 
 use crate::configured;
-use crate::controls::effect;
-use crate::equality;
 use crate::error::ReportError;
 use crate::latency::{ChainLatency, Part, PartFigures};
 use crate::memory::{DeploymentMemory, FIGURES};
 use crate::phases::{self, TimerPhases};
 use crate::places::{self, AtPartition};
 use crate::report::Report;
+use crate::setting_tables;
 use crate::slower_tables::regressions;
 use crate::startup::{DeploymentStartup, Instant, Spread};
 use crate::tables::TextTable;
@@ -248,27 +245,9 @@ fn deployments(report: &Report) -> Vec<Deployment<'_>> {
         finished: report.finished(&d.id),
         refused: d.refused.as_deref(),
         step: report.experiment.is_step(d),
-        differences: differences(report, d),
+        differences: setting_tables::differences(report, d),
     });
     views.collect()
-}
-
-/// Against the reference, and of a container against plain processes in scheduling groups: the comparisons that are told apart.
-fn differences(report: &Report, own: &DeploymentRecord) -> Vec<[String; 4]> {
-    let all = &report.experiment.deployments;
-    let reference = report.experiment.reference_id();
-    let is_held = |d: &&DeploymentRecord| {
-        Some(&*d.id) == reference || effect(d, own) == Effect::Isolation && d.refused.is_none()
-    };
-    let against = all.iter().filter(|d| d.id != own.id).filter(is_held);
-    let of_one = |d: &DeploymentRecord| {
-        let label = report.label(&d.id).to_owned();
-        let found = equality::differences(&d.fingerprint, &own.fingerprint);
-        found
-            .into_iter()
-            .map(move |[name, there, here]| [label.clone(), name, there, here])
-    };
-    against.flat_map(of_one).collect()
 }
 
 fn startup(view: &DeploymentStartup) -> Startup<'_> {

@@ -17,6 +17,7 @@ use crate::phases;
 use crate::places;
 use crate::report::Report;
 use crate::sensitivity_tables;
+use crate::setting_tables;
 use crate::slower_tables;
 use crate::startup::{DeploymentStartup, Instant, Spread};
 use crate::usage::{ENGINE, MACHINE, SERVICES, STOWPLAN};
@@ -83,6 +84,11 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
     tables.push(configured::table(report));
     tables.push(difference_tables::differences(report));
     tables.push(difference_tables::effects(report));
+    if detail {
+        tables.extend(setting_tables::whole(report));
+    } else {
+        tables.push(setting_tables::short(report));
+    }
     tables.push(slower_tables::slower(&report.slower, &|id| {
         label(report, id)
     }));
