@@ -132,7 +132,8 @@ pub struct Comparison {
     pub high: Option<f64>,
     /// Smallest difference that matters.
     pub delta: f64,
-    /// p of the exact sign-flip test.
+    /// p of the sign-flip test: up to 20 blocks exact, beyond that of 20,000 sign patterns drawn by the seed. Null between two
+    /// results that were not measured in the same blocks.
     pub p_sign_flip: Option<f64>,
     /// p of the t test, Holm-corrected where `primary`.
     pub p_t: Option<f64>,
@@ -143,8 +144,9 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Why it came out so; where inconclusive, what would help.
     pub verdict_reason: String,
-    /// Where inconclusive: about how many more blocks should bring a verdict; null otherwise, and
-    /// where no attainable number would.
+    /// Where inconclusive: about how many more blocks should bring a verdict; null otherwise, where no attainable number would,
+    /// and between two results that were not measured in the same blocks: the earlier one gets no more, and its spread
+    /// stays in the interval however many the later one has.
     #[serde(default)]
     pub blocks_needed: Option<usize>,
     /// Why figures are null.
