@@ -163,4 +163,42 @@ stop_engines() {
   unset LXD_DIR
 }
 
+# leftovers: what a run can leave on this machine and in its daemons, a line each.
+leftovers() (
+  # A client without its daemon, or a folder that is not there, has nothing.
+  set +e +o pipefail
+  socket=${CONTAINER_RUNTIME_ENDPOINT:-$CONTAINERD_SOCKET}
+  {
+    for client in docker podman; do
+      command -v "$client" >/dev/null || continue
+      "$client" ps --all --format "$client container {{.Names}}"
+      "$client" images --format "$client image {{.Repository}}:{{.Tag}} {{.ID}}"
+    done
+    if command -v ctr >/dev/null; then
+      for what in containers images; do
+        ctr --address "${socket#unix://}" --namespace k8s.io "$what" list --quiet | sed "s/^/containerd $what /"
+      done
+    fi
+    for client in lxc incus; do
+      command -v "$client" >/dev/null || continue
+      "$client" list --format csv --columns n | sed "s/^/$client instance /"
+      "$client" image list --format csv --columns f | sed "s/^/$client image /"
+    done
+    find /sys/fs/cgroup -type d -name '*stowplan*'
+    find /dev/shm /run/stowplan -mindepth 1 -maxdepth 1 \( -path '/run/*' -o -name '*stowplan*' \)
+    find /sys/class/net /run/netns -mindepth 1 -maxdepth 1
+    # LXD mounts things in its own folder as it needs them.
+    grep stowplan /proc/mounts | grep -v " ${LXD_FOLDER:-/none}/"
+    ps -e -o comm=,pid=,args= | grep '^stowplan'
+  } 2>/dev/null | sort
+)
+
+# nothing_new: prints what `leftovers` finds now and $LEFT_BEFORE does not have, and fails if that is something.
+LEFT_BEFORE=""
+nothing_new() {
+  local new
+  new=$(comm -13 <(printf '%s\n' "$LEFT_BEFORE") <(leftovers))
+  [ -z "$new" ] || { printf '%s\n' "$new"; return 1; }
+}
+
 print_stage_times() { printf '\nTime per stage:\n%s' "$STAGE_TIMES"; }

@@ -5,6 +5,7 @@ mod chroot;
 mod events;
 pub mod fake;
 mod initramfs;
+mod left;
 mod own_daemon;
 mod plans;
 mod programs;
@@ -19,6 +20,7 @@ pub use events::{
     emitted, events_in_container, events_program, events_root, only_child, wait_until_events,
 };
 pub use initramfs::Initramfs;
+pub use left::{left_of, links};
 pub use own_daemon::OwnDaemon;
 pub use plans::{command_plan, service_plan};
 pub use programs::{agent_program, node_program, static_example};

@@ -5,10 +5,12 @@ use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use stowplan_results::{Results, RunStatus, UsageRow};
-use stowplan_testkit::{OwnDaemon, User, user_of};
+use stowplan_testkit::{OwnDaemon, User, links, user_of};
 
 use crate::command_lines::{measures, same_groups};
+use crate::interrupted::{until_empty, until_nothing_is_left};
 use crate::measured::only_result;
+use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, Ended, engines_missing};
 
@@ -56,6 +58,7 @@ fn what_a_killed_run_left_in_a_daemon_is_removed_and_a_living_run_stays() {
         let bench = Bench::new();
         let _turn = shared_turn();
         let user = user_of(engine);
+        let links_before = links();
         let started = || {
             let mut child = begin(&bench, engine, "600s", None);
             wait_for_services(&mut child, user.as_ref());
@@ -67,11 +70,19 @@ fn what_a_killed_run_left_in_a_daemon_is_removed_and_a_living_run_stays() {
         bench.run(["clean"]).expect(0);
         let left = |child: &Child| user.left_by(child.id());
         assert_eq!(left(&dead), Vec::<String>::new(), "{engine}");
+        // The agent ends by itself.
+        let on_machine = until_nothing_is_left(dead.id());
+        assert_eq!(on_machine, Vec::<String>::new(), "{engine}");
         // Its services, and their image at least.
         assert!(left(&living).len() > SERVICES, "{engine}");
+        assert!(left_of(living.id()).len() > SERVICES, "{engine}");
         kill_process(Pid::from_child(&living), Signal::TERM).unwrap();
         living.wait().unwrap();
         assert_eq!(left(&living), Vec::<String>::new(), "{engine}");
+        assert_eq!(left_of(living.id()), Vec::<String>::new(), "{engine}");
+        // Others of this machine may have some for a while.
+        let more_links = || links().difference(&links_before).cloned().collect();
+        assert_eq!(until_empty(more_links), Vec::<String>::new(), "{engine}");
     }
 }
 
@@ -100,6 +111,8 @@ fn a_run_whose_daemon_dies_fails_and_is_cleaned_when_it_is_back() {
         clean().expect(0);
         let left = own.user().left_by(pid);
         assert_eq!(left, Vec::<String>::new(), "{engine}");
+        let on_machine = until_nothing_is_left(pid);
+        assert_eq!(on_machine, Vec::<String>::new(), "{engine}");
     }
 }
 
