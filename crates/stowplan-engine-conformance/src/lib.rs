@@ -4,10 +4,12 @@
 //! (events, logs, locators) and through the host (accounting, limits, files of /proc and of control groups),
 //! so that the suite is the same for a process here, a container, a guest and a machine far away.
 //!
-//! Engines whose services have a root file system of their own pass [`access`] as well, and those with a daemon [`faults`], on a daemon that the suite may kill.
+//! Engines whose services have a root file system of their own pass [`access`] as well, and those with a daemon [`faults`], on a daemon that the suite may kill;
+//! those without one pass [`faults_alone`].
 
 mod access;
 mod agent;
+mod alone;
 mod behaviour;
 mod bench;
 mod beside;
@@ -21,6 +23,7 @@ mod setup;
 mod trial;
 
 pub use agent::AgentStage;
+pub use alone::{Alone, UsersOwn, faults_alone};
 pub use behaviour::{Behaviour, MARK};
 pub use bench::Bench;
 pub use beside::{Make, conforms, joins_the_agents_network};
