@@ -7,9 +7,9 @@ use stowplan_model::{
     NodeOptions, Partition, PhaseSpan, Process, Profile, Reliability, Stack, Topic, Trigger,
 };
 use stowplan_wire::service::{
-    CallbackPlan, DdsTopicPlan, DistributionPlan, ExecutorPlan, FileUse, LaunchPlan,
-    NodeOptionsPlan, NodePlan, ProcessPlan, ProfilePlan, PublisherPlan, SerialisationPlan,
-    ServicePlan, SilentPlan, SilentSubscriptionPlan, TopicPlan, TriggerPlan,
+    CallbackPlan, DdsTopicPlan, DistributionPlan, ExecutorCostPlan, ExecutorPlan, FileUse,
+    LaunchPlan, NodeOptionsPlan, NodePlan, ProcessPlan, ProfilePlan, PublisherPlan,
+    SerialisationPlan, ServicePlan, SilentPlan, SilentSubscriptionPlan, TopicPlan, TriggerPlan,
 };
 
 use crate::phases::{PhaseDraw, phase_share, timer_phase_ns};
@@ -200,6 +200,10 @@ impl<'a> Lowering<'a> {
                 Executor::Multi { threads } => ExecutorPlan::Multi { threads },
                 Executor::Static => ExecutorPlan::Static,
                 Executor::Isolated => ExecutorPlan::Isolated,
+            },
+            executor_cost: ExecutorCostPlan {
+                wait_iterations: self.stack.executor_cost.wait_iterations,
+                entity_iterations: self.stack.executor_cost.entity_iterations,
             },
             profile: match process.profile {
                 Profile::Minimal => ProfilePlan::Minimal,

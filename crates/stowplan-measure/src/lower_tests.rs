@@ -1,5 +1,5 @@
 use stowplan_model::{
-    Launch, Name, Qos, Ready, RealService, Serialisation, ServiceAssignment, Work,
+    ExecutorCost, Launch, Name, Qos, Ready, RealService, Serialisation, ServiceAssignment, Work,
 };
 
 use super::*;
@@ -59,6 +59,7 @@ fn stack(intra_process: bool) -> Stack {
         description: String::new(),
         use_sim_time: true,
         ns_per_iteration: None,
+        executor_cost: ExecutorCost::default(),
         launch: Launch {
             start_iterations: 1,
             entity_iterations: 2,
@@ -226,18 +227,26 @@ fn numbers_and_phases_do_not_depend_on_the_partition() {
 }
 
 #[test]
-fn serialising_costs_the_same_in_every_deployment_and_is_not_scaled() {
+fn serialising_and_waiting_cost_the_same_in_every_deployment_and_are_not_scaled() {
     let mut stack = stack(true);
     stack.topics[0].serialisation = Some(Serialisation {
         message_iterations: 500,
         kib_iterations: 300,
     });
+    stack.executor_cost = ExecutorCost {
+        wait_iterations: 70,
+        entity_iterations: 9,
+    };
     let whole = partition(&[("one", &["a", "b", "c"])]);
     let split = partition(&[("one", &["a"]), ("two", &["b", "c"])]);
     for partition in [whole, split] {
         for service in lower(&stack, &partition, &options()) {
             let cost = service.topics[0].serialisation.unwrap();
             assert_eq!((cost.message_iterations, cost.kib_iterations), (500, 300));
+            let waits = service.processes.iter().map(|p| p.executor_cost);
+            for cost in waits {
+                assert_eq!((cost.wait_iterations, cost.entity_iterations), (70, 9));
+            }
             assert!(service.processes.iter().all(|p| p.use_sim_time));
         }
     }

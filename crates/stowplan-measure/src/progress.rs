@@ -186,7 +186,9 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use stowplan_wire::service::{ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan};
+    use stowplan_wire::service::{
+        ExecutorCostPlan, ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan,
+    };
 
     use super::*;
 
@@ -209,6 +211,7 @@ mod tests {
             processes: vec![ProcessPlan {
                 name: process.to_owned(),
                 executor: ExecutorPlan::Single,
+                executor_cost: ExecutorCostPlan::default(),
                 profile: ProfilePlan::Minimal,
                 component_container: false,
                 use_sim_time: false,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::distribution::Distribution;
+use crate::executor_cost::ExecutorCost;
 use crate::names::Name;
 
 /// What the vehicle runs.
@@ -18,6 +19,8 @@ pub struct Stack {
     pub ns_per_iteration: Option<f64>,
     /// Cost of `ros2 launch`, once per service.
     pub launch: Launch,
+    /// What waiting costs all its executors beside their own cost.
+    pub executor_cost: ExecutorCost,
     /// Topics by name.
     pub topics: Vec<Topic>,
     /// Processes by name.

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use stowplan_wire::service::SerialisationPlan;
+use stowplan_wire::service::{ExecutorCostPlan, SerialisationPlan};
 
 const LINE_BYTES: usize = 64;
 const SLOTS: usize = LINE_BYTES / 4;
@@ -58,8 +58,8 @@ impl WorkingSet {
     }
 }
 
-/// Working set of serialising: what a serialiser keeps at hand beside the message itself.
-const SERIALISER_BYTES: u64 = 4096;
+/// Working set of serialising, what a serialiser keeps at hand beside the message itself, and of waiting.
+const SMALL_BYTES: u64 = 4096;
 
 /// The counted work of turning messages of a topic into bytes.
 #[derive(Debug)]
@@ -74,13 +74,36 @@ impl Serialiser {
     pub fn new(plan: SerialisationPlan) -> Self {
         Self {
             plan,
-            work: WorkingSet::new(SERIALISER_BYTES),
+            work: WorkingSet::new(SMALL_BYTES),
         }
     }
 
     /// Does the work for a message with `bytes` of filler.
     pub fn run(&self, bytes: usize) {
         self.work.run(self.plan.iterations(bytes as u64));
+    }
+}
+
+/// The counted work of waiting for entities.
+#[derive(Debug)]
+pub struct Waiting {
+    plan: ExecutorCostPlan,
+    work: WorkingSet,
+}
+
+impl Waiting {
+    /// For an executor whose waits cost this.
+    #[must_use]
+    pub fn new(plan: ExecutorCostPlan) -> Self {
+        Self {
+            plan,
+            work: WorkingSet::new(SMALL_BYTES),
+        }
+    }
+
+    /// Does the work of one wait for so many entities.
+    pub fn run(&self, entities: usize) {
+        self.work.run(self.plan.iterations(entities));
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use stowplan_measure::RunError;
 use stowplan_measure::phases::{PhaseDraw, phase_share};
-use stowplan_model::{Serialisation, Stack, Topic};
+use stowplan_model::{ExecutorCost, Serialisation, Stack, Topic};
 use stowplan_plan::PlanOptions;
 use stowplan_results::{Experiment, SensitivityRecord};
 use stowplan_spec::{Assumption, Spec, Unit};
@@ -22,8 +22,12 @@ const FROM_PHASES: u64 = 1 << 41;
 /// Values of the assumed parameters in one block, by path.
 pub(crate) type Values = BTreeMap<String, f64>;
 
-/// Path of the one parameter with a range of its own, in stacks that do not give it.
+/// Paths of the parameters with a range of their own, in stacks that do not give them.
 const SERIALISATION: &str = "serialisation.kib";
+const WAIT: &str = "executor.wait";
+
+/// Beginning of the paths of what waiting costs.
+const EXECUTOR: &str = "executor.";
 
 /// Iterations of serialising a KiB that are plausible at most, each about a nanosecond.
 ///
@@ -32,8 +36,14 @@ const SERIALISATION: &str = "serialisation.kib";
 /// together, of which the modelled nodes do the sending themselves.
 const MOST_SERIALISATION: f64 = 1_000.0;
 
-/// What is assumed of a stack: what its file says, and that serialising costs nothing for each KiB where the file does not
-/// say what it costs.
+/// Iterations of a wait that are plausible at most, each about a nanosecond.
+///
+/// rclcpp took 175 µs for each executed callback (<https://github.com/ros2/rclcpp/issues/1637>), of however many entities; the
+/// executor of a modelled node does a part of that by itself.
+const MOST_WAIT: f64 = 175_000.0;
+
+/// What is assumed of a stack: what its file says, and that neither serialising a KiB nor waiting costs anything where the
+/// file does not say what it costs.
 pub(crate) fn assumptions(spec: &Spec) -> Vec<Assumption> {
     let mut all = spec.assumptions().to_vec();
     let topics = &spec.stack().topics;
@@ -54,11 +64,29 @@ pub(crate) fn assumptions(spec: &Spec) -> Vec<Assumption> {
             line: 0,
         });
     }
+    let stated = all.iter().any(|a| a.path.starts_with(EXECUTOR));
+    if spec.stack().executor_cost == ExecutorCost::default() && !stated {
+        all.push(Assumption {
+            path: WAIT.to_owned(),
+            value: 0.0,
+            low: 0.0,
+            high: MOST_WAIT,
+            unit: Unit::Iterations,
+            because: "not in the stack file; at most what rclcpp took for each executed callback in all, 175 µs"
+                .to_owned(),
+            line: 0,
+        });
+    }
     all
 }
 
-/// The stack with the serialising cost of these values, where they have one that is not from its file.
-fn with_serialisation(mut stack: Stack, values: &Values) -> Stack {
+/// The stack with the costs of these values that are not from its file.
+fn with_costs(mut stack: Stack, values: &Values) -> Stack {
+    if stack.executor_cost == ExecutorCost::default()
+        && let Some(wait) = values.get(WAIT)
+    {
+        stack.executor_cost.wait_iterations = wait.round() as u64;
+    }
     let Some(kib) = values.get(SERIALISATION) else {
         return stack;
     };
@@ -131,7 +159,7 @@ fn stack(
 ) -> Result<Stack, ExperimentError> {
     let spec = stowplan_spec::parse_with_values(&request.stack_text, &request.stack_file, values)
         .map_err(ExperimentError::Spec)?;
-    let stack = with_serialisation(spec.into_stack(), values);
+    let stack = with_costs(spec.into_stack(), values);
     let (Some(_), Some(first)) = (request.utilisation, prepared.deployments.first()) else {
         return Ok(stack);
     };
@@ -233,7 +261,7 @@ mod tests {
             };
             let values = values(&spec, draw);
             let assumed = assumptions(&spec).len() - spec.assumptions().len();
-            let stack = with_serialisation(spec.into_stack(), &values);
+            let stack = with_costs(spec.into_stack(), &values);
             let costs = stack.topics.iter().map(|t| t.serialisation);
             (
                 assumed,
@@ -243,7 +271,7 @@ mod tests {
         };
         let (assumed, kib, of_topics) = costs(&text);
         let kib = kib.unwrap();
-        assert_eq!(assumed, 1);
+        assert_eq!(assumed, 2, "and what waiting costs");
         assert!((0.0..=MOST_SERIALISATION).contains(&kib), "{kib}");
         for cost in of_topics {
             let cost = cost.unwrap();
@@ -257,11 +285,11 @@ mod tests {
         );
         assert_ne!(stated, text);
         let (assumed, kib, of_topics) = costs(&stated);
-        assert_eq!((assumed, kib), (0, None));
+        assert_eq!((assumed, kib), (1, None));
         assert_eq!(of_topics.iter().flatten().count(), 1);
         // What a message costs besides stays.
         let (assumed, kib, of_topics) = costs(&stated.replace("kib: 7", "message: 7"));
-        assert_eq!(assumed, 1);
+        assert_eq!(assumed, 2);
         let costs = of_topics.iter().map(|cost| {
             let cost = cost.unwrap();
             assert_eq!(cost.kib_iterations as f64, kib.unwrap().round());
@@ -271,5 +299,41 @@ mod tests {
         costs.sort_unstable();
         assert_eq!(costs.pop(), Some(7));
         assert!(costs.iter().all(|cost| *cost == 0), "{costs:?}");
+    }
+
+    #[test]
+    fn waiting_has_a_range_where_the_stack_says_nothing_of_it() {
+        let costs = |text: &str| {
+            let spec = stowplan_spec::parse_spec(text, "s.yaml").unwrap();
+            let draw = PhaseDraw {
+                seed: 1,
+                block: BLOCKS - 1,
+                blocks: BLOCKS,
+            };
+            let values = values(&spec, draw);
+            let cost = with_costs(spec.into_stack(), &values).executor_cost;
+            (values.get(WAIT).copied(), cost)
+        };
+        let text = request().stack_text;
+        let (wait, cost) = costs(&text);
+        let wait = wait.unwrap();
+        assert!((0.0..=MOST_WAIT).contains(&wait), "{wait}");
+        assert_eq!(cost.wait_iterations as f64, wait.round());
+        assert_eq!(cost.entity_iterations, 0);
+        // Who states one of both is taken at their word.
+        let stated = format!("{text}\nexecutor: {{ entity: 7 }}\n");
+        let (wait, cost) = costs(&stated);
+        assert_eq!(wait, None);
+        assert_eq!((cost.wait_iterations, cost.entity_iterations), (0, 7));
+    }
+
+    #[test]
+    fn an_assumed_cost_of_waiting_has_the_range_of_its_file() {
+        let text = request().stack_text
+            + "\nexecutor: { wait: { assumed: 0, low: 0, high: 500, because: nobody knows } }\n";
+        let spec = stowplan_spec::parse_spec(&text, "s.yaml").unwrap();
+        let of_waits = assumptions(&spec).into_iter().filter(|a| a.path == WAIT);
+        let highs: Vec<f64> = of_waits.map(|a| a.high).collect();
+        assert_eq!(highs, [500.0]);
     }
 }

@@ -3,7 +3,9 @@
 use stowplan_wire::deployment::{
     Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart,
 };
-use stowplan_wire::service::{ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan, ServicePlan};
+use stowplan_wire::service::{
+    ExecutorCostPlan, ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan, ServicePlan,
+};
 
 /// A service with one process `p`, which has no nodes.
 #[must_use]
@@ -26,6 +28,7 @@ pub fn service_plan(run: &str, service: &str) -> ServicePlan {
         processes: vec![ProcessPlan {
             name: "p".to_owned(),
             executor: ExecutorPlan::Single,
+            executor_cost: ExecutorCostPlan::default(),
             profile: ProfilePlan::Minimal,
             component_container: false,
             use_sim_time: false,

@@ -152,6 +152,26 @@ pub enum ExecutorPlan {
     Isolated,
 }
 
+/// Counted work of a thread before each wait, beside what the executor costs by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecutorCostPlan {
+    /// Kernel iterations for each wait.
+    pub wait_iterations: u64,
+    /// Kernel iterations for each entity that is waited for.
+    pub entity_iterations: u64,
+}
+
+impl ExecutorCostPlan {
+    /// Kernel iterations before a wait for so many entities.
+    #[must_use]
+    pub fn iterations(&self, entities: usize) -> u64 {
+        let entities = u64::try_from(entities).unwrap_or(u64::MAX);
+        self.wait_iterations
+            .saturating_add(self.entity_iterations.saturating_mul(entities))
+    }
+}
+
 /// Implicit endpoints of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -174,6 +194,8 @@ pub struct ProcessPlan {
     pub name: String,
     /// Executor.
     pub executor: ExecutorPlan,
+    /// What its waits cost beside.
+    pub executor_cost: ExecutorCostPlan,
     /// Implicit endpoints.
     pub profile: ProfilePlan,
     /// Whether its nodes have the parameter `use_sim_time` set.
@@ -340,6 +362,17 @@ pub struct PublisherPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_costs_by_the_entities_that_are_waited_for() {
+        let cost = ExecutorCostPlan {
+            wait_iterations: 500,
+            entity_iterations: 20,
+        };
+        assert_eq!(cost.iterations(0), 500);
+        assert_eq!(cost.iterations(7), 640);
+        assert_eq!(ExecutorCostPlan::default().iterations(1_000), 0);
+    }
 
     #[test]
     fn serialising_costs_by_message_and_by_byte() {

@@ -116,7 +116,8 @@ impl Threads {
     }
 
     fn new_executor(&self, plan: ExecutorPlan) -> Result<Arc<Executor>, NodeError> {
-        let executor = Arc::new(Executor::new(&self.process.participant, plan)?);
+        let cost = self.process.own().executor_cost;
+        let executor = Arc::new(Executor::new(&self.process.participant, plan, cost)?);
         lock(&self.executors).push(Arc::clone(&executor));
         // Either `finish` sees the executor or this sees that it has begun.
         if self.ending.load(Ordering::SeqCst) {

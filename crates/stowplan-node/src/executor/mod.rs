@@ -10,11 +10,12 @@ use stowplan_ctf::events::ros2::{
     RclcppExecutorExecute, RclcppExecutorGetNextReady, RclcppExecutorWaitForWork,
 };
 use stowplan_ctf::schema::Handle;
-use stowplan_wire::service::ExecutorPlan;
+use stowplan_wire::service::{ExecutorCostPlan, ExecutorPlan};
 
 use crate::dds::{Condition, DdsError, Guard, Participant, WaitSet};
 use crate::graph::{Runnable, ThreadContext};
 use crate::record;
+use crate::work::Waiting;
 use schedule::{Class, Order, Schedule};
 use timer::{Release, TimerClock};
 
@@ -26,6 +27,8 @@ pub struct Executor {
     /// Held by the thread that looks for work, as rclcpp's `wait_mutex`; has room for one wait's result.
     waiting: Mutex<Vec<isize>>,
     core: Mutex<Core>,
+    /// What a wait costs beside, done by the one thread that looks for work.
+    cost: Waiting,
     several_threads: bool,
     stop: AtomicBool,
 }
@@ -60,7 +63,11 @@ impl Executor {
     ///
     /// # Errors
     /// When CycloneDDS refuses its waitset.
-    pub fn new(participant: &Participant, plan: ExecutorPlan) -> Result<Self, DdsError> {
+    pub fn new(
+        participant: &Participant,
+        plan: ExecutorPlan,
+        cost: ExecutorCostPlan,
+    ) -> Result<Self, DdsError> {
         let waitset = WaitSet::new(participant)?;
         let interrupt = Guard::new(participant)?;
         waitset.attach(interrupt.condition(), INTERRUPT)?;
@@ -79,6 +86,7 @@ impl Executor {
                 entities: Vec::new(),
                 parked: Vec::new(),
             }),
+            cost: Waiting::new(cost),
             several_threads: matches!(plan, ExecutorPlan::Multi { .. }),
             stop: AtomicBool::new(false),
         })
@@ -179,7 +187,15 @@ impl Executor {
         })
     }
 
+    /// How many entities the next wait is for.
+    fn waited_for(&self) -> usize {
+        let core = self.core();
+        core.entities.len() - core.parked.len()
+    }
+
     fn wait(&self, numbers: &mut Vec<isize>) {
+        // Before it is known how long the wait may last, and without the lock of those that add and finish.
+        self.cost.run(self.waited_for());
         let timeout_ns = self.prepare_wait(numbers);
         record::event(&RclcppExecutorWaitForWork { timeout: -1 });
         let held = self.waitset.wait(numbers, timeout_ns);

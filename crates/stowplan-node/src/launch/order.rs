@@ -164,7 +164,9 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use stowplan_wire::service::{ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan};
+    use stowplan_wire::service::{
+        ExecutorCostPlan, ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan,
+    };
 
     use super::*;
 
@@ -204,6 +206,7 @@ mod tests {
                 .map(|&(name, component_container, nodes)| ProcessPlan {
                     name: name.into(),
                     executor: ExecutorPlan::Single,
+                    executor_cost: ExecutorCostPlan::default(),
                     profile: ProfilePlan::Minimal,
                     component_container,
                     use_sim_time: false,

@@ -322,6 +322,7 @@ pub fn process(name: &str, nodes: Vec<NodePlan>) -> ProcessPlan {
     ProcessPlan {
         name: name.into(),
         executor: ExecutorPlan::Single,
+        executor_cost: ExecutorCostPlan::default(),
         profile: ProfilePlan::Minimal,
         component_container: false,
         use_sim_time: false,

@@ -7,7 +7,9 @@ use crate::common::*;
 use stowplan_measure::collect::{RingFile, collect};
 use stowplan_trace::Analysis;
 use stowplan_wire::announce::{Age, Announcement};
-use stowplan_wire::service::{ExecutorPlan, ProfilePlan, SerialisationPlan, ServicePlan};
+use stowplan_wire::service::{
+    ExecutorCostPlan, ExecutorPlan, ProfilePlan, SerialisationPlan, ServicePlan,
+};
 
 /// sensor -> /points -> filter -> /filtered -> control, whose timer uses it and publishes /command.
 pub(crate) fn hello(domain: u32) -> ServicePlan {
@@ -348,4 +350,44 @@ fn serialising_is_work_before_dds_gets_the_message() {
     let check = analysis.check_payload();
     assert!(check.checked > 20);
     assert_eq!((check.mismatches, check.unlinked), (0, 0), "{check:?}");
+}
+
+/// The least that passes between looking for work in vain and waiting for it, over a window with three timers on one thread.
+fn least_before_a_wait(domain: u32, cost: ExecutorCostPlan) -> Option<i64> {
+    let timers = (0..3).map(|id| timer(id, 20, &[], &[])).collect();
+    let mut only = process("ticking", vec![node("ticker", timers)]);
+    only.executor_cost = cost;
+    let plan = service(domain, vec![], vec![only]);
+    let events = trace(&measure(&plan, 500_000_000), &plan)?;
+    let mut looked: Vec<i64> = events["ros2:rclcpp_executor_get_next_ready"]
+        .iter()
+        .map(|event| event["t"])
+        .collect();
+    looked.sort_unstable();
+    let armed = events["stowplan:armed"][0]["t"];
+    let waits = events["ros2:rclcpp_executor_wait_for_work"].iter();
+    let waits = waits.map(|wait| wait["t"]).filter(|t| *t > armed);
+    let before = waits.map(|t| t - looked[looked.partition_point(|l| *l <= t) - 1]);
+    before.min()
+}
+
+/// Nobody can disturb the least of many waits by much, so it is the counted work.
+#[test]
+fn a_wait_takes_its_counted_work() {
+    let cost = |wait_iterations, entity_iterations| ExecutorCostPlan {
+        wait_iterations,
+        entity_iterations,
+    };
+    let Some(none) = least_before_a_wait(129, cost(0, 0)) else {
+        return;
+    };
+    let wait = least_before_a_wait(129, cost(400_000, 0)).unwrap();
+    let both = least_before_a_wait(129, cost(400_000, 200_000)).unwrap();
+    assert!(none < wait / 10, "{none} ns without, {wait} ns with a cost");
+    // Three timers: 400,000 and three times 200,000 iterations.
+    let ratio = both as f64 / wait as f64;
+    assert!(
+        (1.9..3.4).contains(&ratio),
+        "{ratio} times instead of 2.5: {both} and {wait} ns"
+    );
 }

@@ -1,8 +1,8 @@
 //! Small stacks for tests.
 
 use stowplan_model::{
-    Callback, Distribution, Executor, Launch, Name, Node, NodeStartUp, Process, Profile, Qos,
-    Reliability, Stack, Topic, Trigger, Work,
+    Callback, Distribution, Executor, ExecutorCost, Launch, Name, Node, NodeStartUp, Process,
+    Profile, Qos, Reliability, Stack, Topic, Trigger, Work,
 };
 
 /// A name that is known to be one.
@@ -101,6 +101,7 @@ pub fn stack(topics: Vec<Topic>, processes: Vec<Process>, nodes: Vec<Node>) -> S
         description: String::new(),
         use_sim_time: false,
         ns_per_iteration: None,
+        executor_cost: ExecutorCost::default(),
         launch: Launch {
             start_iterations: 10_000_000,
             entity_iterations: 1_000_000,

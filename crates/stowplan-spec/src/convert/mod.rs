@@ -9,8 +9,8 @@ mod services;
 use std::collections::HashMap;
 
 use stowplan_model::{
-    CallbackRef, Chain, DdsContent, DdsTopic, Executor, Launch, Node, Process, Profile,
-    Serialisation, Stack, Topic,
+    CallbackRef, Chain, DdsContent, DdsTopic, Executor, ExecutorCost, Launch, Node, Process,
+    Profile, Serialisation, Stack, Topic,
 };
 use stowplan_plan::Subject;
 
@@ -48,6 +48,10 @@ pub(crate) fn stack(context: &mut Context, spec: &StackSpec) -> Option<Stack> {
         use_sim_time: spec.use_sim_time,
         ns_per_iteration: convert_speed(context, spec.ns_per_iteration.as_ref()),
         launch: convert_launch(context, &spec.launch),
+        executor_cost: ExecutorCost {
+            wait_iterations: context.fixed("executor.wait", spec.executor.wait.as_ref(), 0),
+            entity_iterations: context.fixed("executor.entity", spec.executor.entity.as_ref(), 0),
+        },
         topics,
         processes,
         nodes,

@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::at::At;
+use crate::quantity::{Fixed, Iterations};
+
 /// A process that holds several nodes.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -45,4 +48,14 @@ pub(crate) enum ProfileSpec {
     Humble,
     /// ROS 2 Jazzy.
     Jazzy,
+}
+
+/// What waiting for work costs every executor beside what that of the node program costs by itself.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ExecutorCostSpec {
+    /// Iterations of the work kernel for each wait; none where left out.
+    pub wait: Option<At<Fixed<Iterations>>>,
+    /// Iterations of the work kernel for each entity that is waited for, in each wait; none where left out.
+    pub entity: Option<At<Fixed<Iterations>>>,
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::chain::ChainSpec;
 use super::launch::LaunchSpec;
 use super::module::ModuleSpec;
-use super::process::{ProcessSpec, ProfileSpec};
+use super::process::{ExecutorCostSpec, ProcessSpec, ProfileSpec};
 use super::service::ServiceSpec;
 use super::start_up::{LibrarySpec, StartUpSpec};
 use super::topic::{QosSpec, SerialisationSpec, TopicSpec};
@@ -43,6 +43,9 @@ pub(crate) struct StackSpec {
     /// What `ros2 launch` costs, once per service.
     #[serde(default)]
     pub launch: LaunchSpec,
+    /// What waiting for work costs executors; nothing beside their own cost where left out.
+    #[serde(default)]
+    pub executor: ExecutorCostSpec,
     /// Groups of library files by name.
     #[serde(default)]
     pub libs: Entries<LibrarySpec>,
