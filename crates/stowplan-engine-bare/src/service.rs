@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use stowplan_engine::{EngineError, open_log};
 use stowplan_host::cgroup::{Group, OomWatch, kill_all};
 use stowplan_host::ledger::Object;
+use stowplan_host::process::namespaces_of;
 use stowplan_host::{Host, scheduling};
 use stowplan_wire::deployment::{EngineEventKind, Locator, ServiceStart};
 
@@ -217,6 +218,7 @@ impl Service {
                 .as_ref()
                 .map(|groups| groups.located.to_paths())
                 .unwrap_or_default(),
+            namespaces: namespaces_of(child.pid),
             log: self.start.log.clone(),
         })
     }

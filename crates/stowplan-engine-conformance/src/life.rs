@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use stowplan_wire::deployment::{EngineEventKind, Select, StopMode};
+use stowplan_engine::IsolationFeature;
+use stowplan_wire::deployment::{EngineEventKind, Locator, Select, StopMode};
 
 use crate::look::cpu_of;
-use crate::trial::{Trial, ensure, needs, only, plain};
+use crate::trial::{Stop, Trial, ensure, needs, only, plain};
 use crate::{Behaviour, Case, Checked, Setup};
 
 pub(crate) const CASES: &[Case] = &[
@@ -165,7 +166,30 @@ fn locators_true(setup: &Setup<'_>) -> Checked {
             })?;
         }
     }
-    Ok(())
+    namespaces_true(&trial, &a, &b)
+}
+
+/// Services are in PID namespaces of their own where the host sees them in one below its own, and where it was asked for.
+fn namespaces_true(trial: &Trial<'_>, a: &Locator, b: &Locator) -> Checked {
+    let own = |locator: &Locator| locator.namespaces.get("pid").copied();
+    let apart = own(a)
+        .zip(own(b))
+        .map(|(of_a, of_b)| of_a != of_b)
+        .ok_or_else(|| Stop::Failed(format!("no PID namespace in {a:?} or {b:?}")))?;
+    for locator in [a, b] {
+        // Its pid in every namespace from the reader's down (proc(5)).
+        let status = trial.file(&format!("/proc/{}/status", locator.pid));
+        let status = status.unwrap_or_default();
+        let pids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        let below = pids.map(|pids| pids.split_whitespace().count() > 1);
+        ensure(below == Some(apart), || {
+            format!("{:?}, but NSpid is {pids:?}", locator.namespaces)
+        })?;
+    }
+    let switched = trial.can.isolation.contains(&IsolationFeature::Pid);
+    ensure(!switched || apart == trial.setup.isolation.pid, || {
+        format!("asked for {:?}", trial.setup.isolation)
+    })
 }
 
 fn log_tail(setup: &Setup<'_>) -> Checked {

@@ -50,6 +50,7 @@ fn faults_are_found() {
         (Fault::ForgetsExits, "ends.exit-midway"),
         (Fault::TellsStops, "ends.stop-twice"),
         (Fault::LocatorsLie, "life.locators-true"),
+        (Fault::NamespacesLie, "life.locators-true"),
         (Fault::LimitsDoNotAct, "limits.cpu-quota"),
         (Fault::LimitsDoNotAct, "limits.cpu-weight"),
         (Fault::DropsLimits, "limits.memory"),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use stowplan_engine::EngineError;
 use stowplan_host::cgroup::{Group, OomWatch};
+use stowplan_host::process::namespaces_of;
 use stowplan_wire::deployment::{Locator, ServiceStart};
 
 use crate::names;
@@ -149,6 +150,7 @@ impl<R> Service<R> {
             pid: place.pid,
             start_ticks: place.start_ticks,
             cgroups: place.cgroups.clone(),
+            namespaces: namespaces_of(place.pid),
             log: place.log.clone().unwrap_or_else(|| self.start.log.clone()),
         }
     }

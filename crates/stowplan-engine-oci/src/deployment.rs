@@ -10,6 +10,7 @@ use std::time::Duration;
 use stowplan_engine::{Deployment, EngineError, selected};
 use stowplan_host::cgroup::{CONTROLLERS, Group, Tree};
 use stowplan_host::ledger::Object;
+use stowplan_host::process::namespaces_of;
 use stowplan_host::{Host, HostError, scheduling, tail};
 use stowplan_wire::deployment::{
     DeploymentPlan, EngineEvent, EngineRequest, IsolationPlan, Locator, Select, ServiceStart,
@@ -225,6 +226,7 @@ impl Deployment for OciDeployment {
                 pid: created.pid,
                 start_ticks: created.start_ticks,
                 cgroups: link.group.as_ref().map(Group::to_paths).unwrap_or_default(),
+                namespaces: namespaces_of(created.pid),
                 log: link.log.clone(),
             })
         });

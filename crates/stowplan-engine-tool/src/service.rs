@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use stowplan_engine::{EngineError, open_log};
 use stowplan_host::cgroup::OomWatch;
 use stowplan_host::ledger::{Object, remove_object};
-use stowplan_host::process::clock_ns;
+use stowplan_host::process::{clock_ns, namespaces_of};
 use stowplan_host::{Host, HostError, tail};
 use stowplan_wire::deployment::{DeploymentPlan, EngineEventKind, Locator, ServiceStart};
 
@@ -265,6 +265,7 @@ impl Service {
             pid: leader.pid,
             start_ticks: leader.start_ticks,
             cgroups: self.groups.as_ref()?.group.to_paths(),
+            namespaces: namespaces_of(leader.pid),
             log: self.start.log.clone(),
         })
     }

@@ -1,6 +1,8 @@
 //! Processes of this machine, told apart by pid and start time.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -31,6 +33,21 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
 #[must_use]
 pub fn parent_of(pid: u32) -> Option<u32> {
     stat_fields(pid)?.get(1)?.parse().ok()
+}
+
+/// Namespaces that a process is in, by their name in /proc/PID/ns, as inode numbers (namespaces(7)); without those that only its
+/// children will be in. Empty when it is gone or may not be looked at.
+#[must_use]
+pub fn namespaces_of(pid: u32) -> BTreeMap<String, u64> {
+    let entries = fs::read_dir(format!("/proc/{pid}/ns"));
+    let entries = entries.into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let inode = fs::metadata(entry.path()).ok()?.ino();
+            (!name.ends_with("_for_children")).then_some((name, inode))
+        })
+        .collect()
 }
 
 /// Pids of all processes that run here now.
@@ -153,6 +170,18 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn namespaces_are_those_that_the_kernel_names() {
+        let own = namespaces_of(std::process::id());
+        for (name, inode) in &own {
+            let link = fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
+            assert_eq!(link.display().to_string(), format!("{name}:[{inode}]"));
+        }
+        assert!(own.contains_key("mnt") && own.contains_key("pid"));
+        assert!(!own.contains_key("pid_for_children"));
+        assert!(namespaces_of(0).is_empty());
+    }
 
     #[test]
     fn a_process_is_known_by_pid_and_start_time() {

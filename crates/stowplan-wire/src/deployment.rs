@@ -207,6 +207,9 @@ pub struct Locator {
     pub start_ticks: u64,
     /// Cgroup folders by controller (`cpu`, `memory`, `cpuset`, … or `unified`), absolute.
     pub cgroups: std::collections::BTreeMap<String, String>,
+    /// Its namespaces by their name in /proc/PID/ns (namespaces(7): `mnt`, `pid`, `net`, …), as inode numbers: equal ones are one
+    /// namespace. Empty where it has no process or the kernel does not tell.
+    pub namespaces: std::collections::BTreeMap<String, u64>,
     /// Log file on that host.
     pub log: String,
 }

@@ -272,6 +272,14 @@ impl Deployment for FakeDeployment {
                 pid: process.pid + u32::from(world.fault == Some(Fault::LocatorsLie)),
                 start_ticks: process.start_ticks,
                 cgroups: BTreeMap::from([("unified".to_owned(), world.group(&process.service))]),
+                namespaces: BTreeMap::from([(
+                    "pid".to_owned(),
+                    // All of them are in one, as the host says.
+                    match world.fault {
+                        Some(Fault::NamespacesLie) => u64::from(process.pid),
+                        _ => 1,
+                    },
+                )]),
                 log: format!("{}.log", world.group(&process.service)),
             })
             .collect())

@@ -70,6 +70,9 @@ impl FakeHost {
                     process.pid, process.start_ticks
                 ));
             }
+            if path == format!("/proc/{}/status", process.pid) {
+                return Some(format!("NSpid:\t{}\n", process.pid));
+            }
             if path == format!("{group}.log") {
                 return Some(process.log.clone());
             }

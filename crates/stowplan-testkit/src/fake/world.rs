@@ -22,6 +22,8 @@ pub enum Fault {
     TellsStops,
     /// Locators name other processes.
     LocatorsLie,
+    /// Locators have every service in a PID namespace of its own.
+    NamespacesLie,
     /// Limits are stored and do nothing.
     LimitsDoNotAct,
     /// Limits are dropped in silence.
