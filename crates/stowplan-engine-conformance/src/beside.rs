@@ -18,7 +18,21 @@ pub type Make<'a> = &'a dyn Fn(&Path, u32) -> Box<dyn Engine>;
 /// # Panics
 /// When they do not, when there is no agent, or when the engine is not available and `$STOWPLAN_REQUIRE_ENGINES` names it.
 pub fn conforms(make: Make<'_>, scratch: &str, matrix: &str, others: &[&str]) {
-    beside(make, Network::Machine, scratch, |setup| {
+    conforms_as(make, None, scratch, matrix, others);
+}
+
+/// The same on a variant of the engine.
+///
+/// # Panics
+/// As [`conforms`].
+pub fn conforms_as(
+    make: Make<'_>,
+    variant: Option<&str>,
+    scratch: &str,
+    matrix: &str,
+    others: &[&str],
+) {
+    beside(make, variant, Network::Machine, scratch, |setup| {
         let report = run(setup);
         assert_eq!(report.failures(), [], "{}", report.engine);
         assert_eq!(report.matrix(), matrix, "{}", report.engine);
@@ -32,14 +46,20 @@ pub fn conforms(make: Make<'_>, scratch: &str, matrix: &str, others: &[&str]) {
 /// # Panics
 /// When they are not, and as [`conforms`].
 pub fn joins_the_agents_network(make: Make<'_>, scratch: &str) {
-    beside(make, Network::Own, scratch, |setup| {
+    beside(make, None, Network::Own, scratch, |setup| {
         let report = run_some(setup, |name| name == "life.locators-true");
         let located = "life.locators-true passed\n";
         assert_eq!(report.matrix(), located, "{}", report.engine);
     });
 }
 
-fn beside(make: Make<'_>, network: Network, scratch: &str, check: impl FnOnce(&Setup<'_>)) {
+fn beside(
+    make: Make<'_>,
+    variant: Option<&str>,
+    network: Network,
+    scratch: &str,
+    check: impl FnOnce(&Setup<'_>),
+) {
     let host = AgentHost::spawn(agent_program(), network).expect("there is an agent");
     let of_agent = host.agent_pid();
     let engine = make(agent_program(), of_agent);
@@ -50,7 +70,7 @@ fn beside(make: Make<'_>, network: Network, scratch: &str, check: impl FnOnce(&S
     assert_eq!(apart, network == Network::Own);
     let stage = AgentStage::beside(host, engine);
     let root = ShellRoot::below(scratch);
-    let mut setup = Setup::plain(&stage, None);
+    let mut setup = Setup::plain(&stage, variant);
     setup.rootfs = Some(root.path());
     check(&setup);
 }

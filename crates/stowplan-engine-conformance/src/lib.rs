@@ -26,7 +26,7 @@ pub use agent::AgentStage;
 pub use alone::{Alone, UsersOwn, faults_alone};
 pub use behaviour::{Behaviour, MARK};
 pub use bench::Bench;
-pub use beside::{Make, conforms, joins_the_agents_network};
+pub use beside::{Make, conforms, conforms_as, joins_the_agents_network};
 pub use faults::{Faults, faults};
 pub use report::{CaseResult, Outcome, Report};
 pub use setup::{Setup, Stage};

@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::mount::{UnmountFlags, unmount};
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use stowplan_host::ledger::{Object, remove_object};
 use stowplan_host::process::{all, kill_tree_and_wait};
 use tempfile::TempDir;
@@ -76,7 +78,15 @@ address = "FOLDER/s"
 sandbox_image = "localhost/stowplan-pause:1"
 restrict_oom_score_adj = true
 disable_apparmor = true
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.crun]
+runtime_type = "io.containerd.runc.v2"
+options = {BinaryName = "crun"}
 "#;
+
+/// Where a machine with control groups of version 1 has those of version 2 beside them.
+const BESIDE_V1: &str = "/sys/fs/cgroup/unified";
 
 /// A daemon with all that it keeps in a folder of its own; only Podman's service, which keeps nothing itself, has the
 /// machine's store. Dropping it kills it and removes what is left of it.
@@ -85,6 +95,8 @@ pub struct OwnDaemon {
     kind: &'static Kind,
     folder: TempDir,
     process: Option<Child>,
+    /// It sees control groups of one version alone.
+    one_version: bool,
 }
 
 impl OwnDaemon {
@@ -95,6 +107,20 @@ impl OwnDaemon {
     /// `$STOWPLAN_REQUIRE_ENGINES` names it.
     #[must_use]
     pub fn start(engine: &str) -> Option<Self> {
+        Self::start_seeing(engine, false)
+    }
+
+    /// The same for one that sees control groups of version 1 alone where the machine has both, in a mount namespace of its own:
+    /// crun refuses both.
+    ///
+    /// # Panics
+    /// As [`OwnDaemon::start`].
+    #[must_use]
+    pub fn start_with_one_version(engine: &str) -> Option<Self> {
+        Self::start_seeing(engine, true)
+    }
+
+    fn start_seeing(engine: &str, one_version: bool) -> Option<Self> {
         let kind = KINDS.iter().find(|kind| kind.engine == engine);
         let kind = kind.unwrap_or_else(|| panic!("no daemon of '{engine}'"));
         if !rustix::process::geteuid().is_root() {
@@ -106,6 +132,7 @@ impl OwnDaemon {
             // The path of a socket has at most 107 characters.
             folder: TempDir::with_prefix("own").expect("a folder can be made"),
             process: None,
+            one_version,
         };
         match own.spawn() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -198,7 +225,12 @@ impl OwnDaemon {
         let log = File::create(self.log())?;
         let mut command = self.command();
         let command = command.stdin(Stdio::null()).stdout(log.try_clone()?);
-        command.stderr(log).spawn()
+        command.stderr(log);
+        if self.one_version && Path::new(BESIDE_V1).exists() {
+            // SAFETY: between fork and exec it makes system calls alone.
+            unsafe { command.pre_exec(leave_version_2) };
+        }
+        command.spawn()
     }
 
     fn command(&self) -> Command {
@@ -269,6 +301,17 @@ impl OwnDaemon {
             _ => ask(&self.socket(), "GET", "/_ping", b"").is_ok_and(|(status, _)| status == 200),
         }
     }
+}
+
+/// Takes version 2 out of the sight of this process and what it starts. What others mount is still seen, and nothing that it
+/// mounts or takes away by others.
+fn leave_version_2() -> std::io::Result<()> {
+    // SAFETY: a mount namespace does not touch the memory or the descriptors of this process.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
+    let downstream = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    mount_change("/", downstream)?;
+    unmount(BESIDE_V1, UnmountFlags::DETACH)?;
+    Ok(())
 }
 
 /// crun takes no control groups of version 1.
