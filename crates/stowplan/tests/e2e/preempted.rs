@@ -52,10 +52,12 @@ fn measured(bench: &Bench, limits: &str) -> Results {
 
 /// The callbacks with so much work that others come in between.
 fn busy(results: &Results) -> Vec<CallbackRow> {
-    let callbacks = results.callbacks().unwrap().into_iter();
-    let busy = callbacks.filter(|row| row.cpu_mean_ns.unwrap() > 10e6);
-    let busy: Vec<CallbackRow> = busy.collect();
-    assert_eq!(busy.len(), 4, "two in each deployment: {busy:?}");
+    let callbacks = results.callbacks().unwrap();
+    let busy = callbacks
+        .iter()
+        .filter(|row| row.cpu_mean_ns.unwrap() > 10e6);
+    let busy: Vec<CallbackRow> = busy.cloned().collect();
+    assert_eq!(busy.len(), 4, "two in each deployment: {callbacks:?}");
     busy
 }
 
@@ -70,7 +72,8 @@ fn what_a_callback_takes_is_its_cpu_time_and_what_it_was_preempted_for() {
     if engines_missing(&["bare", "oci"]) {
         return;
     }
-    let results = measured(&Bench::new(), ONE_CPU);
+    let bench = Bench::new();
+    let results = measured(&bench, ONE_CPU);
     for row in busy(&results) {
         is_cpu_time_and_preemption(&row);
         // Each has half of the CPU while both work.
@@ -92,7 +95,8 @@ fn what_a_quota_takes_from_a_callback_is_preemption_too() {
     if engines_missing(&["bare", "oci"]) {
         return;
     }
-    for row in busy(&measured(&Bench::new(), HALF_A_CPU)) {
+    let bench = Bench::new();
+    for row in busy(&measured(&bench, HALF_A_CPU)) {
         is_cpu_time_and_preemption(&row);
         let lost = row.preempted_mean_ns.unwrap();
         if row.node.as_deref() == Some("a") {
