@@ -92,13 +92,13 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// For an executor whose waits cost this.
+    /// For an executor whose waits cost this; `None` where they cost nothing.
     #[must_use]
-    pub fn new(plan: ExecutorCostPlan) -> Self {
-        Self {
+    pub fn of(plan: ExecutorCostPlan) -> Option<Self> {
+        (plan != ExecutorCostPlan::default()).then(|| Self {
             plan,
             work: WorkingSet::new(SMALL_BYTES),
-        }
+        })
     }
 
     /// Does the work of one wait for so many entities.

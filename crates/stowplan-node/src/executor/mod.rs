@@ -27,8 +27,8 @@ pub struct Executor {
     /// Held by the thread that looks for work, as rclcpp's `wait_mutex`; has room for one wait's result.
     waiting: Mutex<Vec<isize>>,
     core: Mutex<Core>,
-    /// What a wait costs beside, done by the one thread that looks for work.
-    cost: Waiting,
+    /// What a wait costs beside, done by the one thread that looks for work; `None` where that is nothing.
+    cost: Option<Waiting>,
     several_threads: bool,
     stop: AtomicBool,
 }
@@ -86,7 +86,7 @@ impl Executor {
                 entities: Vec::new(),
                 parked: Vec::new(),
             }),
-            cost: Waiting::new(cost),
+            cost: Waiting::of(cost),
             several_threads: matches!(plan, ExecutorPlan::Multi { .. }),
             stop: AtomicBool::new(false),
         })
@@ -195,7 +195,9 @@ impl Executor {
 
     fn wait(&self, numbers: &mut Vec<isize>) {
         // Before it is known how long the wait may last, and without the lock of those that add and finish.
-        self.cost.run(self.waited_for());
+        if let Some(cost) = &self.cost {
+            cost.run(self.waited_for());
+        }
         let timeout_ns = self.prepare_wait(numbers);
         record::event(&RclcppExecutorWaitForWork { timeout: -1 });
         let held = self.waitset.wait(numbers, timeout_ns);
