@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use stowplan_results::{DeploymentRecord, LimitsRecord};
 
+use crate::controls::engine_of;
 use crate::format::{bytes, dash};
 use crate::report::Report;
 use crate::tables::TextTable;
@@ -86,9 +87,7 @@ fn facts(report: &Report, d: &DeploymentRecord) -> [String; 7] {
 
 /// Version of the engine of a place, and what its label says.
 fn engine(report: &Report, d: &DeploymentRecord) -> String {
-    let innermost = d.place.rsplit('/').next().unwrap_or(&d.place);
-    let name = innermost.split(':').next().unwrap_or(innermost);
-    let version = report.experiment.versions.get(name).cloned();
+    let version = report.experiment.versions.get(engine_of(&d.place)).cloned();
     let label = d.fingerprint.iter().filter_map(|(key, value)| {
         let fact = key.strip_prefix("engine.")?.replace('_', " ");
         Some(format!("{fact} {value}"))

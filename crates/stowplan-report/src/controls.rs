@@ -21,6 +21,12 @@ pub(crate) fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
     }
 }
 
+/// The engine that starts the services of `place`: its innermost.
+pub(crate) fn engine_of(place: &str) -> &str {
+    let innermost = place.rsplit('/').next().unwrap_or(place);
+    innermost.split(':').next().unwrap_or(innermost)
+}
+
 pub(crate) fn is_bare(place: &str) -> bool {
     place == "bare" || place.starts_with("bare:")
 }
@@ -37,12 +43,11 @@ pub(crate) const FLAT: &str = "bare:flat";
 /// Plain processes in control groups that stand beside the containers of `place`: in groups that lie as its engine's do,
 /// and in those of most engines.
 pub(crate) fn controls(place: &str) -> &'static [&'static str] {
-    let innermost = place.rsplit('/').next().unwrap_or(place);
-    match innermost.split(':').next() {
-        Some("bare") | None => &[],
-        Some("lxc") => &["bare:grouped-lxc", GROUPED],
-        Some("lxd" | "incus") => &["bare:grouped-lxd", GROUPED],
-        Some(_) => &[GROUPED],
+    match engine_of(place) {
+        "bare" => &[],
+        "lxc" => &["bare:grouped-lxc", GROUPED],
+        "lxd" | "incus" => &["bare:grouped-lxd", GROUPED],
+        _ => &[GROUPED],
     }
 }
 

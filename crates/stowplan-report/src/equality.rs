@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stowplan_results::{DeploymentRecord, OF_A_START};
 
+use crate::controls::is_bare;
 use crate::format::dash;
 use crate::isolation::NAMESPACES;
 
@@ -108,7 +109,6 @@ fn is_asked(name: &str, deployment: &DeploymentRecord) -> bool {
         return true;
     }
     let limits = || deployment.limits.values();
-    let bare = deployment.place == "bare" || deployment.place.starts_with("bare:");
     match name {
         LEVELS => {
             deployment.place != "bare:flat"
@@ -117,7 +117,7 @@ fn is_asked(name: &str, deployment: &DeploymentRecord) -> bool {
         "memory.limit_bytes" | "memory.swap_bytes" => limits().any(|l| l.memory_bytes.is_some()),
         "sched.affinity" => limits().any(|l| l.cpuset.is_some()),
         "sched.policy" | "sched.rt_priority" => limits().any(|l| l.scheduling.is_some()),
-        _ => !bare && is_of_containers(name, deployment),
+        _ => !is_bare(&deployment.place) && is_of_containers(name, deployment),
     }
 }
 
