@@ -205,6 +205,11 @@ mod tests {
     use crate::request::tests::request;
 
     const BLOCKS: u32 = 8;
+    const LAST_DRAW: PhaseDraw = PhaseDraw {
+        seed: 1,
+        block: BLOCKS - 1,
+        blocks: BLOCKS,
+    };
 
     fn drawn(seed: u64) -> Vec<Values> {
         let spec = request().spec().unwrap();
@@ -254,12 +259,7 @@ mod tests {
         let text = request().stack_text;
         let costs = |text: &str| {
             let spec = stowplan_spec::parse_spec(text, "s.yaml").unwrap();
-            let draw = PhaseDraw {
-                seed: 1,
-                block: BLOCKS - 1,
-                blocks: BLOCKS,
-            };
-            let values = values(&spec, draw);
+            let values = values(&spec, LAST_DRAW);
             let assumed = assumptions(&spec).len() - spec.assumptions().len();
             let stack = with_costs(spec.into_stack(), &values);
             let costs = stack.topics.iter().map(|t| t.serialisation);
@@ -305,12 +305,7 @@ mod tests {
     fn waiting_has_a_range_where_the_stack_says_nothing_of_it() {
         let costs = |text: &str| {
             let spec = stowplan_spec::parse_spec(text, "s.yaml").unwrap();
-            let draw = PhaseDraw {
-                seed: 1,
-                block: BLOCKS - 1,
-                blocks: BLOCKS,
-            };
-            let values = values(&spec, draw);
+            let values = values(&spec, LAST_DRAW);
             let cost = with_costs(spec.into_stack(), &values).executor_cost;
             (values.get(WAIT).copied(), cost)
         };
