@@ -7,15 +7,16 @@ use stowplan_wire::host::MachineFacts;
 
 use crate::HostError;
 use crate::cgroup::Tree;
+use crate::preemption_mode::preemption_mode;
 
-fn read(path: &str) -> Option<String> {
+pub(crate) fn read(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// The word in square brackets of a sysfs choice (`always [madvise] never`).
-fn chosen(text: &str) -> String {
+pub(crate) fn chosen(text: &str) -> String {
     text.split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'))
         .map_or(text, |(word, _)| word)
@@ -23,20 +24,15 @@ fn chosen(text: &str) -> String {
 }
 
 /// Single files that differ between machines; a file that does not exist is left out.
-const FILES: [(&str, &str); 15] = [
+const FILES: [(&str, &str); 13] = [
     ("autogroup", "/proc/sys/kernel/sched_autogroup_enabled"),
     (
         "clock-source",
         "/sys/devices/system/clocksource/clocksource0/current_clocksource",
     ),
-    (
-        "governor",
-        "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-    ),
     ("turbo-off", "/sys/devices/system/cpu/intel_pstate/no_turbo"),
     ("smt", "/sys/devices/system/cpu/smt/active"),
     ("isolated-cpus", "/sys/devices/system/cpu/isolated"),
-    ("preemption", "/sys/kernel/debug/sched/preempt"),
     (
         "transparent-huge-pages",
         "/sys/kernel/mm/transparent_hugepage/enabled",
@@ -98,6 +94,26 @@ fn swap_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
+/// How the CPUs' frequencies are governed: one word where all are alike, else every CPU's.
+fn governors() -> Option<String> {
+    let cpus = online_cpus().ok()?;
+    let of = |cpu: &u32| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+        Some((*cpu, read(&path)?))
+    };
+    let all: Vec<(u32, String)> = cpus.iter().filter_map(of).collect();
+    told_once(&all)
+}
+
+fn told_once(all: &[(u32, String)]) -> Option<String> {
+    let (_, first) = all.first()?;
+    if all.iter().all(|(_, value)| value == first) {
+        return Some(first.clone());
+    }
+    let each = all.iter().map(|(cpu, value)| format!("cpu{cpu} {value}"));
+    Some(each.collect::<Vec<_>>().join(", "))
+}
+
 /// By the CPU's own flag (CPUID leaf 1, ECX bit 31); elsewhere than on x86 by the kernel's folder of hypervisors.
 fn is_virtual_machine() -> Option<bool> {
     let flags = cpuinfo("flags");
@@ -130,6 +146,10 @@ fn settings() -> BTreeMap<String, String> {
     }
     if let Ok(multicast) = crate::network::loopback_has_multicast() {
         settings.insert(LOOPBACK_MULTICAST.to_owned(), yes_or_no(multicast));
+    }
+    settings.insert("preemption".to_owned(), preemption_mode());
+    if let Some(governors) = governors() {
+        settings.insert("governor".to_owned(), governors);
     }
     if let Some(bytes) = swap_bytes() {
         settings.insert(SWAP.to_owned(), bytes.to_string());
@@ -204,6 +224,17 @@ mod tests {
             kernel_parameters("root=/dev/vda token=abc mitigations=off quiet isolcpus=1,2"),
             "mitigations=off isolcpus=1,2"
         );
+    }
+
+    #[test]
+    fn governors_that_differ_are_told_one_by_one() {
+        let of = |cpu: u32, word: &str| (cpu, word.to_owned());
+        let alike = [of(0, "performance"), of(1, "performance")];
+        assert_eq!(told_once(&alike).as_deref(), Some("performance"));
+        let mixed = [of(0, "performance"), of(2, "powersave")];
+        let told = told_once(&mixed);
+        assert_eq!(told.as_deref(), Some("cpu0 performance, cpu2 powersave"));
+        assert_eq!(told_once(&[]), None);
     }
 
     #[test]

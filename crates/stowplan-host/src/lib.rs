@@ -15,6 +15,7 @@ mod memory;
 pub mod network;
 pub mod open_files;
 pub mod preemption;
+mod preemption_mode;
 pub mod process;
 pub mod quiet;
 mod readable;

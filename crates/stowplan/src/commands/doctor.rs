@@ -1,7 +1,10 @@
 //! `stowplan doctor`: what this machine can do, and what to install or change for the rest.
 
+use std::time::Duration;
+
 use stowplan_engine::{Engine, Probe, WITH_HOST_NETWORK};
 use stowplan_host::Host;
+use stowplan_host::preemption::SwitchRecorder;
 use stowplan_model::units::show_bytes;
 use stowplan_remote::{AgentHost, Network, RemoteEngine};
 use stowplan_wire::agent::ProbeAnswer;
@@ -40,7 +43,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     let document = Doctor {
         schema: "stowplan.doctor/1",
         engines: statuses,
-        tools: vec![lttng()],
+        tools: vec![lttng(), preemption()],
         machine: Machine {
             host: facts.host,
             cpus: facts.cpus,
@@ -117,6 +120,24 @@ fn lttng() -> EngineStatus {
     }
 }
 
+/// What `--preemption` needs.
+fn preemption() -> EngineStatus {
+    let tried = SwitchRecorder::start(Duration::ZERO).map(drop);
+    let failed = tried.err();
+    EngineStatus {
+        name: "preemption".to_owned(),
+        status: if failed.is_some() {
+            "absent"
+        } else {
+            "available"
+        }
+        .to_owned(),
+        version: None,
+        reason: failed.as_ref().map(|error| stowplan_host::chain(error)),
+        hint: failed.and_then(|error| error.hint),
+    }
+}
+
 fn print(doctor: &Doctor) -> Result<(), CommandError> {
     let machine = &doctor.machine;
     tell!(
@@ -128,7 +149,7 @@ fn print(doctor: &Doctor) -> Result<(), CommandError> {
         machine.kernel,
         machine.cgroup
     )?;
-    for (of, rows) in [("engine", &doctor.engines), ("program", &doctor.tools)] {
+    for (of, rows) in [("engine", &doctor.engines), ("tool", &doctor.tools)] {
         let mut table = table::new([of, "status", "version", "why", "what to do"]);
         // Its cells are sentences, for people to read where there is no terminal, too.
         table.set_width(table::width());

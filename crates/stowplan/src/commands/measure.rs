@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use stowplan_host::preemption::SwitchRecorder;
 use stowplan_model::{Isolation, Launching, Place};
 use stowplan_report::Report;
 use stowplan_results::{Comparisons, Results};
@@ -196,6 +197,10 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
 }
 
 fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
+    if request.preemption {
+        // Not found out when the first run is to be recorded.
+        SwitchRecorder::start(Duration::ZERO).or_exit(ExitCode::EngineUnavailable)?;
+    }
     let Against { as_measured, again } = Against::of_new(measure)?;
     let sessions = Sessions::new(settle(measure)?)?.comparable(as_measured.clone());
     let mut printed = Printed::default();

@@ -12,13 +12,13 @@ pub struct Doctor {
     pub schema: &'static str,
     /// Engines, in the order of the documentation.
     pub engines: Vec<EngineStatus>,
-    /// Programs that other commands than `run` need, as `lttng` for `trace record`.
+    /// What some commands and options need beside engines: `lttng` for `trace record`, `preemption` for the option of this name.
     pub tools: Vec<EngineStatus>,
     /// The machine.
     pub machine: Machine,
 }
 
-/// One engine or program.
+/// One engine or tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EngineStatus {
     /// Name, for an engine as in a place.

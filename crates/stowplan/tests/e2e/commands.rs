@@ -28,7 +28,14 @@ fn doctor_tells_every_engine_and_the_machine() {
     // script/test installs it.
     assert_eq!(document["tools"][0]["name"], "lttng");
     assert_eq!(document["tools"][0]["status"], "available");
+    let preemption = &document["tools"][1];
+    assert_eq!(preemption["name"], "preemption");
+    let works = preemption["status"] == "available";
+    assert_eq!(works, preemption["reason"].is_null(), "{preemption:#}");
+    assert_eq!(works, preemption["hint"].is_null(), "{preemption:#}");
     let machine = &document["machine"];
+    let mode = machine["settings"]["preemption"].as_str();
+    assert!(mode.is_some_and(|mode| !mode.is_empty()), "{machine:#}");
     let cpus = std::thread::available_parallelism().unwrap().get() as u64;
     assert!(machine["cpus"].as_u64().unwrap() >= cpus);
     assert!(machine["memory_bytes"].as_u64().unwrap() > 1 << 20);

@@ -4,7 +4,7 @@ use stowplan_results::{CallbackRow, Results};
 
 use crate::measured::only_result;
 use crate::one_at_a_time::turn;
-use crate::support::{Bench, engines_missing};
+use crate::support::{Bench, Ended, engines_missing, through};
 
 /// Two processes whose work does not fit one CPU, so that each loses it to the other.
 const STACK: &str = "
@@ -103,4 +103,31 @@ fn what_a_quota_takes_from_a_callback_is_preemption_too() {
             assert!(lost > 0.2 * row.wall_mean_ns, "{row:?}");
         }
     }
+}
+
+/// A machine that lets everybody watch its CPUs refuses nothing.
+fn everybody_may_watch() -> bool {
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    paranoid.trim().parse::<i32>().unwrap() < 1
+}
+
+#[test]
+fn who_may_not_watch_the_cpus_is_told_before_anything_is_run() {
+    if everybody_may_watch() {
+        eprintln!("skipped: kernel.perf_event_paranoid lets everybody watch all CPUs");
+        return;
+    }
+    let bench = Bench::new();
+    let asks = bench.command(["latency", "hello", "--preemption", "--blocks", "1"]);
+    let ended = through(&["setpriv", "--bounding-set=-all"], &asks).output();
+    let ended = Ended::new(ended.unwrap()).expect(4);
+    assert!(
+        ended
+            .err
+            .contains("error: cannot record the context switches of CPU 0"),
+        "{}",
+        ended.err
+    );
+    assert!(ended.err.contains("hint: perf_event_open(2) needs"));
+    assert!(!bench.path().join("results").exists());
 }

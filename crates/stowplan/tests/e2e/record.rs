@@ -11,7 +11,7 @@ use stowplan_testkit::{
 };
 
 use crate::nothing_left::left_of;
-use crate::support::{Bench, Ended, assert_valid, root};
+use crate::support::{Bench, Ended, assert_valid, root, through};
 
 /// `trace record -o trace -- ros2_events …`.
 fn recording(bench: &Bench, cycles: &str) -> Command {
@@ -52,17 +52,6 @@ fn started(bench: &Bench) -> Child {
     let mut child = command.spawn().unwrap();
     wait_until_events(&mut child, "ready");
     child
-}
-
-/// A command as a script starts it in its background: SIGINT is ignored, by what it starts, too.
-fn in_background(command: &Command) -> Command {
-    let mut env = Command::new("env");
-    env.arg("--ignore-signal=INT").arg(command.get_program());
-    env.args(command.get_args());
-    let set = command.get_envs();
-    env.envs(set.filter_map(|(name, value)| Some((name, value?))));
-    env.current_dir(command.get_current_dir().expect("a folder of its own"));
-    env
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -130,7 +119,9 @@ fn a_signal_is_passed_on_and_the_status_is_the_commands() {
     let sleeping = bench.command([
         "trace", "record", "-o", "trace", "--for", "100ms", "--", "sleep", "60",
     ]);
-    let ended = in_background(&sleeping).output().unwrap();
+    // As a script starts it in its background: SIGINT is ignored, by what it starts, too.
+    let mut background = through(&["env", "--ignore-signal=INT"], &sleeping);
+    let ended = background.output().unwrap();
     Ended::new(ended).expect(128 + 2);
     let failed = Bench::new();
     failed

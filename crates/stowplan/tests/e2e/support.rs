@@ -80,6 +80,17 @@ impl Bench {
     }
 }
 
+/// The command as another program starts it, which these words begin with.
+pub fn through(words: &[&str], command: &Command) -> Command {
+    let mut outer = Command::new(words[0]);
+    outer.args(&words[1..]).arg(command.get_program());
+    outer.args(command.get_args());
+    let set = command.get_envs();
+    outer.envs(set.filter_map(|(name, value)| Some((name, value?))));
+    outer.current_dir(command.get_current_dir().expect("a folder of its own"));
+    outer
+}
+
 /// How the program ended.
 pub struct Ended {
     pub code: Option<i32>,
