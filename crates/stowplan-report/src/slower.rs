@@ -54,7 +54,20 @@ pub(crate) fn slower_of<'a>(
         let own: Vec<&Comparison> = rows.iter().filter(|c| c.candidate == name).collect();
         slower.extend(held(candidate).slower(&own)?);
     }
-    Ok(slower)
+    Ok(most_first(slower))
+}
+
+/// The chain that lost most first: of many that are worse, most by chance or a little, it is the one to look at. One of which no
+/// latency is left to compare stands before all.
+pub(crate) fn most_first(mut slower: Vec<Slower>) -> Vec<Slower> {
+    let grown = |one: &Slower| {
+        let parts = one.parts.iter().map(|part| part.growth.difference_ns);
+        parts
+            .reduce(|sum, part| sum + part)
+            .unwrap_or(f64::INFINITY)
+    };
+    slower.sort_by(|a, b| grown(b).total_cmp(&grown(a)));
+    slower
 }
 
 impl Held<'_> {
@@ -250,4 +263,48 @@ fn call_values(report: &Report, callback: &str, of: impl Fn(&CallTimes) -> Optio
 
 fn largest_first(a: &Growth, b: &Growth) -> std::cmp::Ordering {
     b.difference_ns.total_cmp(&a.difference_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chain that is worse, by how much its parts grew, ns.
+    fn worse(chain: &str, parts: &[f64]) -> Slower {
+        let growth = |difference_ns: f64| Growth {
+            before_ns: 1.0,
+            after_ns: 1.0 + difference_ns,
+            difference_ns,
+            low_ns: None,
+            high_ns: None,
+            blocks: 1,
+        };
+        let parts = parts.iter().map(|grown| PartGrowth {
+            part: "wait".to_owned(),
+            growth: growth(*grown),
+        });
+        Slower {
+            chain: chain.to_owned(),
+            metrics: Vec::new(),
+            reference: "before".to_owned(),
+            candidate: "after".to_owned(),
+            parts: parts.collect(),
+            callbacks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_chain_that_lost_most_is_named_first() {
+        let all = vec![
+            worse("a little", &[3.0, -1.0]),
+            worse("much", &[20.0, -5.0]),
+            worse("nothing left", &[]),
+            worse("more of one part", &[16.0, -10.0]),
+        ];
+        let named: Vec<String> = most_first(all).into_iter().map(|one| one.chain).collect();
+        assert_eq!(
+            named,
+            ["nothing left", "much", "more of one part", "a little"]
+        );
+    }
 }

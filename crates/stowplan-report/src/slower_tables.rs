@@ -95,11 +95,14 @@ fn cells(growth: &Growth) -> [String; 4] {
     ]
 }
 
-/// Comparisons that say that something got worse, a line each.
+/// Comparisons that say that something got worse, a line each: what has no value any more first, then the largest change.
 #[must_use]
 pub fn regressions(verdicts: &Comparisons) -> Vec<String> {
     let worse = verdicts.comparisons.iter().filter(|c| is_regression(c));
-    let lines = worse.map(|c| {
+    let mut worse: Vec<_> = worse.collect();
+    let size = |change: Option<f64>| change.map_or(f64::INFINITY, f64::abs);
+    worse.sort_by(|a, b| size(b.difference).total_cmp(&size(a.difference)));
+    let lines = worse.into_iter().map(|c| {
         let what = format!("{} on {}", difference_name(c), deployment_of(&c.candidate));
         match c.difference {
             Some(_) => {
