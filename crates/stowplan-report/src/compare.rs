@@ -14,7 +14,7 @@ use crate::error::ReportError;
 use crate::marked::{self, Marked};
 use crate::metrics::{Metric, Values, metrics};
 use crate::report::Report;
-use crate::slower::{Before, Held};
+use crate::slower::{Before, Held, most_first};
 use crate::usage::mean;
 
 /// Why nothing is said of a metric that timer phases decide.
@@ -96,7 +96,7 @@ pub(crate) fn slower(
         };
         all.extend(held.slower(&rows)?);
     }
-    Ok(all)
+    Ok(most_first(all))
 }
 
 pub(crate) type Pair<'a> = (&'a DeploymentRecord, &'a DeploymentRecord);
@@ -308,6 +308,8 @@ pub(crate) fn row(
         low: c.low,
         high: c.high,
         delta: c.delta,
+        bootstrap_low: c.bootstrap.map(|at95| at95.low),
+        bootstrap_high: c.bootstrap.map(|at95| at95.high),
         p_sign_flip: Some(c.p_sign_flip),
         p_t: c.p_t_holm.or(c.p_t),
         blocks: c.n,

@@ -207,6 +207,8 @@ mod tests {
             low: ends.map(|(low, _)| low),
             high: ends.map(|(_, high)| high),
             delta: 0.02,
+            bootstrap_low: None,
+            bootstrap_high: None,
             p_sign_flip: None,
             p_t: None,
             blocks: 8,

@@ -130,6 +130,13 @@ pub struct Comparison {
     pub low: Option<f64>,
     /// Upper end of the 95 % interval.
     pub high: Option<f64>,
+    /// Lower end of the 95 % interval of the studentised bootstrap over blocks, which is given beside the other from 30 blocks on;
+    /// null below, and between two results that were not measured in the same blocks.
+    #[serde(default)]
+    pub bootstrap_low: Option<f64>,
+    /// Upper end of it.
+    #[serde(default)]
+    pub bootstrap_high: Option<f64>,
     /// Smallest difference that matters.
     pub delta: f64,
     /// p of the sign-flip test: up to 20 blocks exact, beyond that of 20,000 sign patterns drawn by the seed. Null between two

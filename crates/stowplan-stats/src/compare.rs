@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::power::{Margins, blocks_for_difference, blocks_for_equivalence};
 use crate::verdict::{Evidence, too_few};
 use crate::{
-    ALPHA, Delta, Direction, Estimate, MIN_BLOCKS, Moments, Reason, Scale, StatsError, Verdict,
-    sign_flip,
+    ALPHA, Delta, Direction, Estimate, Interval, MIN_BLOCKS, MIN_BOOTSTRAP_PAIRS, Moments, Reason,
+    Scale, StatsError, Verdict, sign_flip, studentised_bootstrap,
 };
 
 /// What is compared and how, declared before measuring.
@@ -75,6 +75,9 @@ pub struct PairedComparison {
     pub p_t: Option<f64>,
     /// p of equivalence: two one-sided t tests against ±δ.
     pub p_equivalence: Option<f64>,
+    /// The 95 % interval of the studentised bootstrap, given beside the t interval from
+    /// [`crate::MIN_BOOTSTRAP_PAIRS`] blocks on; the verdict does not go by it.
+    pub bootstrap: Option<Interval>,
     /// Two-sided p of the sign-flip test, given beside the interval.
     pub p_sign_flip: f64,
     /// Whether that p counts every sign pattern.
@@ -175,6 +178,9 @@ pub fn compare(
         None => too_few(n),
     };
     let flips = sign_flip(&differences, rule.seed)?;
+    let many = n >= MIN_BOOTSTRAP_PAIRS;
+    let bootstrap = many.then(|| studentised_bootstrap(&differences, 1.0 - ALPHA, rule.seed));
+    let bootstrap = bootstrap.transpose()?;
     let moments: Moments = differences.iter().copied().collect();
     let shown = |value| rule.scale.shown(value);
     let evidence = evidence.as_ref();
@@ -192,6 +198,11 @@ pub fn compare(
         high90: evidence.map(|e| shown(e.at90.high)),
         p_t: evidence.map(|e| e.estimate.p_value()),
         p_equivalence: evidence.map(|e| e.estimate.p_outside(margins.low, margins.high)),
+        bootstrap: bootstrap.map(|at95| Interval {
+            low: shown(at95.low),
+            high: shown(at95.high),
+            ..at95
+        }),
         p_sign_flip: flips.p,
         sign_flip_exact: flips.exact,
         p_t_holm: None,
@@ -247,6 +258,19 @@ mod tests {
         let back: PairedComparison = serde_json::from_str(&json).unwrap();
         near(back.estimate, c.estimate);
         assert_eq!((back.n, back.reason, back.p_t_holm), (6, c.reason, None));
+    }
+
+    /// Sixteen of each of two values are drawn about as often as a normal mean would scatter: both intervals are nearly one.
+    #[test]
+    fn many_blocks_have_the_bootstrap_beside_the_interval() {
+        assert_eq!(of(0.1, 0.01, 28).bootstrap, None);
+        let c = of(0.1, 0.01, 32);
+        let boot = c.bootstrap.unwrap();
+        let half = c.half_width().unwrap();
+        for (found, t) in [(boot.low, c.low), (boot.high, c.high)] {
+            assert!((found - t.unwrap()).abs() < 0.2 * half, "{boot:?} {c:?}");
+        }
+        assert_eq!(c.bootstrap, of(0.1, 0.01, 32).bootstrap);
     }
 
     #[test]
