@@ -3,8 +3,8 @@
 use stowplan_results::{CallbackRow, Results};
 
 use crate::measured::only_result;
-use crate::one_at_a_time::turn;
 use crate::support::{Bench, Ended, engines_missing, through};
+use crate::undisturbed::undisturbed;
 
 /// Two processes whose work does not fit one CPU, so that each loses it to the other.
 const STACK: &str = "
@@ -37,8 +37,13 @@ const HALF_A_CPU: &str = "
   one: { cpu_quota: 0.5 }
 ";
 
-fn measured(bench: &Bench, limits: &str) -> Results {
-    let _turn = turn();
+/// What is measured while others leave the CPUs alone: a thread that waits for one which has lost its CPU to them is neither
+/// preempted nor working.
+fn measured(limits: &str) -> Option<(Bench, Results)> {
+    undisturbed(|bench| measured_in(bench, limits))
+}
+
+fn measured_in(bench: &Bench, limits: &str) -> Results {
     bench.write("stack.yaml", STACK);
     let experiment = format!(
         "name: crowded\nstack: stack.yaml\nplaces: ['bare:grouped', oci]\npartitions: [modules]\nblocks: 1\n\
@@ -72,8 +77,9 @@ fn what_a_callback_takes_is_its_cpu_time_and_what_it_was_preempted_for() {
     if engines_missing(&["bare", "oci"]) {
         return;
     }
-    let bench = Bench::new();
-    let results = measured(&bench, ONE_CPU);
+    let Some((_bench, results)) = measured(ONE_CPU) else {
+        return;
+    };
     for row in busy(&results) {
         is_cpu_time_and_preemption(&row);
         // Each has half of the CPU while both work.
@@ -95,8 +101,10 @@ fn what_a_quota_takes_from_a_callback_is_preemption_too() {
     if engines_missing(&["bare", "oci"]) {
         return;
     }
-    let bench = Bench::new();
-    for row in busy(&measured(&bench, HALF_A_CPU)) {
+    let Some((_bench, results)) = measured(HALF_A_CPU) else {
+        return;
+    };
+    for row in busy(&results) {
         is_cpu_time_and_preemption(&row);
         let lost = row.preempted_mean_ns.unwrap();
         if row.node.as_deref() == Some("a") {
