@@ -69,6 +69,7 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             period_ms,
         } => {
             agent.host.start_sampling(&subjects, &own, period_ms)?;
+            agent.follow_nodes();
             Ok(Answer::Done)
         }
         Call::StopSampling => Ok(Answer::Samples(agent.host.stop_sampling()?)),

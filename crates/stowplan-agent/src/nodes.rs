@@ -37,6 +37,8 @@ pub(crate) struct Nodes {
     said: Vec<Announced>,
     /// Connections that ended since the last look: service and name.
     ended: Vec<(String, String)>,
+    /// Whether one has said `Up` since the last look.
+    came_up: bool,
     packet: Vec<u8>,
 }
 
@@ -47,6 +49,7 @@ impl Nodes {
             connections: Vec::new(),
             said: Vec::new(),
             ended: Vec::new(),
+            came_up: false,
             packet: vec![0; MAX_PACKET],
         }
     }
@@ -87,6 +90,11 @@ impl Nodes {
     /// Takes the connections that have ended: service and name.
     pub(crate) fn take_ended(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.ended)
+    }
+
+    /// Takes whether a process has said `Up`.
+    pub(crate) fn take_came_up(&mut self) -> bool {
+        std::mem::take(&mut self.came_up)
     }
 
     /// Accepts and receives whatever is there, without waiting.
@@ -139,6 +147,7 @@ impl Nodes {
                 Announcement::Up { process, .. } => {
                     connection.process.clone_from(process);
                     connection.up = true;
+                    self.came_up = true;
                 }
                 Announcement::Armed { .. } => connection.armed = true,
                 _ => {}

@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stowplan_wire::host::Running;
 
 use crate::agent::Agent;
 
@@ -83,10 +84,25 @@ impl Agent {
         Ok((!input.is_empty(), others))
     }
 
+    /// Has the processes of the node program that are up sampled, each by itself.
+    pub(crate) fn follow_nodes(&self) {
+        let nodes = self.run.iter().flat_map(|run| run.nodes.connections());
+        for node in nodes.filter(|node| node.up) {
+            let running = node
+                .process
+                .clone()
+                .map_or(Running::Launcher, Running::Process);
+            self.host.follow(&node.service, running, node.pid);
+        }
+    }
+
     /// Takes what node programs and the engine have to say.
     pub(crate) fn serve_others(&mut self) {
         if let Some(run) = &mut self.run {
             run.nodes.serve();
+            if run.nodes.take_came_up() {
+                self.follow_nodes();
+            }
         }
         if let Some(deployment) = &mut self.deployment
             && let Ok(events) = deployment.events(Duration::ZERO)

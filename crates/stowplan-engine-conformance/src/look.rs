@@ -53,7 +53,7 @@ impl Trial<'_> {
         let host = self.setup.stage.host();
         host.start_sampling(&subjects, &[], 50)?;
         self.pass(time)?;
-        let samples = host.stop_sampling()?;
+        let samples = host.stop_sampling()?.usage;
         services
             .iter()
             .map(|service| {

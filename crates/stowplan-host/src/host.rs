@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stowplan_wire::agent::ProgramDigest;
 use stowplan_wire::deployment::Locator;
-use stowplan_wire::host::{LimitsReadBack, MachineFacts, MemorySample, SampleSubject, UsageSample};
+use stowplan_wire::host::{LimitsReadBack, MachineFacts, MemorySample, SampleSubject, Sampled};
 
 use crate::HostError;
 use crate::ledger::Object;
@@ -49,7 +49,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When sampling was not started or the host does not answer.
-    fn stop_sampling(&self) -> Result<Vec<UsageSample>, HostError>;
+    fn stop_sampling(&self) -> Result<Sampled, HostError>;
 
     /// Memory of the processes of these subjects, what they share by its share. Reading disturbs them for milliseconds.
     ///

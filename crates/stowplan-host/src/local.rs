@@ -12,7 +12,9 @@ use rustix::time::{
 };
 use stowplan_wire::agent::ProgramDigest;
 use stowplan_wire::deployment::Locator;
-use stowplan_wire::host::{LimitsReadBack, MachineFacts, MemorySample, SampleSubject, UsageSample};
+use stowplan_wire::host::{
+    LimitsReadBack, MachineFacts, MemorySample, Running, SampleSubject, Sampled,
+};
 
 use crate::ledger::{Ledger, Object};
 use crate::sampler::Sampler;
@@ -98,6 +100,13 @@ impl LocalHost {
         }
     }
 
+    /// Samples this process of a service from now on, as long as there is sampling; does nothing for one that it knows.
+    pub fn follow(&self, service: &str, running: Running, pid: u32) {
+        if let Some(sampling) = self.sampler.borrow_mut().as_mut() {
+            sampling.sampler.follow(service, running, pid);
+        }
+    }
+
     /// Makes room for the samples of the next `time`, and looks who else uses the machine.
     pub fn reserve_samples(&self, time: Duration) {
         if let Some(sampling) = self.sampler.borrow_mut().as_mut() {
@@ -161,7 +170,7 @@ impl Host for LocalHost {
         self.set_timer(period)
     }
 
-    fn stop_sampling(&self) -> Result<Vec<UsageSample>, HostError> {
+    fn stop_sampling(&self) -> Result<Sampled, HostError> {
         self.set_timer(Duration::ZERO)?;
         let Some(mut sampling) = self.sampler.borrow_mut().take() else {
             return Err(HostError::new("sampling was not started"));

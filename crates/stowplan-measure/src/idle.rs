@@ -39,7 +39,7 @@ pub(crate) fn sample(
     };
     host.start_sampling(&[engine], &[], period_ms)?;
     std::thread::sleep(LOOK);
-    let mut samples = host.stop_sampling()?;
+    let mut samples = host.stop_sampling()?.usage;
     samples.retain(|sample| sample.subject.starts_with(SUBJECT));
     Ok(samples)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use stowplan_model::{
     Callback, CallbackRef, Distribution, Executor, Injection, Launch, Launching, Library, Node,
-    NodeOptions, Partition, PhaseSpan, Process, Profile, Reliability, Stack, Topic, Trigger,
+    NodeOptions, Partition, PhaseSpan, PlacedProcess, Profile, Reliability, Stack, Topic, Trigger,
 };
 use stowplan_wire::service::{
     CallbackPlan, DdsTopicPlan, DistributionPlan, ExecutorCostPlan, ExecutorPlan, FileUse,
@@ -82,20 +82,13 @@ struct Endpoints<'a> {
 #[must_use]
 pub fn lower(stack: &Stack, partition: &Partition, options: &LowerOptions) -> Vec<ServicePlan> {
     let lowering = Lowering::new(stack, partition, options);
-    partition
-        .services
-        .iter()
-        .map(|service| {
-            let nodes: Vec<&Node> = stack
-                .nodes
-                .iter()
-                .filter(|n| {
-                    lowering.service_of.get(n.name.as_str()) == Some(&service.service.as_str())
-                })
-                .collect();
-            lowering.service(service.service.as_str(), &nodes)
-        })
-        .collect()
+    let placed = stack.placed(partition);
+    let services = partition.services.iter().map(|service| {
+        let processes = placed.iter().filter(|p| *p.service == service.service);
+        let processes = processes.map(|placed| lowering.process(placed));
+        lowering.service(service.service.as_str(), processes.collect())
+    });
+    services.collect()
 }
 
 /// Number of a callback in the plans of every deployment: phases and draws are keyed by it.
@@ -160,20 +153,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn service(&self, service: &str, nodes: &[&Node]) -> ServicePlan {
-        let processes = self
-            .stack
-            .processes
-            .iter()
-            .filter_map(|process| {
-                let inside: Vec<&Node> = nodes
-                    .iter()
-                    .copied()
-                    .filter(|n| n.process == process.name)
-                    .collect();
-                (!inside.is_empty()).then(|| self.process(service, process, &inside))
-            })
-            .collect();
+    fn service(&self, service: &str, processes: Vec<ProcessPlan>) -> ServicePlan {
         ServicePlan {
             build_id: stowplan_wire::build_id(),
             run: self.options.run.clone(),
@@ -191,7 +171,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn process(&self, service: &str, process: &Process, nodes: &[&Node]) -> ProcessPlan {
+    fn process(&self, placed: &PlacedProcess<'_>) -> ProcessPlan {
+        let (service, process) = (placed.service.as_str(), placed.process);
         let site = (service, process.name.as_str());
         ProcessPlan {
             name: process.name.to_string(),
@@ -213,7 +194,8 @@ impl<'a> Lowering<'a> {
             },
             use_sim_time: self.stack.use_sim_time,
             component_container: process.component_container,
-            nodes: nodes
+            nodes: placed
+                .nodes
                 .iter()
                 .map(|node| self.node(service, site, node))
                 .collect(),

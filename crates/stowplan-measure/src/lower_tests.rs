@@ -1,5 +1,6 @@
 use stowplan_model::{
-    ExecutorCost, Launch, Name, Qos, Ready, RealService, Serialisation, ServiceAssignment, Work,
+    ExecutorCost, Launch, Name, Process, Qos, Ready, RealService, Serialisation, ServiceAssignment,
+    Work,
 };
 
 use super::*;

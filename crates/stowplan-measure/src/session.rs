@@ -14,7 +14,9 @@ use stowplan_results::MemoryAt;
 use stowplan_wire::agent::{Announced, ProgramDigest};
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{DeploymentPlan, Locator, Program, Select, StopMode};
-use stowplan_wire::host::{ColdProof, LimitsReadBack, MemorySample, SampleSubject, UsageSample};
+use stowplan_wire::host::{
+    ColdProof, LimitsReadBack, MemorySample, ProcessUsage, SampleSubject, UsageSample,
+};
 use stowplan_wire::service::ServicePlan;
 
 use crate::collect::{self, RingFile};
@@ -75,6 +77,8 @@ pub struct Measured {
     pub window: Option<Armed>,
     /// Usage samples, those of the engine before the run had services first.
     pub samples: Vec<UsageSample>,
+    /// What each process of the services used.
+    pub processes: Vec<ProcessUsage>,
     /// Programs that really ran.
     pub digests: Vec<ProgramDigest>,
     /// What the engine really is, read back about every service.
@@ -216,7 +220,7 @@ impl<'a> Session<'a> {
         let digests = self.host.node_digests()?;
         let label = self.deployment.label()?;
         self.stop_nodes()?;
-        let samples = self.host.stop_sampling()?;
+        let sampled = self.host.stop_sampling()?;
         self.deployment
             .stop(&Select::All, StopMode::Terminate { grace_ms: 5000 })?;
         let recording = self.end_traced()?;
@@ -230,7 +234,8 @@ impl<'a> Session<'a> {
             real: self.real.progress().clone(),
             announcements: std::mem::take(&mut self.announcements),
             window,
-            samples: [idle, samples].concat(),
+            samples: [idle, sampled.usage].concat(),
+            processes: sampled.processes,
             digests,
             label,
             memory,

@@ -14,6 +14,7 @@ pub mod metric;
 pub mod names;
 pub mod partition;
 pub mod place;
+pub mod placed;
 pub mod stack;
 pub mod units;
 pub mod work_speed;
@@ -29,6 +30,7 @@ pub use metric::METRICS;
 pub use names::Name;
 pub use partition::{Partition, ServiceAssignment};
 pub use place::{Place, PlaceStep};
+pub use placed::PlacedProcess;
 pub use stack::{
     Callback, CallbackRef, Chain, DdsContent, DdsTopic, Executor, Launch, Library, Node,
     NodeOptions, NodeStartUp, Process, Profile, Qos, Ready, RealMount, RealService, Reliability,

@@ -12,7 +12,7 @@ use stowplan_wire::agent::{Announced, Answer, Call, ProbeAnswer, ProgramDigest};
 use stowplan_wire::deployment::{EngineEvent, Locator};
 use stowplan_wire::host::{
     Calibration, ColdProof, LimitsReadBack, MachineFacts, MemorySample, Preemptions, Quiet,
-    SampleSubject, UsageSample,
+    SampleSubject, Sampled,
 };
 use stowplan_wire::service::ServicePlan;
 
@@ -382,7 +382,7 @@ impl Host for AgentHost {
         .map_err(host_error)
     }
 
-    fn stop_sampling(&self) -> Result<Vec<UsageSample>, HostError> {
+    fn stop_sampling(&self) -> Result<Sampled, HostError> {
         expect!(self.call(Call::StopSampling), Answer::Samples(samples) => samples)
             .map_err(host_error)
     }

@@ -12,7 +12,7 @@ use stowplan_testkit::{agent_program, command_plan, node_program, private_state,
 use stowplan_wire::agent::Announced;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{EngineEventKind, Program, Select};
-use stowplan_wire::host::SampleSubject;
+use stowplan_wire::host::{ProcessSample, Running, SampleSubject};
 use stowplan_wire::service::{CallbackPlan, DistributionPlan, NodePlan, ServicePlan, TriggerPlan};
 use tempfile::TempDir;
 
@@ -21,8 +21,8 @@ const DDS: &str = r#"<CycloneDDS xmlns="https://cdds.io/config"><Domain Id="any"
 <Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer Address="127.0.0.1" /></Peers></Discovery>
 </Domain></CycloneDDS>"#;
 
-/// One node with a timer of 10 ms that publishes nothing.
-fn service(run: &str) -> ServicePlan {
+/// One node with a timer of 10 ms that does so much work and publishes nothing.
+fn service(run: &str, iterations: f64) -> ServicePlan {
     let callback = CallbackPlan {
         id: 1,
         name: "tick".to_owned(),
@@ -33,7 +33,7 @@ fn service(run: &str) -> ServicePlan {
             rate_error: 0.0,
             phase_ns: Some(0),
         },
-        iterations: DistributionPlan::Constant(100.0),
+        iterations: DistributionPlan::Constant(iterations),
         working_set_bytes: 64,
         publishes: vec![],
         uses: vec![],
@@ -66,6 +66,11 @@ struct Started {
 
 impl Started {
     fn new(test: &str) -> Self {
+        Self::with_work(test, 100.0)
+    }
+
+    /// Each call of its timer does so many iterations.
+    fn with_work(test: &str, iterations: f64) -> Self {
         let image_dir = tempfile::tempdir_in(private_state()).unwrap();
         let image = image_dir.path();
         fs::create_dir(image.join("files")).unwrap();
@@ -74,7 +79,12 @@ impl Started {
         let host = AgentHost::spawn_with(agent_program(), &state).unwrap();
         let run = format!("node-{test}-{}", std::process::id());
         let run_dir = host
-            .open_run(&run, vec![service(&run)], DDS.to_owned(), 4 << 20)
+            .open_run(
+                &run,
+                vec![service(&run, iterations)],
+                DDS.to_owned(),
+                4 << 20,
+            )
             .unwrap();
         let mut plan = command_plan(&run, &run_dir, Some("flat"), &[("sensing", &[])]);
         plan.image_dir = image.display().to_string();
@@ -133,7 +143,7 @@ fn a_window_costs_little_and_the_program_is_known() {
     let armed = host
         .arm_and_wait(1_000_000_000, 1_000_000_000, true)
         .unwrap();
-    let samples = host.stop_sampling().unwrap();
+    let samples = host.stop_sampling().unwrap().usage;
     assert_eq!(armed.t_disarm_ns - armed.t_arm_ns, 1_000_000_000);
     let within = samples
         .iter()
@@ -175,6 +185,50 @@ fn a_window_costs_little_and_the_program_is_known() {
     assert_eq!(of("ros2:callback_start"), of("ros2:callback_end"));
     assert_eq!(of("ros2:callback_start"), of("stowplan:source_release"));
     assert!(discarded.values().all(|n| *n == 0), "{discarded:?}");
+}
+
+#[test]
+fn processes_of_a_service_add_up_to_its_group() {
+    let started = Started::with_work("adds-up", 2_000_000.0);
+    let host = Rc::clone(&started.host);
+    let cgroups = started.deployment.locators().unwrap()[0].cgroups.clone();
+    let subjects = [SampleSubject {
+        subject: "sensing".to_owned(),
+        cgroups,
+        pids: Vec::new(),
+    }];
+    host.start_sampling(&subjects, &[], 200).unwrap();
+    let armed = host
+        .arm_and_wait(1_000_000_000, 2_000_000_000, false)
+        .unwrap();
+    let sampled = host.stop_sampling().unwrap();
+    let within = |t_ns: u64| (armed.t_arm_ns..armed.t_disarm_ns).contains(&t_ns);
+    let of_group = sampled.usage.iter().filter(|s| s.subject == "sensing");
+    let of_group: Vec<u64> = of_group
+        .filter(|s| within(s.t_ns))
+        .map(|s| s.cpu_ns.unwrap())
+        .collect();
+    let used = of_group[of_group.len() - 1] - of_group[0];
+    let mut sum = 0;
+    for process in &sampled.processes {
+        assert_eq!(process.service, "sensing");
+        let of_window: Vec<&ProcessSample> =
+            process.samples.iter().filter(|s| within(s.t_ns)).collect();
+        assert_eq!(
+            of_window.len(),
+            of_group.len(),
+            "one beside each of the group"
+        );
+        assert!(of_window.iter().all(|s| s.resident_bytes > 1 << 20));
+        sum += of_window[of_window.len() - 1].cpu_ns - of_window[0].cpu_ns;
+    }
+    let mut running: Vec<&Running> = sampled.processes.iter().map(|p| &p.running).collect();
+    running.sort_by_key(|running| **running != Running::Launcher);
+    let process = Running::Process("p".to_owned());
+    assert_eq!(running, [&Running::Launcher, &process]);
+    // The group is read some microseconds before them.
+    assert!(used > 10_000_000, "{used}");
+    assert!(sum.abs_diff(used) * 50 <= used, "{sum} of {used}");
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod losses;
 mod marked;
 mod memory;
 mod metrics;
+mod modules;
 mod page;
 mod phases;
 mod places;

@@ -220,6 +220,7 @@ fn experiment(report: &Report) -> Result<Value, ReportError> {
         for partition in partitions.into_iter().flatten() {
             if let Some(partition) = partition.as_object_mut() {
                 partition.remove("nodes");
+                partition.remove("processes");
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::engine_tables;
 use crate::format::{TimeUnit, bytes, count, dash, value};
 use crate::latency::{ChainLatency, Part};
 use crate::memory;
+use crate::modules;
 use crate::phases;
 use crate::places;
 use crate::report::Report;
@@ -77,6 +78,7 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
     tables.push(callbacks(report));
     tables.push(phases::table(report));
     tables.push(usage(report));
+    tables.extend(modules::tables(report, &whole));
     tables.push(memory::table(report));
     tables.push(engine_tables::table(report));
     tables.push(losses(report));

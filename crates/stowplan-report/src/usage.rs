@@ -7,6 +7,7 @@ use stowplan_results::{Results, UsageRow};
 use stowplan_stats::Sorted;
 
 use crate::error::ReportError;
+use crate::modules::{self, module};
 use crate::report::Counted;
 
 /// The sum over all services, beside the subjects of the table.
@@ -32,7 +33,7 @@ pub struct DeploymentUsage {
     pub deployment: String,
     /// Per run: what was used in the window.
     pub runs: Vec<RunUsage>,
-    /// Over time, medians over the runs: `services`, `machine`, `engine`, `stowplan`, then each service.
+    /// Over time, medians over the runs: `services`, `machine`, `engine`, `stowplan`, each module, then each service.
     pub series: Vec<Series>,
 }
 
@@ -105,7 +106,7 @@ pub struct RunUsage {
     pub run: u32,
     /// Block.
     pub block: u32,
-    /// CPUs per subject: CPU time over time.
+    /// CPUs per subject: CPU time over time. Of a module it is its processes', `module: NAME`.
     pub cpus: BTreeMap<String, f64>,
     /// Highest memory per subject, bytes. For `services` the highest sum.
     pub memory: BTreeMap<String, f64>,
@@ -133,8 +134,8 @@ pub struct Series {
 }
 
 /// One subject of one run: (t, CPU time, memory), ascending in time.
-type Track = Vec<(i64, Option<u64>, Option<u64>)>;
-type Tracks = BTreeMap<String, Track>;
+pub(crate) type Track = Vec<(i64, Option<u64>, Option<u64>)>;
+pub(crate) type Tracks = BTreeMap<String, Track>;
 
 /// Reads the usage table of the runs that count.
 pub(crate) fn read(
@@ -160,6 +161,7 @@ pub(crate) fn read(
             track.push((row.t_ns, row.cpu_ns, row.memory_bytes));
         }
     })?;
+    modules::add(results, counted, &mut by)?;
     sort(&mut idle);
     sort(&mut others);
     let views = by.into_iter().map(|(rank, mut runs)| {
@@ -199,7 +201,8 @@ pub fn engine_program(subject: &str) -> Option<&str> {
 }
 
 fn is_service(subject: &str) -> bool {
-    ![MACHINE, ENGINE, STOWPLAN].contains(&subject) && engine_program(subject).is_none()
+    let apart = engine_program(subject).is_some() || module(subject).is_some();
+    ![MACHINE, ENGINE, STOWPLAN].contains(&subject) && !apart
 }
 
 /// Usage per subject.
@@ -377,7 +380,8 @@ fn over_time(runs: &BTreeMap<u32, Tracks>) -> Vec<Series> {
         ENGINE => 2,
         program if engine_program(program).is_some() => 3,
         STOWPLAN => 4,
-        _ => 5,
+        of_module if module(of_module).is_some() => 5,
+        _ => 6,
     };
     series.sort_by(|a, b| (order(&a.subject), &a.subject).cmp(&(order(&b.subject), &b.subject)));
     series

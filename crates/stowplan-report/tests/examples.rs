@@ -66,7 +66,7 @@ fn the_examples_of_the_documentation_run() {
     let dir = common::write(folder.path(), size);
 
     let sql = blocks(&page, "sql");
-    assert_eq!(sql.len(), 2);
+    assert_eq!(sql.len(), 3);
     for query in sql {
         let program = format!("import duckdb\nprint(duckdb.sql('''{query}''').fetchall())");
         let rows = run(&dir, &program);

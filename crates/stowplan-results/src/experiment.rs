@@ -194,6 +194,22 @@ pub struct PartitionRecord {
     /// Service of every node.
     #[serde(default)]
     pub nodes: BTreeMap<String, String>,
+    /// Processes of every service; empty where no deployment of the partition could run, and in results of before they were told.
+    #[serde(default)]
+    pub processes: Vec<ProcessRecord>,
+}
+
+/// A process of the stack in one service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessRecord {
+    /// Service.
+    pub service: String,
+    /// Name of the process in the stack.
+    pub process: String,
+    /// Modules that it belongs to: those of its nodes, without those that no source attributes to a module where others are.
+    pub modules: Vec<String>,
+    /// Its nodes in this service.
+    pub nodes: Vec<String>,
 }
 
 /// A deployment of the experiment.

@@ -30,15 +30,15 @@ pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA,
     EdgeCount, Experiment, InjectionRecord, LimitsRecord, Machine, MetricPlan, NATURAL, OF_A_START,
-    PREEMPTION, PartitionRecord, PilotRecord, RE_BASED, ScheduledRun, SensitivityRecord,
-    StackRecord, StowplanOwn, WorkingSetCalibration,
+    PREEMPTION, PartitionRecord, PilotRecord, ProcessRecord, RE_BASED, ScheduledRun,
+    SensitivityRecord, StackRecord, StowplanOwn, WorkingSetCalibration,
 };
 pub use folder::{BEFORE, date, folder_name};
 pub use ranking::{RankedPair, Ranking};
 pub use reader::Results;
 pub use rows::{
-    CallbackRow, ColdState, LatencyRow, LossCause, LossRow, MemoryAt, MemoryRow, OutputRow, RunRow,
-    RunStatus, StartKind, StartupRow, SubjectKind, UsageRow,
+    CallbackRow, ColdState, LatencyRow, LossCause, LossRow, MemoryAt, MemoryRow, OutputRow,
+    ProcessKind, ProcessRow, RunRow, RunStatus, StartKind, StartupRow, SubjectKind, UsageRow,
 };
 pub use selftest::{
     Bound, Criterion, InjectedDifference, KindCounts, SELFTEST_FILE, SELFTEST_SCHEMA, Selftest,

@@ -9,7 +9,8 @@ use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
 use crate::file::{TableReader, read_json, sync_folder, write_json};
 use crate::folder;
 use crate::rows::{
-    CallbackRow, LatencyRow, LossRow, MemoryRow, OutputRow, RunRow, StartupRow, UsageRow,
+    CallbackRow, LatencyRow, LossRow, MemoryRow, OutputRow, ProcessRow, RunRow, StartupRow,
+    UsageRow,
 };
 use crate::selftest::{SELFTEST_FILE, Selftest};
 use crate::table::Table;
@@ -107,6 +108,11 @@ impl Results {
 
     /// The memory table; empty in a result of before there was one.
     pub fn memory(&self) -> Result<Vec<MemoryRow>, ResultsError> {
+        self.read()
+    }
+
+    /// The table of processes; empty in a result of before there was one.
+    pub fn processes(&self) -> Result<Vec<ProcessRow>, ResultsError> {
         self.read()
     }
 

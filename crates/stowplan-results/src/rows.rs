@@ -275,6 +275,46 @@ table! {
     }
 }
 
+words! {
+    /// What a process of a service is.
+    ProcessKind {
+        /// A process of the stack.
+        Nodes = "nodes",
+        /// What starts the processes of the service.
+        Launcher = "launcher",
+        /// Any other program.
+        Program = "program",
+    }
+}
+
+table! {
+    /// One row per sample of a process of a service, from when it was first seen until it was gone.
+    ProcessRow in "processes" {
+        /// Run.
+        run: u32,
+        /// Block.
+        block: u32,
+        /// Id of the deployment.
+        deployment: Label,
+        /// Service.
+        service: Label,
+        /// What the process is.
+        kind: ProcessKind,
+        /// Process, as the stack names it; `launch` of a launcher; of another program the name that the kernel has for it.
+        process: Label,
+        /// Module of its nodes in this service ([Usage by module](#usage-by-module)), `A + B` where they are of several; null of what has no nodes of the stack.
+        module: Option<Label>,
+        /// Process id on the host.
+        pid: u32,
+        /// When, ns since arm, negative before: one instant for all processes of a sample.
+        t_ns: i64,
+        /// CPU time since the process began, ns.
+        cpu_ns: u64,
+        /// Resident memory, what is shared in full for each process, bytes.
+        resident_bytes: u64,
+    }
+}
+
 table! {
     /// One row per run, edge and cause of loss.
     LossRow in "losses" {

@@ -12,7 +12,8 @@ use crate::file::{sync_folder, write_json, write_table};
 use crate::folder;
 use crate::reader::{Results, scan};
 use crate::rows::{
-    CallbackRow, LatencyRow, LossRow, MemoryRow, OutputRow, RunRow, StartupRow, UsageRow,
+    CallbackRow, LatencyRow, LossRow, MemoryRow, OutputRow, ProcessRow, RunRow, StartupRow,
+    UsageRow,
 };
 use crate::table::Table;
 
@@ -31,6 +32,8 @@ pub struct RunData {
     pub usage: Vec<UsageRow>,
     /// Its memory.
     pub memory: Vec<MemoryRow>,
+    /// Samples of its processes.
+    pub processes: Vec<ProcessRow>,
     /// Its losses.
     pub losses: Vec<LossRow>,
     /// Its callbacks.
@@ -48,6 +51,7 @@ impl RunData {
             outputs: Vec::new(),
             usage: Vec::new(),
             memory: Vec::new(),
+            processes: Vec::new(),
             losses: Vec::new(),
             callbacks: Vec::new(),
         }
@@ -128,6 +132,7 @@ impl ResultsWriter {
         self.write_part(run, &data.outputs)?;
         self.write_part(run, &data.usage)?;
         self.write_part(run, &data.memory)?;
+        self.write_part(run, &data.processes)?;
         self.write_part(run, &data.losses)?;
         self.write_part(run, &data.callbacks)?;
         let parts = self.dir.join("parts");
@@ -147,6 +152,7 @@ impl ResultsWriter {
         self.merge::<OutputRow>(&runs)?;
         self.merge::<UsageRow>(&runs)?;
         self.merge::<MemoryRow>(&runs)?;
+        self.merge::<ProcessRow>(&runs)?;
         self.merge::<LossRow>(&runs)?;
         self.merge::<CallbackRow>(&runs)?;
         self.merge::<RunRow>(&runs)?;

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use stowplan_results::{
-    CallbackRow, Comparisons, Experiment, LatencyRow, LossRow, MemoryRow, OutputRow, RunRow,
-    Selftest, SelftestKind, StartupRow, Table, UsageRow,
+    CallbackRow, Comparisons, Experiment, LatencyRow, LossRow, MemoryRow, OutputRow, ProcessRow,
+    RunRow, Selftest, SelftestKind, StartupRow, Table, UsageRow,
 };
 
 fn section<T: Table>() -> String {
@@ -54,6 +54,7 @@ fn every_column_is_documented() {
         section::<OutputRow>(),
         section::<UsageRow>(),
         section::<MemoryRow>(),
+        section::<ProcessRow>(),
         section::<LossRow>(),
         section::<CallbackRow>(),
     ];
@@ -75,6 +76,7 @@ fn times_say_their_unit() {
         OutputRow::columns(),
         UsageRow::columns(),
         MemoryRow::columns(),
+        ProcessRow::columns(),
     ];
     for column in columns.iter().flatten() {
         if column.name.ends_with("_bytes") {

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use stowplan_results::{
     CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, EarlierResult, Experiment,
-    Label, LatencyRow, LossCause, LossRow, Machine, MemoryAt, MemoryRow, OutputRow, Results,
-    ResultsError, ResultsWriter, RunData, RunRow, RunStatus, StackRecord, StartKind, StartupRow,
-    SubjectKind, Table, UsageRow,
+    Label, LatencyRow, LossCause, LossRow, Machine, MemoryAt, MemoryRow, OutputRow, ProcessKind,
+    ProcessRow, Results, ResultsError, ResultsWriter, RunData, RunRow, RunStatus, StackRecord,
+    StartKind, StartupRow, SubjectKind, Table, UsageRow,
 };
 
 fn experiment() -> Experiment {
@@ -85,6 +85,7 @@ fn run(number: u32) -> RunData {
         .collect();
     data.outputs = vec![output(number, block, deployment.clone())];
     data.memory = vec![memory(number, block, deployment.clone())];
+    data.processes = vec![process(number, block, deployment.clone())];
     data.usage = vec![usage(number, block, deployment.clone())];
     data.losses = vec![LossRow {
         run: number,
@@ -168,6 +169,22 @@ fn memory(run: u32, block: u32, deployment: Label) -> MemoryRow {
     }
 }
 
+fn process(run: u32, block: u32, deployment: Label) -> ProcessRow {
+    ProcessRow {
+        run,
+        block,
+        deployment,
+        service: "all".into(),
+        kind: ProcessKind::Launcher,
+        process: "launch".into(),
+        module: None,
+        pid: 7,
+        t_ns: -200_000_000,
+        cpu_ns: u64::MAX,
+        resident_bytes: 4096,
+    }
+}
+
 fn usage(run: u32, block: u32, deployment: Label) -> UsageRow {
     UsageRow {
         run,
@@ -190,7 +207,7 @@ fn all(results: &Results) -> Vec<RunData> {
     let (startup, latency) = (results.startup().unwrap(), results.latency().unwrap());
     let (usage, losses) = (results.usage().unwrap(), results.losses().unwrap());
     let (memory, callbacks) = (results.memory().unwrap(), results.callbacks().unwrap());
-    let outputs = results.outputs().unwrap();
+    let (outputs, processes) = (results.outputs().unwrap(), results.processes().unwrap());
     fn of<T: Table + Clone>(rows: &[T], run: u32) -> Vec<T> {
         rows.iter().filter(|r| r.run() == run).cloned().collect()
     }
@@ -201,6 +218,7 @@ fn all(results: &Results) -> Vec<RunData> {
         outputs: of(&outputs, run.run),
         usage: of(&usage, run.run),
         memory: of(&memory, run.run),
+        processes: of(&processes, run.run),
         losses: of(&losses, run.run),
         callbacks: of(&callbacks, run.run),
     });

@@ -7,10 +7,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use stowplan_host::facts::{SWAP, VIRTUAL_MACHINE};
 use stowplan_image::Image;
-use stowplan_model::WorkSpeed;
+use stowplan_model::{PlacedProcess, WorkSpeed};
 use stowplan_results::{
     Assumption, CALLBACK_CPU, DDS_PROFILE, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan,
-    NATURAL, PREEMPTION, PartitionRecord, RE_BASED, ScheduledRun, StackRecord,
+    NATURAL, PREEMPTION, PartitionRecord, ProcessRecord, RE_BASED, ScheduledRun, StackRecord,
 };
 use stowplan_stats::DEFAULT_DELTA;
 use stowplan_wire::host::MachineFacts;
@@ -54,7 +54,7 @@ pub(crate) fn experiment(
         command: request.command.clone(),
         stack: stack(request, prepared),
         places: request.places.clone(),
-        partitions: partitions(request),
+        partitions: partitions(request, prepared),
         ablation: prepared.ablation.clone(),
         reference: prepared.deployments.first().map(|d| d.record.id.clone()),
         deployments,
@@ -197,7 +197,13 @@ fn stack(request: &Request, prepared: &Prepared) -> StackRecord {
     }
 }
 
-fn partitions(request: &Request) -> Vec<PartitionRecord> {
+fn partitions(request: &Request, prepared: &Prepared) -> Vec<PartitionRecord> {
+    let processes = |name: &str| {
+        let mut partitions = prepared.deployments.iter().map(|d| &d.deployment.partition);
+        let partition = partitions.find(|partition| partition.name == name)?;
+        let placed = prepared.stack.placed(partition).into_iter();
+        Some(placed.map(|placed| process(&placed)).collect())
+    };
     let record = |p: &crate::request::PartitionRequest| PartitionRecord {
         name: p.name.clone(),
         services: p
@@ -210,8 +216,18 @@ fn partitions(request: &Request) -> Vec<PartitionRecord> {
             .iter()
             .flat_map(|(s, nodes)| nodes.iter().map(move |n| (n.clone(), s.clone())))
             .collect(),
+        processes: processes(&p.name).unwrap_or_default(),
     };
     request.partitions.iter().map(record).collect()
+}
+
+fn process(placed: &PlacedProcess<'_>) -> ProcessRecord {
+    ProcessRecord {
+        service: placed.service.to_string(),
+        process: placed.process.name.to_string(),
+        modules: placed.modules().iter().map(ToString::to_string).collect(),
+        nodes: placed.nodes.iter().map(|n| n.name.to_string()).collect(),
+    }
 }
 
 /// Every run of so many blocks.

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use stowplan_measure::rows::{
-    Known, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, memory_rows, output_rows,
-    startup_rows, usage_rows,
+    Known, Modules, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, memory_rows,
+    output_rows, process_rows, startup_rows, usage_rows,
 };
 use stowplan_measure::{Measured, Preempted, RunError};
 use stowplan_model::{Stack, WorkSpeed};
@@ -208,6 +208,8 @@ pub(crate) fn finished(
     add_trace(&mut data, &key, facts, measured, analysed);
     data.usage = usage_rows(&key, &measured.samples, zero);
     data.memory = memory_rows(&key, &measured.memory);
+    let modules = Modules::of(facts.stack, &facts.planned.deployment.partition);
+    data.processes = process_rows(&key, &measured.processes, &modules, zero);
     data
 }
 

@@ -11,7 +11,7 @@ use crate::announce::Announcement;
 use crate::deployment::{DeploymentPlan, EngineEvent, EngineRequest, Locator, Select, StopMode};
 use crate::host::{
     Calibration, ColdProof, LimitsReadBack, MachineFacts, MemorySample, Preemptions, Quiet,
-    SampleSubject, UsageSample,
+    SampleSubject, Sampled,
 };
 use crate::service::ServicePlan;
 
@@ -263,7 +263,7 @@ pub enum Answer {
         preemptions: Option<Preemptions>,
     },
     /// To `StopSampling`.
-    Samples(Vec<UsageSample>),
+    Samples(Sampled),
     /// To `Memory`.
     Memory(Vec<MemorySample>),
     /// To `Limits`.

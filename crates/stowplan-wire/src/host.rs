@@ -104,6 +104,54 @@ impl UsageSample {
     }
 }
 
+/// What a process of a service is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Running {
+    /// The launcher of the node program.
+    Launcher,
+    /// A process of the stack, by its name in the plan.
+    Process(String),
+    /// Any other program, by the name that the kernel has for it (`comm`).
+    Program(String),
+}
+
+/// What one process of a service used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessUsage {
+    /// Service.
+    pub service: String,
+    /// What it is.
+    pub running: Running,
+    /// Pid on the host.
+    pub pid: u32,
+    /// From when it was first seen until it was gone, in order.
+    pub samples: Vec<ProcessSample>,
+}
+
+/// One sample of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessSample {
+    /// CLOCK_MONOTONIC ns: one instant for all processes of a sample, which are read one after another.
+    pub t_ns: u64,
+    /// CPU time of all its threads since the process began, in ns.
+    pub cpu_ns: u64,
+    /// Resident memory in bytes, what it shares with others in full.
+    pub resident_bytes: u64,
+}
+
+/// Everything that was sampled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sampled {
+    /// Of services, the engine, the machine and Stowplan.
+    pub usage: Vec<UsageSample>,
+    /// Of each process of the services.
+    pub processes: Vec<ProcessUsage>,
+}
+
 /// What is sampled: a service or the processes of an engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,6 +3,8 @@
 //! Files are opened before and read with `pread` into a fixed buffer; rows go into memory that is there already.
 //! Nothing is allocated by a sample as long as [`Sampler::reserve`] was told how many there will be.
 
+mod followed;
+mod group;
 mod machine;
 mod others;
 mod processes;
@@ -10,16 +12,18 @@ mod programs;
 mod source;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use stowplan_wire::host::{HYPERVISOR, SampleSubject, UsageSample};
+use stowplan_wire::host::{HYPERVISOR, Running, SampleSubject, Sampled, UsageSample};
 
 use crate::process::clock_ns;
+use followed::ServiceProcesses;
+use group::GroupFiles;
 use machine::Machine;
 pub(crate) use machine::busy_ticks;
 use others::Look;
 use processes::Processes;
-use source::{Buffer, Source, field, sum_after};
+use source::Buffer;
 
 /// What one sample of one subject holds; `None` is what cannot be read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,8 +46,11 @@ pub struct Sampler {
     subjects: Vec<Reader>,
     machine: Machine,
     own: Processes,
-    /// Where services' processes are, and those of the engine and of Stowplan.
-    folders: Vec<PathBuf>,
+    /// Processes of services, each by itself.
+    processes: ServiceProcesses,
+    /// Services and where their processes are.
+    folders: Vec<(String, PathBuf)>,
+    /// Processes of services, of the engine and of Stowplan.
     known: BTreeSet<u32>,
     others: Option<Look>,
     rows: Vec<Row>,
@@ -85,81 +92,6 @@ impl Reader {
     }
 }
 
-/// The files of one cgroup.
-#[derive(Debug)]
-struct GroupFiles {
-    v2: bool,
-    cpu: Source,
-    memory: Source,
-    memory_stat: Source,
-    io: Source,
-    throttle: Source,
-}
-
-impl GroupFiles {
-    fn new(subject: &SampleSubject) -> Self {
-        let v2 = subject.cgroups.contains_key("unified");
-        let file = |controller: &str, v1_name: &str, v2_name: &str| {
-            let (key, name) = if v2 {
-                ("unified", v2_name)
-            } else {
-                (controller, v1_name)
-            };
-            subject
-                .cgroups
-                .get(key)
-                .map_or_else(Source::none, |folder| {
-                    Source::new(&Path::new(folder).join(name))
-                })
-        };
-        Self {
-            v2,
-            cpu: file("cpuacct", "cpuacct.usage", "cpu.stat"),
-            memory: file("memory", "memory.usage_in_bytes", "memory.current"),
-            memory_stat: file("memory", "memory.stat", "memory.stat"),
-            io: file(
-                "blkio",
-                "blkio.throttle.io_service_bytes_recursive",
-                "io.stat",
-            ),
-            throttle: file("cpu", "cpu.stat", "cpu.stat"),
-        }
-    }
-
-    fn read(&mut self, row: &mut Row, buffer: &mut Buffer) {
-        if let Some(text) = self.cpu.read(buffer) {
-            row.cpu_ns = if self.v2 {
-                field(text, b"usage_usec ").map(|us| us * 1000)
-            } else {
-                source::number(text)
-            };
-        }
-        row.memory = self.memory.read(buffer).and_then(source::number);
-        if let Some(text) = self.memory_stat.read(buffer) {
-            let (anon, file): (&[u8], &[u8]) = if self.v2 {
-                (b"anon ", b"file ")
-            } else {
-                (b"total_rss ", b"total_cache ")
-            };
-            row.anon = field(text, anon);
-            row.file = field(text, file);
-        }
-        if let Some(text) = self.io.read(buffer) {
-            let (read, write): (&[u8], &[u8]) = if self.v2 {
-                (b"rbytes=", b"wbytes=")
-            } else {
-                (b" Read ", b" Write ")
-            };
-            row.read = Some(sum_after(text, read));
-            row.write = Some(sum_after(text, write));
-        }
-        row.throttled = self
-            .throttle
-            .read(buffer)
-            .and_then(|text| field(text, b"nr_throttled "));
-    }
-}
-
 impl Sampler {
     /// Opens what can be opened; a cgroup that does not exist yet is opened when it does. A subject of processes has a subject
     /// for each of their programs beside it, `SUBJECT: PROGRAM`. `own_pids` are the
@@ -180,16 +112,17 @@ impl Sampler {
             });
         }
         names.extend(["machine", "stowplan", HYPERVISOR].map(str::to_owned));
-        Self {
+        let folder = |subject: &SampleSubject| {
+            let folder = subject.cgroups.values().next()?;
+            Some((subject.subject.clone(), PathBuf::from(folder)))
+        };
+        let mut sampler = Self {
             names,
             subjects: readers,
             machine: Machine::new(),
             own: Processes::new(own_pids),
-            folders: subjects
-                .iter()
-                .filter_map(|subject| subject.cgroups.values().next())
-                .map(PathBuf::from)
-                .collect(),
+            processes: ServiceProcesses::default(),
+            folders: subjects.iter().filter_map(folder).collect(),
             known: subjects
                 .iter()
                 .flat_map(|subject| &subject.pids)
@@ -199,7 +132,15 @@ impl Sampler {
             others: None,
             rows: Vec::new(),
             buffer: Box::new([0; source::BUFFER]),
-        }
+        };
+        sampler.look_into_services();
+        sampler
+    }
+
+    /// Samples this process of a service from now on, as what it is said to be. Those of the groups of services that nobody
+    /// told are found as long as nothing is measured, and go by the names of their programs.
+    pub fn follow(&mut self, service: &str, running: Running, pid: u32) {
+        self.processes.follow(service, running, pid);
     }
 
     /// Makes room for this many further samples, and touches it, so that none of them allocates.
@@ -209,6 +150,7 @@ impl Sampler {
         self.rows.reserve(rows);
         self.rows.resize(length + rows, Row::default());
         self.rows.truncate(length);
+        self.processes.reserve(samples);
     }
 
     /// Takes one sample of everything.
@@ -243,21 +185,32 @@ impl Sampler {
             cpu_ns: stolen_ns,
             ..Row::default()
         });
+        // Last, so that what has to add up to the machine's is read without these in between.
+        self.processes.sample(clock_ns(), &mut self.buffer);
     }
 
     /// Looks at all other processes of the machine: what they use from now to the end becomes rows `other: PROGRAM`,
     /// two for each of those that used most. It reads two files of every process.
     pub fn look_around(&mut self) {
-        // A process that ends and is not reaped yet is in no group any more.
-        let members = self.members();
-        self.known.extend(members);
+        self.look_into_services();
         self.others = Some(Look::now());
+    }
+
+    /// Takes in the processes that are in the groups of services now.
+    fn look_into_services(&mut self) {
+        for (service, folder) in &self.folders {
+            let members = crate::cgroup::processes(folder);
+            self.processes.follow_members(service, &members);
+            // A process that ends and is not reaped yet is in no group any more.
+            self.known.extend(members);
+        }
     }
 
     /// Processes of the subjects that are groups.
     fn members(&self) -> Vec<u32> {
         let folders = self.folders.iter();
-        folders.flat_map(|f| crate::cgroup::processes(f)).collect()
+        let members = folders.flat_map(|(_, folder)| crate::cgroup::processes(folder));
+        members.collect()
     }
 
     fn others(&self) -> Vec<UsageSample> {
@@ -276,9 +229,10 @@ impl Sampler {
         rows.collect()
     }
 
-    /// Everything sampled, in order of time and others last; counters count from the subject's first sample that has them.
+    /// Everything sampled, in order of time and others last; counters of subjects count from their first sample that has
+    /// them.
     #[must_use]
-    pub fn finish(self) -> Vec<UsageSample> {
+    pub fn finish(self) -> Sampled {
         type Counter = fn(&mut UsageSample) -> &mut Option<u64>;
         const COUNTERS: [Counter; 4] = [
             |row| &mut row.cpu_ns,
@@ -288,7 +242,8 @@ impl Sampler {
         ];
         let mut first = vec![[None; COUNTERS.len()]; self.names.len()];
         let others = self.others();
-        self.rows
+        let usage = self
+            .rows
             .iter()
             .map(|row| {
                 let mut sample = UsageSample {
@@ -311,7 +266,11 @@ impl Sampler {
                 sample
             })
             .chain(others)
-            .collect()
+            .collect();
+        Sampled {
+            usage,
+            processes: self.processes.finish(),
+        }
     }
 }
 
@@ -319,6 +278,7 @@ impl Sampler {
 mod tests {
     use std::collections::BTreeMap;
     use std::fs;
+    use std::path::Path;
     use std::process::{Child, ChildStdout, Command, Stdio};
 
     use super::*;
@@ -350,7 +310,7 @@ mod tests {
         let begin = clock_ns();
         while clock_ns() < begin + 20_000_000 {}
         sampler.sample();
-        let all = sampler.finish();
+        let all = sampler.finish().usage;
         let rows = of(&all, "engine");
         assert!(rows[1].cpu_ns > Some(0), "{rows:?}");
         assert!(rows[1].memory_bytes > Some(1 << 20), "{rows:?}");
@@ -374,7 +334,7 @@ mod tests {
         }
         let mut sampler = Sampler::new(&[engine], &[]);
         sampler.sample();
-        let all = sampler.finish();
+        let all = sampler.finish().usage;
         drop(other.stdin.take());
         other.wait().unwrap();
         let memory = |name: &str| of(&all, name)[0].memory_bytes.unwrap();
@@ -408,7 +368,7 @@ mod tests {
         write("cpu.stat", "usage_usec 2500\nuser_usec 1\nnr_throttled 5\n");
         write("io.stat", "8:0 rbytes=110 wbytes=1 rios=1\n");
         sampler.sample();
-        let all = sampler.finish();
+        let all = sampler.finish().usage;
         let rows = of(&all, "sensing");
         assert_eq!(rows.len(), 3);
         assert_eq!((rows[0].cpu_ns, rows[0].memory_bytes), (None, None));
@@ -443,7 +403,7 @@ mod tests {
         sampler.sample();
         write("cpuacct.usage", "99\n");
         sampler.sample();
-        let all = sampler.finish();
+        let all = sampler.finish().usage;
         let rows = of(&all, "sensing");
         assert_eq!(rows[1].cpu_ns, Some(22));
         assert_eq!(rows[0].memory_bytes, Some(8192));
@@ -468,7 +428,7 @@ mod tests {
             std::hint::spin_loop();
         }
         sampler.sample();
-        let all = sampler.finish();
+        let all = sampler.finish().usage;
         let grown = |name: &str| {
             let rows = of(&all, name);
             rows[1].cpu_ns.unwrap() - rows[0].cpu_ns.unwrap()
@@ -506,7 +466,7 @@ mod tests {
                 .iter()
                 .all(|(program, _)| program != "sh")
             {}
-            let all = sampler.finish();
+            let all = sampler.finish().usage;
             let rows = of(&all, "other: sh")
                 .into_iter()
                 .map(|row| row.cpu_ns.unwrap());
@@ -536,7 +496,7 @@ mod tests {
         // The pipe ends with the program, which is not reaped yet.
         std::io::Read::read_to_end(&mut out, &mut Vec::new()).unwrap();
         fs::write(&procs, "").unwrap();
-        let all = sampler.finish();
+        let all = sampler.finish().usage;
         service.wait().unwrap();
         assert_eq!(
             of(&all, "other: stowplan-ended"),
@@ -550,7 +510,7 @@ mod tests {
         sampler.reserve(2);
         sampler.sample();
         sampler.sample();
-        let all = sampler.finish();
+        let all = sampler.finish().usage;
         let machine = of(&all, "machine");
         assert_eq!(machine.len(), 2);
         assert_eq!(machine[0].cpu_ns, Some(0));

@@ -1,59 +1,68 @@
-//! Processes by their pids: Stowplan's own, and those of engines.
+//! Processes by their pids: Stowplan's own, those of engines, and those of services.
 
 use std::path::Path;
 
 use super::Row;
 use super::source::{Buffer, Source, number};
 
+/// What is read of one process, without a lock that one of its threads could wait for: its CPU clock and `statm`, which
+/// are counters, and not its map of memory.
 #[derive(Debug)]
-pub(super) struct Processes {
-    processes: Vec<(libc::clockid_t, Source)>,
-    page: u64,
+pub(super) struct Process {
+    clock: libc::clockid_t,
+    statm: Source,
 }
+
+impl Process {
+    /// `None` where there is no such process.
+    pub(super) fn new(pid: u32) -> Option<Self> {
+        let mut clock = 0;
+        let id = libc::pid_t::try_from(pid).ok()?;
+        // SAFETY: writes one clockid_t to a local.
+        let found = unsafe { libc::clock_getcpuclockid(id, &raw mut clock) } == 0;
+        let statm = Path::new("/proc").join(pid.to_string()).join("statm");
+        found.then(|| Self {
+            clock,
+            statm: Source::new(&statm),
+        })
+    }
+
+    /// CPU time of all its threads, ns, also of those that have ended; `None` where it is gone.
+    pub(super) fn cpu_ns(&self) -> Option<u64> {
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: writes one timespec to a local.
+        let read = unsafe { libc::clock_gettime(self.clock, &raw mut time) } == 0;
+        read.then(|| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs())
+    }
+
+    /// Resident memory, bytes: the second number of proc_pid_statm(5).
+    pub(super) fn resident_bytes(&mut self, buffer: &mut Buffer) -> Option<u64> {
+        let text = self.statm.read(buffer)?;
+        let blank = text.iter().position(|byte| *byte == b' ')?;
+        Some(number(&text[blank + 1..])? * rustix::param::page_size() as u64)
+    }
+}
+
+/// Several processes as one.
+#[derive(Debug)]
+pub(super) struct Processes(Vec<Process>);
 
 impl Processes {
     pub(super) fn new(pids: &[u32]) -> Self {
-        let clock_of = |pid: u32| {
-            let mut clock = 0;
-            let pid = libc::pid_t::try_from(pid).ok()?;
-            // SAFETY: writes one clockid_t to a local.
-            (unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } == 0).then_some(clock)
-        };
-        Self {
-            processes: pids
-                .iter()
-                .filter_map(|pid| {
-                    let statm =
-                        Source::new(&Path::new("/proc").join(pid.to_string()).join("statm"));
-                    Some((clock_of(*pid)?, statm))
-                })
-                .collect(),
-            page: rustix::param::page_size() as u64,
-        }
+        Self(pids.iter().filter_map(|pid| Process::new(*pid)).collect())
     }
 
     /// CPU and resident memory, summed; a process that is gone counts nothing.
     pub(super) fn read(&mut self, row: &mut Row, buffer: &mut Buffer) {
         let (mut cpu, mut memory) = (0, 0);
-        for (clock, statm) in &mut self.processes {
-            let mut time = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
-            // SAFETY: writes one timespec to a local.
-            if unsafe { libc::clock_gettime(*clock, &raw mut time) } == 0 {
-                cpu += time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs();
-            }
-            memory += statm
-                .read(buffer)
-                .and_then(|text| {
-                    let blank = text.iter().position(|byte| *byte == b' ')?;
-                    number(&text[blank + 1..])
-                })
-                .unwrap_or(0)
-                * self.page;
+        for process in &mut self.0 {
+            cpu += process.cpu_ns().unwrap_or(0);
+            memory += process.resident_bytes(buffer).unwrap_or(0);
         }
-        if !self.processes.is_empty() {
+        if !self.0.is_empty() {
             row.cpu_ns = Some(cpu);
             row.memory = Some(memory);
         }

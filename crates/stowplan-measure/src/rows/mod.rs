@@ -5,6 +5,7 @@ mod latency;
 mod losses;
 mod memory;
 mod outputs;
+mod processes;
 mod startup;
 mod usage;
 
@@ -13,6 +14,7 @@ pub use latency::latency_rows;
 pub use losses::loss_rows;
 pub use memory::memory_rows;
 pub use outputs::output_rows;
+pub use processes::{Modules, process_rows};
 pub use startup::{StartUpFacts, startup_rows};
 pub use usage::usage_rows;
 

@@ -11,8 +11,9 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde_json::json;
 use stowplan_results::{
-    ColdState, Experiment, Label, LatencyRow, LossCause, LossRow, OutputRow, ResultsWriter,
-    RunData, RunRow, RunStatus, StartKind, StartupRow, SubjectKind, UsageRow,
+    ColdState, Experiment, Label, LatencyRow, LossCause, LossRow, OutputRow, ProcessKind,
+    ProcessRow, ResultsWriter, RunData, RunRow, RunStatus, StartKind, StartupRow, SubjectKind,
+    UsageRow,
 };
 
 /// How large the experiment is.
@@ -186,6 +187,7 @@ pub fn write(parent: &Path, size: Size) -> PathBuf {
                 data.latency = latency(&key, size.instances, factors, noise, &mut random);
                 data.outputs = outputs(&data.latency);
                 data.usage = usage(&key, size.samples, partition, factors[2], &mut random);
+                data.processes = processes(&key, size.samples, partition, factors[2]);
                 data.losses = losses(&key, factors[1]);
             }
             writer.write_run(&data).unwrap();
@@ -391,6 +393,43 @@ fn usage(
                 write_bytes: Some(0),
                 throttled: None,
                 reason: None,
+            });
+        }
+    }
+    rows
+}
+
+/// Two processes of each module and the launchers, at constant use.
+fn processes(key: &Key, samples: i64, partition: &str, factor: f64) -> Vec<ProcessRow> {
+    let split = partition != "single";
+    let launchers: &[&str] = if split { &SERVICES } else { &["all"] };
+    let modules = MODULES.iter().zip(1_u32..).flat_map(|(module, i)| {
+        let service = if split { *module } else { "all" };
+        [1, 2].map(|n| {
+            let process = format!("{module}_{n}");
+            (service, ProcessKind::Nodes, process, Some(*module), i * n)
+        })
+    });
+    let launchers = launchers.iter().map(|service| {
+        let process = "launch".to_owned();
+        (*service, ProcessKind::Launcher, process, None, 1)
+    });
+    let mut rows = Vec::new();
+    for ((service, kind, process, module, weight), pid) in modules.chain(launchers).zip(4000..) {
+        for sample in -(samples / 4)..samples {
+            let t = sample as f64 * 75.0 / samples as f64;
+            rows.push(ProcessRow {
+                run: key.0,
+                block: key.1,
+                deployment: key.2.clone(),
+                service: service.into(),
+                kind,
+                process: process.as_str().into(),
+                module: module.map(Into::into),
+                pid,
+                t_ns: ns(t),
+                cpu_ns: ((t + 20.0) * f64::from(weight) * 0.008 * factor * 1e9) as u64,
+                resident_bytes: u64::from(weight) * 30 * 1_048_576,
             });
         }
     }

@@ -10,7 +10,7 @@ use stowplan_host::{Host, HostError};
 use stowplan_wire::agent::ProgramDigest;
 use stowplan_wire::deployment::{EngineEventKind, Locator, SchedulingPlan};
 use stowplan_wire::host::{
-    CpuLevel, LimitsReadBack, MachineFacts, MemorySample, SampleSubject, UsageSample,
+    CpuLevel, LimitsReadBack, MachineFacts, MemorySample, SampleSubject, Sampled, UsageSample,
 };
 
 use super::process::{FakeProcess, Life};
@@ -127,14 +127,14 @@ impl Host for FakeHost {
         Ok(())
     }
 
-    fn stop_sampling(&self) -> Result<Vec<UsageSample>, HostError> {
+    fn stop_sampling(&self) -> Result<Sampled, HostError> {
         let mut world = self.world.borrow_mut();
         let now = world.now();
         let Sampling { begin, bases } = world
             .sampling
             .take()
             .ok_or_else(|| HostError::new("sampling was not started"))?;
-        Ok(bases
+        let usage = bases
             .into_iter()
             .map(|(subject, group, base)| {
                 let cpu_ns = cpu_in(&world, &group).map(|cpu| cpu - base);
@@ -151,7 +151,11 @@ impl Host for FakeHost {
                     throttled: cpu_ns.map(|_| (now - begin) / 100_000_000),
                 }
             })
-            .collect())
+            .collect();
+        Ok(Sampled {
+            usage,
+            processes: Vec::new(),
+        })
     }
 
     fn memory(&self, subjects: &[SampleSubject]) -> Result<Vec<MemorySample>, HostError> {

@@ -1,10 +1,11 @@
 //! A small experiment, really measured, and everything that can be done with its result.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use stowplan_host::network;
-use stowplan_results::{MemoryRow, Results, RunStatus, UsageRow};
+use stowplan_results::{MemoryRow, ProcessKind, Results, RunStatus, UsageRow};
 
 use crate::support::{Bench, assert_valid, engines_missing, fixture, root};
 use crate::undisturbed::undisturbed;
@@ -81,6 +82,7 @@ fn a_result_has_the_files_of_its_page() {
         "outputs.parquet",
         "usage.parquet",
         "memory.parquet",
+        "processes.parquet",
         "losses.parquet",
         "callbacks.parquet",
         "comparisons.json",
@@ -219,6 +221,63 @@ fn cpu_and_memory_are_told_for_every_service() {
             assert!(last.memory_bytes.unwrap() > 1 << 20, "{last:?}");
         }
     }
+}
+
+#[test]
+fn the_processes_of_services_add_up_to_what_these_used() {
+    let Some(shared) = shared() else { return };
+    let results = Results::open(&shared.dir).unwrap();
+    let (usage, processes) = (results.usage().unwrap(), results.processes().unwrap());
+    let services = ["sensing", "control", "actuation"];
+    for run in &results.runs {
+        let window = 0..=run.window_ns.unwrap();
+        let inside = |of: u32, t_ns: &i64| of == run.run && window.contains(t_ns);
+        let of_services = usage
+            .iter()
+            .filter(|row| inside(row.run, &row.t_ns) && services.contains(&&*row.subject));
+        let of_services = of_services.map(|row| (row.subject.to_string(), row.cpu_ns.unwrap()));
+        let used: u64 = grown(of_services).values().sum();
+        let inside = processes.iter().filter(|row| inside(row.run, &row.t_ns));
+        let grown = grown(
+            inside
+                .clone()
+                .map(|row| (row.process.to_string() + &row.service, row.cpu_ns)),
+        );
+        let sum: u64 = grown.values().sum();
+        // Groups are read before their processes, some of which may run just then.
+        assert!(sum.abs_diff(used) * 20 <= used, "{sum} of {used}, {run:?}");
+        let modules: BTreeSet<_> = inside
+            .map(|row| (&*row.service, row.kind, row.module.as_deref()))
+            .collect();
+        let expected = services.iter().flat_map(|service| {
+            let nodes = (*service, ProcessKind::Nodes, Some(*service));
+            [nodes, (*service, ProcessKind::Launcher, None)]
+        });
+        assert_eq!(modules, expected.collect());
+    }
+    let told = &results.experiment.partitions[0].processes;
+    let nodes: Vec<_> = told
+        .iter()
+        .map(|p| (&*p.service, &p.nodes[..], &p.modules[..]))
+        .collect();
+    let control = (
+        "control",
+        &["planner".to_owned()][..],
+        &["control".to_owned()][..],
+    );
+    assert!(nodes.len() == 3 && nodes.contains(&control), "{nodes:?}");
+}
+
+/// By how much each counter grew.
+fn grown(counters: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
+    let mut ends: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (name, value) in counters {
+        ends.entry(name).or_insert((value, value)).1 = value;
+    }
+    let grown = ends
+        .into_iter()
+        .map(|(name, (first, last))| (name, last - first));
+    grown.collect()
 }
 
 #[test]

@@ -22,7 +22,8 @@ export class SubjectChoice {
       machine: "The machine",
       stowplan: "Stowplan itself",
     };
-    const options = subjects.map((s): [string, string] => [s, names[s] ?? `Service ${s}`]);
+    const name = (s: string): string => names[s] ?? (s.includes(": ") ? sentence(s) : `Service ${s}`);
+    const options = subjects.map((s): [string, string] => [s, name(s)]);
     return [
       choice("Of", options, this.value, (value) => {
         this.value = value;
@@ -60,7 +61,7 @@ const MEMORY: Quantity = {
   unit: "MiB",
   read:
     "Memory charged by the kernel, median over the runs. A file that several services map is charged to the one that " +
-    "touched it first.",
+    "touched it first. Of a module it is what is resident of its processes: pages that they share count in each.",
 };
 
 export function cpu(page: Page, shown: Shown, subject: SubjectChoice): Figure {
