@@ -95,7 +95,7 @@ pub(crate) fn prepare(
     });
     let prepared = Prepared {
         requests,
-        folders: ground.folders.iter().cloned().collect(),
+        image_files: ground.image_files.clone(),
         deviations: ground.deviations.iter().cloned().chain(told).collect(),
         network_of: holder.of_process,
         network: match network {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use stowplan_engine::{EngineError, WITH_HOST_NETWORK};
+use stowplan_engine::{EngineError, ImageFiles, WITH_HOST_NETWORK};
 use stowplan_engine_daemon::{Images, RunGroup, container_entry, of_ground};
 use stowplan_host::{Host, network};
 use stowplan_image::Contents;
@@ -25,6 +25,9 @@ use crate::{config, pods};
 
 /// Slice for containers whose cgroups systemd makes, as Docker has it.
 const SLICE: &str = "system.slice";
+/// Told where the files of an image are no folders of an overlay.
+const UNKNOWN_FILES: &str =
+    "where a store that makes no overlay keeps the files of images is not known";
 
 /// Who has the network of the run.
 #[derive(Debug, Clone)]
@@ -44,8 +47,8 @@ pub(crate) struct Ground {
     pub(crate) cgroup_parent: String,
     /// The process whose network they join, where that of the node is another one.
     pub(crate) network: Option<u32>,
-    /// Folders with the files of the images.
-    pub(crate) folders: BTreeSet<String>,
+    /// Where the files of the images are.
+    pub(crate) image_files: ImageFiles,
     /// Settings that are another way than the runtime's defaults.
     pub(crate) deviations: BTreeSet<String>,
     /// The cgroup of all pods, where it is ours.
@@ -101,7 +104,7 @@ pub(crate) fn lay(
         asked_handler: variant.unwrap_or_default().to_owned(),
         cgroup_parent: SLICE.to_owned(),
         network,
-        folders: BTreeSet::new(),
+        image_files: ImageFiles::default(),
         deviations: pause.into_iter().collect(),
         group: None,
         handler,
@@ -134,6 +137,7 @@ fn try_out(
     let sandbox = config::sandbox(&name, run, None, &ground.cgroup_parent);
     let tried = client.wait(async {
         let pod = pods::run(client, &sandbox, &ground.asked_handler).await?;
+        let mut found = BTreeSet::new();
         for (number, tag) in tags.iter().enumerate() {
             let folders = match &client.settings.storage {
                 // There it is unpacked since it was loaded.
@@ -145,8 +149,12 @@ fn try_out(
                     folders(client, &id).await?
                 }
             };
-            ground.folders.extend(folders);
+            if folders.is_empty() {
+                ground.image_files.unshown = Some(UNKNOWN_FILES.to_owned());
+            }
+            found.extend(folders);
         }
+        ground.image_files.paths = found.into_iter().collect();
         let container = config::plain("hold", own, Vec::new());
         let id = create(client, &pod, &container, &sandbox).await?;
         if let Some(network) = ground.network(false) {

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use stowplan_engine::{Deployment, EngineError, selected};
+use stowplan_engine::{Deployment, EngineError, ImageFiles, selected};
 use stowplan_host::ledger::Object;
 use stowplan_host::{Host, process, scheduling};
 use stowplan_wire::deployment::{
@@ -36,8 +36,8 @@ pub fn container_entry(engine: &str, name: &str) -> Object {
 pub struct Prepared<R> {
     /// What the daemon is asked for, for each service of the plan in its order.
     pub requests: Vec<R>,
-    /// Folders of the daemon with the files of the images.
-    pub folders: Vec<String>,
+    /// Where the daemon keeps the files of the images.
+    pub image_files: ImageFiles,
     /// What is another way than the daemon's defaults.
     pub deviations: BTreeSet<String>,
     /// The process in whose network the services have to be.
@@ -54,7 +54,7 @@ pub struct ContainerDeployment<B: Backend> {
     host: Rc<dyn Host>,
     backend: B,
     services: Vec<Service<B::Request>>,
-    folders: Vec<String>,
+    image_files: ImageFiles,
     deviations: RefCell<BTreeSet<String>>,
     network_of: u32,
     network: String,
@@ -84,7 +84,7 @@ impl<B: Backend> ContainerDeployment<B> {
             plan: plan.clone(),
             host,
             backend,
-            folders: prepared.folders,
+            image_files: prepared.image_files,
             deviations: RefCell::new(deviations),
             network_of: prepared.network_of,
             network: prepared.network,
@@ -416,8 +416,8 @@ impl<B: Backend> Deployment for ContainerDeployment<B> {
         Ok(self.asked.borrow().clone())
     }
 
-    fn image_files(&self) -> Vec<String> {
-        self.folders.clone()
+    fn image_files(&self) -> ImageFiles {
+        self.image_files.clone()
     }
 }
 

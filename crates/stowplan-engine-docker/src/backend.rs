@@ -9,7 +9,7 @@ use bollard::query_parameters::{
     StartContainerOptions, StopContainerOptionsBuilder, WaitContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
-use stowplan_engine::{Deployment, EngineError};
+use stowplan_engine::{Deployment, EngineError, ImageFiles};
 use stowplan_engine_daemon::{
     Backend, ContainerDeployment, Happened, Images, Place, Prepared, RunGroup, Serving,
     container_entry, of_ground,
@@ -23,9 +23,8 @@ use crate::ground::{self, Ground, Holder};
 use crate::images::{self, Store};
 use crate::{config, fleet, group, label, logs, own};
 
-/// Told where a daemon's answer has no folders of an image, as with Docker's store of containerd.
-const UNTOLD_FILES: &str = "cold starts: the daemon does not tell where it keeps the files of images, so that these are not \
-                            shown to be cold";
+/// Told where a daemon's answer has no folders of an image, as with Docker's store of containerd, or the driver `vfs`.
+const UNTOLD_FILES: &str = "the daemon does not tell where it keeps the files of images";
 
 /// Containers of one daemon.
 struct DockerBackend {
@@ -47,20 +46,13 @@ pub(crate) fn prepare(
 ) -> Result<Box<dyn Deployment>, EngineError> {
     let tags = images.load_all(&client, plan)?;
     let distinct: BTreeSet<&String> = tags.iter().collect();
-    let folders: BTreeSet<String> = distinct
-        .into_iter()
-        .flat_map(|tag| images::folders(&client, tag))
-        .map(|folder| folder.display().to_string())
-        .collect();
+    let image_files = image_files(&client, &distinct);
     let mut group = group::of_run(&client, plan, host.as_ref())?;
     let laid = ground::lay(&client, images, holder, &plan.run, host.as_ref());
     let mut ground = laid.inspect_err(|_| {
         // Its own error is the lesser one, and the ledger has what stays.
         let _ = group.as_mut().map(|group| group.clear(host.as_ref()));
     })?;
-    if folders.is_empty() {
-        ground.deviations.push(UNTOLD_FILES.to_owned());
-    }
     if let Some(group) = &group {
         ground.cgroup_parent = Some(group.parent().to_owned());
         ground.deviations.push(group::NOTE.to_owned());
@@ -72,7 +64,7 @@ pub(crate) fn prepare(
         .map(|(service, tag)| config::container(plan, service, &ground, tag));
     let prepared = Prepared {
         requests: requests.collect(),
-        folders: folders.into_iter().collect(),
+        image_files,
         deviations: ground.told(plan.isolation.net),
         network_of: holder.of_process,
         network: config::network_mode(plan, &ground).to_owned(),
@@ -88,6 +80,23 @@ pub(crate) fn prepare(
     Ok(Box::new(ContainerDeployment::new(
         backend, prepared, plan, host,
     )))
+}
+
+/// Where the daemon keeps the files of these images.
+fn image_files(client: &Client, tags: &BTreeSet<&String>) -> ImageFiles {
+    let mut found = BTreeSet::new();
+    let mut unshown = None;
+    for tag in tags {
+        let folders = images::folders(client, tag);
+        if folders.is_empty() {
+            unshown = Some(UNTOLD_FILES.to_owned());
+        }
+        found.extend(folders.iter().map(|folder| folder.display().to_string()));
+    }
+    ImageFiles {
+        paths: found.into_iter().collect(),
+        unshown,
+    }
 }
 
 impl Backend for DockerBackend {

@@ -17,7 +17,7 @@ use stowplan_wire::deployment::{DeploymentPlan, ServiceStart};
 use crate::backend::LxdBackend;
 use crate::client::Client;
 use crate::config::{self, Ground};
-use crate::pool::Pool;
+use crate::pool::{self, Pool};
 use crate::{Server, images, probe};
 
 /// LXD or Incus on this machine. Dropping it removes the images that it has imported, and then the storage pool that it
@@ -100,23 +100,21 @@ impl Engine for LxdEngine {
             pool: &found.name,
         };
         let mut requests = Vec::new();
-        let mut files = BTreeSet::new();
+        let mut of_run = BTreeSet::new();
         for service in &plan.services {
             let of_service =
                 |e: EngineError| e.of_service(&service.name, Some(service.log.clone()));
             let image = self.import(&client, plan, service).map_err(of_service)?;
             let request = config::service(&ground, plan, service, &image);
             requests.push(request.map_err(of_service)?);
-            files.extend(images::file(&client, &image));
+            of_run.insert(image);
         }
+        pool::unpack(&client, &ground, &found, &of_run, &plan.run, host.as_ref())?;
         let deviations =
             deviations(&found.driver, pool.is_ours(), ground.network_of.is_none()).into_iter();
         let prepared = Prepared {
             requests,
-            folders: files
-                .iter()
-                .map(|file| file.display().to_string())
-                .collect(),
+            image_files: images::files(&client, &found, &of_run),
             deviations: deviations
                 .chain(lxc::class_note(plan))
                 .chain(budget_us.map(scheduling::budget_note))
@@ -159,11 +157,6 @@ fn deviations(driver: &str, own_pool: bool, own_networks: bool) -> BTreeSet<Stri
             "storage pool: one of Stowplan's own with the driver {driver}, because there is none"
         )
     });
-    let copies = (driver == "dir").then(|| {
-        "cold starts: an instance's files are unpacked from the image when it is created, and are in the page cache when its \
-         program starts; what is shown to be cold is the image"
-            .to_owned()
-    });
     let settings = [
         "profiles: none, so no network interface and no device but the root disk and what the service asks for",
         "security.privileged = true: no user namespace, as in containers of other engines",
@@ -191,6 +184,5 @@ fn deviations(driver: &str, own_pool: bool, own_networks: bool) -> BTreeSet<Stri
         .map(str::to_owned)
         .into_iter()
         .chain(pool)
-        .chain(copies)
         .collect()
 }

@@ -1,6 +1,7 @@
 //! Images in the server's store: imported when first needed, removed with the engine.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
@@ -8,14 +9,18 @@ use http_body_util::StreamBody;
 use hyper::Method;
 use hyper::body::Frame;
 use serde_json::Value;
-use stowplan_engine::EngineError;
+use stowplan_engine::{EngineError, ImageFiles};
 use stowplan_engine_daemon::{Daemon, pieces};
 use stowplan_image::{Contents, write_unified_archive};
 
 use crate::Server;
-use crate::api::ImageInfo;
+use crate::api::{ImageInfo, PoolInfo};
 use crate::client::{Body, Client};
 use crate::names;
+
+/// Why no start is cold on a pool that is a folder.
+const UNPACKED: &str = "with the storage driver 'dir', an instance's files are unpacked when it is created, and are in the page \
+                        cache when its program starts";
 
 /// Longest time that importing an image may take.
 const IMPORT: Duration = Duration::from_secs(3600);
@@ -77,9 +82,43 @@ pub(crate) fn fingerprint(client: &Client, tag: &str) -> Result<Option<String>, 
     Ok(all.into_iter().find(ours).map(|image| image.fingerprint))
 }
 
-/// The archive of an image, which every creation of a container unpacks, where it is to be seen.
-pub(crate) fn file(client: &Client, fingerprint: &str) -> Option<PathBuf> {
-    let folder = client.socket().parent()?;
-    let file = folder.join("images").join(fingerprint);
-    file.exists().then_some(file)
+/// Where the server keeps what instances of these images read, for a cold start.
+///
+/// With `dir`, every instance gets files of its own, which are written when it is created: they are in the page cache when
+/// its program starts. An instance on btrfs is a snapshot of the image's subvolume, whose files nobody has read before.
+pub(crate) fn files(
+    client: &Client,
+    pool: &PoolInfo,
+    fingerprints: &BTreeSet<String>,
+) -> ImageFiles {
+    let folder = client.socket().parent().unwrap_or(Path::new("/"));
+    let below = |place: &Path| -> Vec<PathBuf> {
+        let of_images = fingerprints.iter().map(|image| place.join(image));
+        of_images.collect()
+    };
+    let archives = below(&folder.join("images"));
+    let (wanted, unshown) = match &*pool.driver {
+        "dir" => (archives, Some(UNPACKED.to_owned())),
+        "btrfs" => {
+            let volumes = folder.join("storage-pools").join(&pool.name).join("images");
+            let disk = pool.config.get("source").map(PathBuf::from);
+            let all = below(&volumes).into_iter();
+            // The disk of a pool in a file has a page cache of its own.
+            let all: Vec<PathBuf> = all.chain(disk.filter(|disk| disk.is_file())).collect();
+            let hidden = all.iter().find(|path| !path.exists());
+            let hidden = hidden.map(|path| format!("{} is not to be seen", path.display()));
+            (all, hidden)
+        }
+        driver => (
+            archives,
+            Some(format!(
+                "what a pool with the driver '{driver}' has in memory of instances' files is not known"
+            )),
+        ),
+    };
+    let seen = wanted.into_iter().filter(|path| path.exists());
+    ImageFiles {
+        paths: seen.map(|path| path.display().to_string()).collect(),
+        unshown,
+    }
 }

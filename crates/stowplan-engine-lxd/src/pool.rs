@@ -1,15 +1,19 @@
 //! The storage pool that root file systems are in: the user's, or one of ours that goes with the engine.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use hyper::Method;
 use serde_json::{Value, json};
 use stowplan_engine::EngineError;
+use stowplan_engine_daemon::{container_entry, of_ground};
+use stowplan_host::Host;
 use stowplan_host::ledger::{Ledger, Object, folder};
 
 use crate::api::{Instance, PoolInfo, Profile, root_pool};
 use crate::client::Client;
+use crate::config::{self, Ground};
 use crate::{Server, fleet, names};
 
 /// The driver that works on every file system.
@@ -145,6 +149,40 @@ pub(crate) fn remove(client: &Client, name: &str) -> Result<bool, EngineError> {
         Err(error) if error.is_absent() => Ok(true),
         Err(error) => Err(failed(error)),
     }
+}
+
+/// Has the pool unpack these images, where it does so once and not for each instance: a start finds them as the next one does.
+pub(crate) fn unpack(
+    client: &Client,
+    ground: &Ground<'_>,
+    pool: &PoolInfo,
+    images: &BTreeSet<String>,
+    run: &str,
+    host: &dyn Host,
+) -> Result<(), EngineError> {
+    if pool.driver == DRIVER {
+        return Ok(());
+    }
+    let serving = client.serving();
+    for image in images {
+        let path = format!("/1.0/storage-pools/{}/volumes/image/{image}", pool.name);
+        let found: Result<Value, _> = serving.wait(client.get(&path));
+        match found {
+            Ok(_) => continue,
+            Err(error) if error.is_absent() => {}
+            Err(error) => return Err(client.error("tell of a storage volume", error)),
+        }
+        let name = of_ground(run);
+        let instance = names::instance(&name);
+        let entry = container_entry(client.server().name(), &name);
+        host.enter(&entry)?;
+        let request = config::nothing(ground, run, image)?;
+        let made = serving.wait(fleet::make(client, &instance, &request));
+        serving.wait(fleet::remove_instance(client, &instance))?;
+        host.gone(&entry);
+        made?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -208,11 +208,19 @@ pub trait Deployment {
         Ok(BTreeMap::new())
     }
 
-    /// Files and folders of the host that hold what services read from their images, where that is not the plan's
-    /// image folder itself: a cold start has to find them cold as well.
-    fn image_files(&self) -> Vec<String> {
-        Vec::new()
+    /// Where what services read from their images lies, where that is not the plan's image folder itself.
+    fn image_files(&self) -> ImageFiles {
+        ImageFiles::default()
     }
+}
+
+/// What a cold start has to find cold besides the plan's image folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageFiles {
+    /// Files and folders of the host that hold what services read from their images.
+    pub paths: Vec<String>,
+    /// Why something that services read cannot be shown to be cold; then no start counts as a cold one.
+    pub unshown: Option<String>,
 }
 
 /// The services of `plan` that `which` selects, in starting order.

@@ -9,7 +9,7 @@ mod label;
 mod log;
 
 pub use capabilities::{Capabilities, IsolationFeature, LimitSupport, Refusal, Variant};
-pub use engine::{Deployment, Engine, Probe, selected};
+pub use engine::{Deployment, Engine, ImageFiles, Probe, selected};
 pub use error::EngineError;
 pub use label::{Facts, Seen, agreed, contradiction};
 pub use log::open_log;

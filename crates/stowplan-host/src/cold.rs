@@ -2,12 +2,16 @@
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Advice;
 use stowplan_wire::host::ColdProof;
 
 use crate::HostError;
+
+/// Unit of `st_blocks` in bytes (inode(7)).
+const BLOCK: u64 = 512;
 
 const DROP: &str = "/proc/sys/vm/drop_caches";
 
@@ -71,15 +75,15 @@ fn collect(path: &Path, into: &mut Vec<PathBuf>) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Pages of a file, and how many of them are in memory.
+/// Pages of a file without its holes, and how many of them are in memory.
 ///
 /// # Errors
 /// When the file cannot be mapped.
 pub fn residency(path: &Path) -> Result<(u64, u64), HostError> {
     let failed = |e| HostError::io("map", path, e);
     let file = File::open(path).map_err(|e| HostError::io("open", path, e))?;
-    let length = file.metadata().map_err(failed)?.len();
-    let Ok(length) = usize::try_from(length) else {
+    let meta = file.metadata().map_err(failed)?;
+    let Ok(length) = usize::try_from(meta.len()) else {
         return Err(HostError::new(format!(
             "{} is too large to be mapped",
             path.display()
@@ -88,7 +92,8 @@ pub fn residency(path: &Path) -> Result<(u64, u64), HostError> {
     if length == 0 {
         return Ok((0, 0));
     }
-    let mut pages = vec![0_u8; length.div_ceil(rustix::param::page_size())];
+    let page = rustix::param::page_size();
+    let mut pages = vec![0_u8; length.div_ceil(page)];
     // SAFETY: a new private mapping of `length` bytes that is never read or written, only asked about, and
     // unmapped below; `pages` has one byte a page as mincore wants.
     let done = unsafe {
@@ -110,8 +115,11 @@ pub fn residency(path: &Path) -> Result<(u64, u64), HostError> {
         }
     };
     done.map_err(failed)?;
-    let resident = pages.iter().filter(|page| **page & 1 == 1).count();
-    Ok((pages.len() as u64, resident as u64))
+    let resident = pages.iter().filter(|page| **page & 1 == 1).count() as u64;
+    // Holes are nothing that has to be read: a disk in a sparse file would hide what is resident of it.
+    let on_disk = (meta.blocks() * BLOCK).div_ceil(page as u64);
+    let pages = on_disk.clamp(1, pages.len() as u64);
+    Ok((pages.max(resident), resident))
 }
 
 #[cfg(test)]
@@ -129,6 +137,20 @@ mod tests {
         let mut all = Vec::new();
         collect(folder.path(), &mut all).unwrap();
         assert_eq!(all, vec![path]);
+    }
+
+    #[test]
+    fn holes_are_no_pages() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "x").unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(1 << 30).unwrap();
+        // A file system may give what is written more than a page, and later.
+        file.sync_all().unwrap();
+        let (pages, resident) = residency(&path).unwrap();
+        assert!((1..1000).contains(&pages), "{pages}");
+        assert!((1..=pages).contains(&resident), "{resident}");
     }
 
     #[test]

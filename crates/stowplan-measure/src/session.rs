@@ -89,6 +89,8 @@ pub struct Measured {
     pub limits: Vec<(String, LimitsReadBack)>,
     /// Proof that the cache was cold.
     pub cold: Option<ColdProof>,
+    /// Why it proves nothing of something that services read from their images.
+    pub cold_unshown: Option<String>,
     /// Bytes that were read from block devices from that proof until everything was ready, by whomever.
     pub cold_read_bytes: Option<u64>,
     /// What the engine could not do as asked.
@@ -188,13 +190,7 @@ impl<'a> Session<'a> {
     fn drive(&mut self) -> Result<Measured, RunError> {
         let sample_ms = millis(self.plan.sample_period);
         let idle = idle::sample(self.host, self.deployment.as_ref(), sample_ms)?;
-        let cold = match &self.plan.cold {
-            Some(files) => {
-                let all = [&files[..], &self.deployment.image_files()].concat();
-                Some(self.host.cold(all)?)
-            }
-            None => None,
-        };
+        let (cold, cold_unshown) = self.make_cold()?;
         let read_before = self.paged_in(cold.is_some())?;
         let t0_ns = self.host.clock()?;
         self.deployment.create(&Select::All)?;
@@ -241,11 +237,22 @@ impl<'a> Session<'a> {
             memory,
             limits,
             cold,
+            cold_unshown,
             cold_read_bytes: read_before.zip(read_after).map(|(from, to)| to - from),
             deviations: self.deployment.deviations(),
             recording,
             warnings: std::mem::take(&mut self.warnings),
         })
+    }
+
+    /// Drops the page cache where the start is to be a cold one, and what cannot be shown of it.
+    fn make_cold(&self) -> Result<(Option<ColdProof>, Option<String>), RunError> {
+        let Some(files) = &self.plan.cold else {
+            return Ok((None, None));
+        };
+        let of_image = self.deployment.image_files();
+        let all = [&files[..], &of_image.paths].concat();
+        Ok((Some(self.host.cold(all)?), of_image.unshown))
     }
 
     /// What was read from block devices so far, where the start is a cold one.

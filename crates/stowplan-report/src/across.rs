@@ -6,7 +6,7 @@ use stowplan_stats::{AcrossComparison, Scale, Verdict, apply_holm_across, compar
 
 use crate::common::{Common, Side};
 use crate::compare::{
-    Blocks, Losses, OF_PHASES, comparable, delta, has_natural_phases, plan, rule,
+    Blocks, Losses, OF_PHASES, comparable, delta, has_natural_phases, plan, rule, without_figures,
 };
 use crate::error::ReportError;
 use crate::marked::{self, Marked};
@@ -222,33 +222,11 @@ pub(crate) fn row_of_gone(
     candidate: &DeploymentRecord,
     old: &[f64],
 ) -> Comparison {
-    let reason = "the later result has no value of it";
     Comparison {
-        metric: metric.key.clone(),
-        label: metric.label.clone(),
-        unit: metric.unit.to_owned(),
-        subject: metric.subject.clone(),
-        effect: Effect::Total,
-        primary: true,
         reference: before(&candidate.id),
         candidate: after(&candidate.id),
         reference_value: mean(old.iter().copied()),
-        candidate_value: None,
-        relative: metric.scale == Scale::LogRatio,
-        difference: None,
-        low: None,
-        high: None,
-        delta,
-        bootstrap_low: None,
-        bootstrap_high: None,
-        p_sign_flip: None,
-        p_t: None,
-        blocks: 0,
-        verdict: Verdict::Inconclusive,
-        verdict_reason: reason.to_owned(),
-        difference_reason: Some(reason.to_owned()),
-        blocks_needed: None,
-        unmarked: None,
+        ..without_figures(metric, delta, "the later result has no value of it")
     }
 }
 

@@ -53,7 +53,9 @@ pub(crate) fn all(
             withhold(report, t.metric, t.pair, &losses, &mut row);
             row
         });
-        Ok(rows.collect())
+        Ok(rows
+            .chain(not_cold(report, &metrics, &pairs, reference))
+            .collect())
     };
     let mut comparisons = rows(&Marked::default())?;
     if !marked.is_empty() {
@@ -137,6 +139,72 @@ struct Tested<'a> {
     blocks: Blocks,
     c: PairedComparison,
     primary: bool,
+}
+
+/// Pairs of which nothing is said because one has no cold start: silence would look like no difference.
+fn not_cold(
+    report: &Report,
+    metrics: &[Metric],
+    pairs: &[Pair<'_>],
+    reference: &DeploymentRecord,
+) -> Vec<Comparison> {
+    let of_cold = metrics.iter().filter(|m| m.is_of_cold_start());
+    let mut rows = Vec::new();
+    for metric in of_cold {
+        let answers = plan(&report.experiment, metric).is_some_and(|m| m.primary);
+        let mean_of = |d: &DeploymentRecord| {
+            let values = metric.values.get(&d.id);
+            mean(
+                values
+                    .into_iter()
+                    .flat_map(|blocks| blocks.values().copied()),
+            )
+        };
+        for (a, b) in pairs {
+            let why = [a, b].into_iter().find_map(|d| report.never_cold(&d.id));
+            rows.extend(why.map(|why| Comparison {
+                primary: answers && a.id == reference.id,
+                effect: effect(a, b),
+                reference: a.id.clone(),
+                candidate: b.id.clone(),
+                reference_value: mean_of(a),
+                candidate_value: mean_of(b),
+                ..without_figures(metric, delta(&report.experiment, metric), &why)
+            }));
+        }
+    }
+    rows
+}
+
+/// A comparison of which there is nothing but the reason.
+pub(crate) fn without_figures(metric: &Metric, delta: f64, reason: &str) -> Comparison {
+    Comparison {
+        metric: metric.key.clone(),
+        label: metric.label.clone(),
+        unit: metric.unit.to_owned(),
+        subject: metric.subject.clone(),
+        effect: Effect::Total,
+        primary: true,
+        reference: String::new(),
+        candidate: String::new(),
+        reference_value: None,
+        candidate_value: None,
+        relative: metric.scale == Scale::LogRatio,
+        difference: None,
+        low: None,
+        high: None,
+        delta,
+        bootstrap_low: None,
+        bootstrap_high: None,
+        p_sign_flip: None,
+        p_t: None,
+        blocks: 0,
+        verdict: Verdict::Inconclusive,
+        verdict_reason: reason.to_owned(),
+        blocks_needed: None,
+        difference_reason: Some(reason.to_owned()),
+        unmarked: None,
+    }
 }
 
 /// Every metric of every pair over the blocks without marked runs. All that answer the question are one family and

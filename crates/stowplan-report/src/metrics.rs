@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use stowplan_results::StartKind;
 use stowplan_stats::Scale;
 
 use crate::latency::{ChainLatency, Part, RunFigures};
@@ -11,6 +12,9 @@ use crate::usage::{MACHINE, SERVICES, mean};
 
 /// Key of the share of a chain's inputs on which no output rests.
 pub(crate) const LOST_INPUTS: &str = "inputs_without_output";
+
+/// What the keys of start-ups begin with.
+const STARTUP: &str = "startup_";
 
 /// Value per deployment and block.
 pub(crate) type Values = BTreeMap<String, BTreeMap<u32, f64>>;
@@ -30,6 +34,11 @@ pub(crate) struct Metric {
 }
 
 impl Metric {
+    /// Whether it is of starts that were to be cold.
+    pub(crate) fn is_of_cold_start(&self) -> bool {
+        self.key.starts_with(STARTUP) && self.subject.as_deref() == Some(StartKind::Cold.word())
+    }
+
     fn time(key: String, label: String, subject: &str, values: Values) -> Self {
         Self {
             key,
@@ -95,7 +104,7 @@ fn startup_metrics(report: &Report) -> Vec<Metric> {
                 })
                 .collect();
             metrics.push(Metric::time(
-                format!("startup_{}", instant.key()),
+                format!("{STARTUP}{}", instant.key()),
                 format!("start-up to {}", instant.label()),
                 start.word(),
                 values,

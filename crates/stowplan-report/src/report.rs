@@ -27,6 +27,9 @@ use crate::{
 /// Programs that are named in a warning.
 const NAMED: usize = 3;
 
+/// Why a start was not cold, of runs that do not say it.
+const RESIDENT: &str = "its files were in the page cache";
+
 /// Share of the machine's CPU time that may stay unexplained.
 const RESIDUAL: f64 = 0.05;
 
@@ -212,6 +215,29 @@ impl Report {
         warnings
     }
 
+    /// Finished runs of a deployment whose start was to find the page cache in this state, counted or not.
+    pub(crate) fn started<'a>(
+        &'a self,
+        id: &'a str,
+        start: StartKind,
+    ) -> impl Iterator<Item = &'a RunRow> {
+        let runs = self.runs.iter();
+        let finished = runs.filter(|run| run.status == RunStatus::Finished);
+        finished.filter(move |run| &*run.deployment == id && run.start == start)
+    }
+
+    /// Why a deployment has no cold start at all, where it was to have some and none was cold.
+    pub(crate) fn never_cold(&self, id: &str) -> Option<String> {
+        let mut runs = self.started(id, StartKind::Cold);
+        let first = runs.next()?;
+        let all_failed = first.cold == Some(ColdState::Failed)
+            && runs.all(|run| run.cold == Some(ColdState::Failed));
+        all_failed.then(|| {
+            let why = first.cold_reason.as_deref().unwrap_or(RESIDENT);
+            format!("no start of {} was cold: {why}", self.label(id))
+        })
+    }
+
     /// In what deployments differ from the reference though nobody asked for it.
     fn unasked(&self) -> Vec<String> {
         let reference = self.experiment.reference_id();
@@ -318,7 +344,12 @@ impl Report {
                 ));
             }
             if run.cold == Some(ColdState::Failed) {
-                add("the page cache was not cold, left out of cold start-up".to_owned());
+                let why = run.cold_reason.as_deref();
+                add(format!(
+                    "{} was not cold, left out of cold start-up: {}",
+                    self.label(&run.deployment),
+                    why.unwrap_or(RESIDENT)
+                ));
             }
             if run.quiet == Some(false) {
                 add("the machine did not become quiet before the run".to_owned());

@@ -42,7 +42,7 @@ pub struct DeploymentStartup {
     pub deployment: String,
     /// State of the page cache.
     pub start: StartKind,
-    /// One entry per run.
+    /// One entry per run that counts.
     pub runs: Vec<RunStartup>,
     /// Modules in the order of the stack.
     pub modules: Vec<ModuleTimes>,
@@ -168,12 +168,16 @@ pub(crate) fn read(
 ) -> Result<Vec<DeploymentStartup>, ReportError> {
     let mut groups: BTreeMap<(usize, StartKind), Rows> = BTreeMap::new();
     results.scan(|row: StartupRow| {
-        if !counted.startup(row.run, row.start) {
+        if counted.latency(row.run).is_none() {
             return;
         }
+        // Of a deployment whose starts do not count, it is to be seen that it has none.
         let group = groups
             .entry((counted.rank(&row.deployment), row.start))
             .or_default();
+        if !counted.startup(row.run, row.start) {
+            return;
+        }
         match row.subject_kind {
             SubjectKind::Total => group.runs.push(total(&row)),
             SubjectKind::Module => add_module(&mut group.modules, &row),

@@ -200,7 +200,10 @@ fn startup(report: &Report, start: StartKind, views: &[&DeploymentStartup]) -> T
     for view in views {
         let mut row = vec![
             report.label(&view.deployment).to_owned(),
-            view.runs.len().to_string(),
+            match report.started(&view.deployment, start).count() {
+                all if all > view.runs.len() => format!("{} of {all}", view.runs.len()),
+                _ => view.runs.len().to_string(),
+            },
         ];
         row.extend(known.iter().map(|i| spread(unit, view.spread(*i))));
         table.rows.push(row);

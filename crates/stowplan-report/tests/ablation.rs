@@ -181,6 +181,7 @@ fn run(run: u32, block: u32, order: usize, deployment: &str) -> RunRow {
         quiet: Some(true),
         prepare_ns: None,
         cold: None,
+        cold_reason: None,
         cold_resident: None,
         cold_read_bytes: None,
         events: Some(1),

@@ -175,6 +175,7 @@ fn run_row(key: &(u32, u32, Label), order: u32) -> RunRow {
         quiet: Some(true),
         prepare_ns: None,
         cold: None,
+        cold_reason: None,
         cold_resident: None,
         cold_read_bytes: None,
         events: None,

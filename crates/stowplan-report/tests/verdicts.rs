@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use stowplan_model::METRICS;
 use stowplan_report::{Report, ReportError, across};
 use stowplan_results::{
-    CALLBACK_CPU, Comparison, Effect, LimitsRecord, MetricPlan, PREEMPTION, Results, RunStatus,
+    CALLBACK_CPU, ColdState, Comparison, Effect, LimitsRecord, MetricPlan, PREEMPTION, Results,
+    RunStatus,
 };
 use stowplan_stats::Verdict;
 
@@ -101,6 +102,42 @@ fn verdicts(change: impl FnOnce(&mut Report)) -> Vec<Comparison> {
     let mut all = report.comparisons_with(None).unwrap();
     all.retain(|c| c.reference.starts_with("bare:flat") && c.candidate == "oci/betz-8");
     all
+}
+
+#[test]
+fn of_a_deployment_that_was_never_cold_every_view_says_so() {
+    let (_folder, mut results) = results();
+    let runs = results.runs.iter_mut();
+    for run in runs.filter(|run| &*run.deployment == "oci/betz-8") {
+        run.cold = Some(ColdState::Failed);
+        run.cold_reason = Some("the files are hidden".into());
+    }
+    let report = Report::read(&results).unwrap();
+    let told = "no start of oci · betz-8 was cold: the files are hidden";
+    let of = |subject: &str| {
+        let all = report.comparisons.iter().filter(|c| {
+            (&*c.metric, &*c.candidate) == ("startup_first_output", "oci/betz-8")
+                && c.subject.as_deref() == Some(subject)
+        });
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(of("cold").len(), of("rerun").len());
+    for c in of("cold") {
+        assert_eq!((c.difference, c.blocks), (None, 0));
+        assert_eq!(c.verdict, Verdict::Inconclusive);
+        assert_eq!(c.verdict_reason, told);
+    }
+    assert!(of("rerun").iter().all(|c| c.difference.is_some()));
+    let warning = "oci · betz-8 was not cold, left out of cold start-up: the files are hidden";
+    for text in [report.terminal(400), report.markdown()] {
+        assert!(text.contains(warning), "{text}");
+        let from = text.find("Start-up, cold").unwrap();
+        let mut row = text[from..].lines();
+        let row = row.find(|line| line.contains("oci · betz-8")).unwrap();
+        assert!(row.contains("0 of 8"), "{row}");
+    }
+    let page = report.html().unwrap();
+    assert!(page.contains(told) && page.contains(warning));
 }
 
 fn skip(report: &mut Report, deployment: &str) {

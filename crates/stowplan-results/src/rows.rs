@@ -33,7 +33,7 @@ words! {
     ColdState {
         /// At most 1 % of the pages were resident.
         Proven = "proven",
-        /// More were, so the run does not count as cold.
+        /// More were, or something that services read could not be shown, so the run does not count as cold.
         Failed = "failed",
     }
 }
@@ -108,6 +108,8 @@ table! {
         prepare_ns: Option<i64>,
         /// Whether a cold start was proven cold; null if it was not to be cold.
         cold: Option<ColdState>,
+        /// Why a cold start does not count as one; null if it does, or if it was not to be cold.
+        cold_reason: Option<Label>,
         /// Share of the pages that were still resident, 0 to 1.
         cold_resident: Option<f64>,
         /// Read from block devices from that proof until everything was ready, by whomever, bytes; null if it was not to be cold.

@@ -58,6 +58,7 @@ fn run(number: u32) -> RunData {
         quiet: Some(true),
         prepare_ns: Some(7),
         cold: None,
+        cold_reason: None,
         cold_resident: None,
         cold_read_bytes: Some(8_192),
         events: Some(7),

@@ -129,6 +129,7 @@ fn row(facts: &RunFacts<'_>, status: RunStatus, reason: Option<&str>) -> RunRow 
         quiet: Some(facts.quiet),
         prepare_ns: None,
         cold: None,
+        cold_reason: None,
         cold_resident: None,
         cold_read_bytes: None,
         events: None,
@@ -170,7 +171,12 @@ pub(crate) fn finished(
     run.prepare_ns = i64::try_from(measured.prepare_ns).ok();
     run.cold_resident = resident;
     run.cold_read_bytes = measured.cold_read_bytes;
-    run.cold = resident.map(cold);
+    let reason = resident.and_then(|share| not_cold(share, measured.cold_unshown.as_deref()));
+    run.cold = resident.map(|_| match reason {
+        None => ColdState::Proven,
+        Some(_) => ColdState::Failed,
+    });
+    run.cold_reason = reason.map(|text| text.as_str().into());
     run.events = Some(totals.events + measured.recording.events);
     run.discarded = Some(totals.discarded + measured.recording.discarded);
     run.published = Some(totals.published);
@@ -259,13 +265,15 @@ fn unrecorded((armed, of): (&Armed, &Preemptions)) -> Option<String> {
     })
 }
 
-/// Whether a start was cold, by the share of its files that was resident.
-fn cold(resident: f64) -> ColdState {
-    if resident <= COLD_RESIDENT {
-        ColdState::Proven
-    } else {
-        ColdState::Failed
+/// Why a start was not cold, by the share of its files that was resident and what could not be shown of them.
+fn not_cold(resident: f64, unshown: Option<&str>) -> Option<String> {
+    if resident > COLD_RESIDENT {
+        let percent = resident * 100.0;
+        return Some(format!(
+            "{percent:.1} % of the pages of its files were in the page cache"
+        ));
     }
+    unshown.map(str::to_owned)
 }
 
 /// The measured window, or all from the request on where none was armed; CLOCK_MONOTONIC ns.
@@ -290,6 +298,16 @@ fn stolen(samples: &[UsageSample], within: RangeInclusive<u64>, cpus: u32) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_start_is_cold_if_its_files_were_shown_not_to_be_resident() {
+        assert_eq!(not_cold(0.01, None), None);
+        assert_eq!(
+            not_cold(0.125, Some("hidden")).unwrap(),
+            "12.5 % of the pages of its files were in the page cache"
+        );
+        assert_eq!(not_cold(0.0, Some("hidden")).unwrap(), "hidden");
+    }
 
     #[test]
     fn steal_is_the_share_of_all_cpus_in_the_window() {

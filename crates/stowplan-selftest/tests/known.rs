@@ -104,6 +104,7 @@ fn run(number: u32, block: u32, deployment: &str, e2e_ns: f64, idle_ns: f64) -> 
         quiet: Some(true),
         prepare_ns: None,
         cold: None,
+        cold_reason: None,
         cold_resident: None,
         cold_read_bytes: None,
         events: Some(1),

@@ -27,4 +27,4 @@ pub use programs::{agent_program, node_program, static_example};
 pub use redact::redact;
 pub use shell::{ShellRoot, shell_root};
 pub use state::private_state;
-pub use user::{Labelled, User, user_of};
+pub use user::{InstanceServer, Labelled, User, user_of};

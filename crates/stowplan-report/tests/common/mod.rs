@@ -218,6 +218,7 @@ fn run_row(run: u32, block: u32, order: u32, deployment: &str) -> RunRow {
         quiet: Some(true),
         prepare_ns: Some(31_000_000),
         cold: Some(ColdState::Proven),
+        cold_reason: None,
         cold_resident: Some(0.0021),
         cold_read_bytes: Some(300 << 20),
         events: Some(1_204_331),

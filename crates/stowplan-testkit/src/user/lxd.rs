@@ -58,8 +58,46 @@ impl InstanceServer {
                 let code = code.and_then(|code| code.try_into().ok());
                 (code.unwrap_or(status), ended["metadata"].clone())
             }
+            _ if answer["metadata"].is_null() => (status, answer["error"].clone()),
             _ => (status, answer["metadata"].clone()),
         }
+    }
+
+    /// Makes the pool of a user's instances with a driver of its own choice.
+    ///
+    /// # Errors
+    /// What the server says, where it cannot.
+    pub fn make_pool(&self, driver: &str) -> Result<(), String> {
+        // A folder has no size.
+        let config = if driver == "dir" {
+            ""
+        } else {
+            r#""size": "1GiB""#
+        };
+        let body = format!(r#"{{"name": "{POOL}", "driver": "{driver}", "config": {{{config}}}}}"#);
+        match self.call("POST", "/1.0/storage-pools", &body) {
+            (200 | 201, _) => Ok(()),
+            (_, said) => Err(said.to_string()),
+        }
+    }
+
+    /// Removes it.
+    ///
+    /// # Panics
+    /// When something is left in it.
+    pub fn remove_pool(&self) {
+        let (status, said) = self.call("DELETE", &format!("/1.0/storage-pools/{POOL}"), "");
+        assert_eq!(status, 200, "{said}");
+    }
+
+    /// Where the server has mounted it.
+    ///
+    /// # Panics
+    /// When the socket is in no folder.
+    #[must_use]
+    pub fn pool_folder(&self) -> PathBuf {
+        let folder = self.socket.parent().expect("a folder");
+        folder.join("storage-pools").join(POOL)
     }
 
     /// What is listed at `path`.
@@ -110,9 +148,7 @@ impl User for InstanceServer {
 
     fn make(&self, name: &str) {
         if !self.pools().iter().any(|pool| pool == POOL) {
-            let body = format!(r#"{{"name": "{POOL}", "driver": "dir"}}"#);
-            let (status, said) = self.call("POST", "/1.0/storage-pools", &body);
-            assert!(matches!(status, 200 | 201), "{said}");
+            self.make_pool("dir").expect("a pool can be made");
         }
         let body = format!(
             r#"{{"name": "{name}", "type": "container", "source": {{"type": "none"}}, "profiles": [],
