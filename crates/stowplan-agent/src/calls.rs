@@ -72,6 +72,11 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             agent.follow_nodes();
             Ok(Answer::Done)
         }
+        Call::SampleAlso { subjects } => {
+            agent.host.sample_also(&subjects)?;
+            agent.follow_nodes();
+            Ok(Answer::Done)
+        }
         Call::StopSampling => Ok(Answer::Samples(agent.host.stop_sampling()?)),
         Call::Memory { subjects } => Ok(Answer::Memory(agent.host.memory(&subjects)?)),
         Call::Limits(locator) => Ok(Answer::Limits(agent.host.limits(&locator)?)),

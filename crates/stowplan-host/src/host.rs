@@ -45,6 +45,14 @@ pub trait Host {
         period_ms: u64,
     ) -> Result<(), HostError>;
 
+    /// Samples these too, beginning at once. They must have used nothing before sampling began, as services that were
+    /// started meanwhile: their counters count from their own beginning. Processes of a subject that is sampled already are
+    /// added to it.
+    ///
+    /// # Errors
+    /// When sampling was not started or the host does not answer.
+    fn sample_also(&self, subjects: &[SampleSubject]) -> Result<(), HostError>;
+
     /// Ends sampling and gives what was sampled.
     ///
     /// # Errors

@@ -144,6 +144,10 @@ fn own_pids() -> Vec<u32> {
     [own, parent].into_iter().chain(helpers).collect()
 }
 
+fn not_sampling() -> HostError {
+    HostError::new("sampling was not started")
+}
+
 impl Host for LocalHost {
     fn id(&self) -> String {
         self.id.clone()
@@ -170,11 +174,18 @@ impl Host for LocalHost {
         self.set_timer(period)
     }
 
+    fn sample_also(&self, subjects: &[SampleSubject]) -> Result<(), HostError> {
+        let mut sampling = self.sampler.borrow_mut();
+        let sampling = sampling.as_mut().ok_or_else(not_sampling)?;
+        // Engines of this process may have begun helpers meanwhile.
+        sampling.sampler.also(subjects, &own_pids());
+        sampling.sampler.sample();
+        Ok(())
+    }
+
     fn stop_sampling(&self) -> Result<Sampled, HostError> {
         self.set_timer(Duration::ZERO)?;
-        let Some(mut sampling) = self.sampler.borrow_mut().take() else {
-            return Err(HostError::new("sampling was not started"));
-        };
+        let mut sampling = self.sampler.borrow_mut().take().ok_or_else(not_sampling)?;
         sampling.sampler.sample();
         Ok(sampling.sampler.finish())
     }

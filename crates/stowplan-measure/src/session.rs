@@ -120,6 +120,10 @@ pub fn measure(
     )?;
     let result = Session::begin(host, engine, plan, &run_dir).and_then(|mut session| {
         let measured = session.drive();
+        if measured.is_err() {
+            // It may not have begun, or have ended already; nobody wants what was sampled.
+            let _ = host.stop_sampling();
+        }
         let failure_log = measured
             .as_ref()
             .err()
@@ -191,6 +195,11 @@ impl<'a> Session<'a> {
         let sample_ms = millis(self.plan.sample_period);
         let idle = idle::sample(self.host, self.deployment.as_ref(), sample_ms)?;
         let (cold, cold_unshown) = self.make_cold()?;
+        // All of creating and starting is to lie between two samples, so the first is taken before the request.
+        let own = self.traced.as_ref().map(Traced::pids).unwrap_or_default();
+        let engine = idle::engine("engine", self.deployment.as_ref())?;
+        self.host
+            .start_sampling(engine.as_slice(), &own, sample_ms)?;
         let read_before = self.paged_in(cold.is_some())?;
         let t0_ns = self.host.clock()?;
         self.deployment.create(&Select::All)?;
@@ -199,9 +208,8 @@ impl<'a> Session<'a> {
         self.deployment.start(&Select::All)?;
         let started_ns = self.host.clock()?;
         let locators = self.deployment.locators()?;
-        let own = self.traced.as_ref().map(Traced::pids).unwrap_or_default();
         let subjects = self.subjects(&locators)?;
-        self.host.start_sampling(&subjects, &own, sample_ms)?;
+        self.host.sample_also(&subjects)?;
         self.look_at_traced(&locators);
         self.wait_ready()?;
         let read_after = self.paged_in(cold.is_some())?;

@@ -5,7 +5,7 @@
     reason = "what a test cannot go on without ends it"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +28,7 @@ use stowplan_trace::Analysis;
 use stowplan_wire::deployment::{
     Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart,
 };
+use stowplan_wire::host::{HYPERVISOR, UsageSample};
 
 /// `ddsperf` answers participants whose user data says that they are of its kind, in a partition of their own.
 const PING_PONG: &str = r#"
@@ -382,6 +383,41 @@ fn each_kind_of_readiness_is_seen_and_the_end_of_a_program_told() {
         done.measured.warnings,
         ["service 'short' ended before the run did"]
     );
+}
+
+#[test]
+fn creating_and_starting_lie_between_two_samples() {
+    let services = "  sleeper: { command: [sleep, \"600\"] }\n";
+    let run = Run::new(&format!("{BESIDE}{services}"), ("bare", Some("flat")));
+    let measured = run.run().unwrap_or_else(|e| panic!("{e}")).measured;
+    let of = |subject: &str| -> Vec<&UsageSample> {
+        let samples = measured.samples.iter();
+        samples.filter(|s| s.subject == subject).collect()
+    };
+    for subject in ["machine", "stowplan", HYPERVISOR] {
+        let rows = of(subject);
+        assert!(rows[0].t_ns < measured.t0_ns, "{subject}");
+        let started = rows.iter().find(|s| s.t_ns >= measured.started_ns);
+        let used = started.unwrap().cpu_ns;
+        let must = if subject == HYPERVISOR { 0 } else { 1 };
+        assert!(used >= Some(must), "{subject}: {used:?}");
+    }
+    for service in ["all", "sleeper"] {
+        let first = of(service)[0];
+        assert!(first.t_ns > measured.started_ns, "{service}");
+        // All of its start is in it: nothing ran in its group before t0.
+        assert!(first.cpu_ns > Some(0), "{service}: {first:?}");
+    }
+    let processes = measured.processes.iter();
+    let running: BTreeSet<String> = processes
+        .map(|p| format!("{}: {:?}", p.service, p.running))
+        .collect();
+    let expected = [
+        "all: Launcher",
+        "all: Process(\"n\")",
+        "sleeper: Program(\"sleep\")",
+    ];
+    assert_eq!(running, expected.map(str::to_owned).into());
 }
 
 #[test]

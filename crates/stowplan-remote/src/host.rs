@@ -382,6 +382,11 @@ impl Host for AgentHost {
         .map_err(host_error)
     }
 
+    fn sample_also(&self, subjects: &[SampleSubject]) -> Result<(), HostError> {
+        let subjects = subjects.to_vec();
+        self.done(Call::SampleAlso { subjects }).map_err(host_error)
+    }
+
     fn stop_sampling(&self) -> Result<Sampled, HostError> {
         expect!(self.call(Call::StopSampling), Answer::Samples(samples) => samples)
             .map_err(host_error)

@@ -246,7 +246,7 @@ table! {
 }
 
 table! {
-    /// One row per sample of a service, of the engine's own processes (`engine`, and `engine: PROGRAM` for each of their programs) with services and, before those were created, without (`engine idle`, `engine idle: PROGRAM`), of the machine (`machine`) or of Stowplan itself (`stowplan`); of what the hypervisor took of all CPUs (`other: hypervisor`); and two, just before and after the window, of each program that used most of the rest (`other: PROGRAM`).
+    /// One row per sample of a service, of the engine's own processes (`engine`, and `engine: PROGRAM` for each of their programs) from just before t0 and, earlier and without services, for a second (`engine idle`, `engine idle: PROGRAM`), of the machine (`machine`) or of Stowplan itself (`stowplan`); of what the hypervisor took of all CPUs (`other: hypervisor`); and two, just before and after the window, of each program that used most of the rest (`other: PROGRAM`).
     UsageRow in "usage" {
         /// Run.
         run: u32,
@@ -258,7 +258,7 @@ table! {
         subject: Label,
         /// When, ns since arm; negative before.
         t_ns: i64,
-        /// CPU time since sampling began, ns.
+        /// CPU time since sampling began, ns; of a service all that it has used ([When sampling begins](#when-sampling-begins)).
         cpu_ns: Option<u64>,
         /// Memory charged, bytes.
         memory_bytes: Option<u64>,

@@ -276,12 +276,13 @@ fn not_cold(resident: f64, unshown: Option<&str>) -> Option<String> {
     unshown.map(str::to_owned)
 }
 
-/// The measured window, or all from the request on where none was armed; CLOCK_MONOTONIC ns.
+/// The measured window, or all that was sampled where none was armed: the first sample is taken just before the
+/// request. CLOCK_MONOTONIC ns.
 fn within(measured: &Measured) -> RangeInclusive<u64> {
-    match &measured.window {
-        Some(window) => window.t_arm_ns..=window.t_disarm_ns,
-        None => measured.t0_ns..=u64::MAX,
-    }
+    measured
+        .window
+        .as_ref()
+        .map_or(0..=u64::MAX, |window| window.t_arm_ns..=window.t_disarm_ns)
 }
 
 /// Share of the time of all CPUs that the hypervisor took, from the first to the last sample `within`.

@@ -169,6 +169,11 @@ pub enum Call {
         /// Period.
         period_ms: u64,
     },
+    /// Sample these too, beginning at once.
+    SampleAlso {
+        /// Services that were made since, and further processes of the engine.
+        subjects: Vec<SampleSubject>,
+    },
     /// End sampling and give what was sampled.
     StopSampling,
     /// Memory of the processes of these subjects, shared pages by their share.

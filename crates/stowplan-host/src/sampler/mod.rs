@@ -23,6 +23,7 @@ use machine::Machine;
 pub(crate) use machine::busy_ticks;
 use others::Look;
 use processes::Processes;
+use programs::Programs;
 use source::Buffer;
 
 /// What one sample of one subject holds; `None` is what cannot be read.
@@ -39,11 +40,46 @@ struct Row {
     throttled: Option<u64>,
 }
 
+impl Row {
+    /// One without figures, of now.
+    fn now(subject: usize) -> Self {
+        Self {
+            subject,
+            t_ns: clock_ns(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Numbers of the subjects that every sample has.
+const MACHINE: usize = 0;
+const STOWPLAN: usize = 1;
+const STOLEN: usize = 2;
+
+/// Names of subjects, by number.
+#[derive(Debug)]
+struct Subjects {
+    names: Vec<String>,
+    /// Whether it came when sampling had begun: it used nothing before, so its counters count from their own beginning.
+    later: Vec<bool>,
+    begun: bool,
+}
+
+impl Subjects {
+    /// The number of a new one.
+    fn add(&mut self, name: String) -> usize {
+        self.names.push(name);
+        self.later.push(self.begun);
+        self.names.len() - 1
+    }
+}
+
 /// Samples cgroups, the machine and Stowplan itself.
 #[derive(Debug)]
 pub struct Sampler {
-    names: Vec<String>,
-    subjects: Vec<Reader>,
+    subjects: Subjects,
+    groups: Vec<(usize, GroupFiles)>,
+    programs: Vec<Programs>,
     machine: Machine,
     own: Processes,
     /// Processes of services, each by itself.
@@ -57,84 +93,67 @@ pub struct Sampler {
     buffer: Box<Buffer>,
 }
 
-/// What is read of a subject.
-#[derive(Debug)]
-enum Reader {
-    Group(Box<GroupFiles>),
-    Processes(Processes),
-    /// The sum of the subjects before it, so many: each is read once.
-    Sum(usize),
-}
-
-impl Reader {
-    fn new(subject: &SampleSubject) -> Self {
-        if subject.pids.is_empty() {
-            Self::Group(Box::new(GroupFiles::new(subject)))
-        } else {
-            Self::Processes(Processes::new(&subject.pids))
-        }
-    }
-
-    /// `before` are the rows until now.
-    fn read(&mut self, row: &mut Row, before: &[Row], buffer: &mut Buffer) {
-        match self {
-            Self::Group(group) => group.read(row, buffer),
-            Self::Processes(processes) => processes.read(row, buffer),
-            Self::Sum(programs) => {
-                let rows = before.iter().rev().take(*programs);
-                let sum = |of: fn(&Row) -> Option<u64>| {
-                    rows.clone().filter_map(of).reduce(|sum, part| sum + part)
-                };
-                row.cpu_ns = sum(|row| row.cpu_ns);
-                row.memory = sum(|row| row.memory);
-            }
-        }
-    }
-}
-
 impl Sampler {
     /// Opens what can be opened; a cgroup that does not exist yet is opened when it does. A subject of processes has a subject
     /// for each of their programs beside it, `SUBJECT: PROGRAM`. `own_pids` are the
     /// processes of Stowplan on this machine, whose use is the row `stowplan`.
     #[must_use]
     pub fn new(subjects: &[SampleSubject], own_pids: &[u32]) -> Self {
-        let (mut names, mut readers) = (Vec::new(), Vec::new());
-        for subject in subjects {
-            let programs = programs::of(subject);
-            for program in &programs {
-                names.push(program.subject.clone());
-                readers.push(Reader::new(program));
-            }
-            names.push(subject.subject.clone());
-            readers.push(match programs.len() {
-                0 => Reader::new(subject),
-                programs => Reader::Sum(programs),
-            });
-        }
-        names.extend(["machine", "stowplan", HYPERVISOR].map(str::to_owned));
-        let folder = |subject: &SampleSubject| {
-            let folder = subject.cgroups.values().next()?;
-            Some((subject.subject.clone(), PathBuf::from(folder)))
-        };
+        let names = ["machine", "stowplan", HYPERVISOR];
         let mut sampler = Self {
-            names,
-            subjects: readers,
+            subjects: Subjects {
+                names: names.map(str::to_owned).to_vec(),
+                later: vec![false; names.len()],
+                begun: false,
+            },
+            groups: Vec::new(),
+            programs: Vec::new(),
             machine: Machine::new(),
-            own: Processes::new(own_pids),
+            own: Processes::default(),
             processes: ServiceProcesses::default(),
-            folders: subjects.iter().filter_map(folder).collect(),
-            known: subjects
-                .iter()
-                .flat_map(|subject| &subject.pids)
-                .chain(own_pids)
-                .copied()
-                .collect(),
+            folders: Vec::new(),
+            known: BTreeSet::new(),
             others: None,
             rows: Vec::new(),
             buffer: Box::new([0; source::BUFFER]),
         };
-        sampler.look_into_services();
+        sampler.also(subjects, own_pids);
         sampler
+    }
+
+    /// Samples these too from now on. What comes when sampling has begun must have used nothing before that: the groups of
+    /// services that were started meanwhile, and further processes of a subject or of Stowplan.
+    pub fn also(&mut self, subjects: &[SampleSubject], own_pids: &[u32]) {
+        for pid in own_pids {
+            self.own.add(*pid);
+        }
+        self.known.extend(own_pids);
+        for subject in subjects {
+            if let Some(folder) = subject.cgroups.values().next() {
+                let service = (subject.subject.clone(), PathBuf::from(folder));
+                self.folders.push(service);
+            }
+            self.known.extend(&subject.pids);
+            if subject.pids.is_empty() {
+                let number = self.subjects.add(subject.subject.clone());
+                self.groups.push((number, GroupFiles::new(subject)));
+            } else {
+                self.programs_of(subject);
+            }
+        }
+        self.look_into_services();
+    }
+
+    /// Takes in the processes of a subject by their programs.
+    fn programs_of(&mut self, subject: &SampleSubject) {
+        let names = &self.subjects.names;
+        let is_it = |programs: &Programs| names[programs.all] == subject.subject;
+        let at = self.programs.iter().position(is_it).unwrap_or_else(|| {
+            let all = self.subjects.add(subject.subject.clone());
+            self.programs.push(Programs::new(all));
+            self.programs.len() - 1
+        });
+        self.programs[at].take_in(&subject.pids, &mut self.subjects);
     }
 
     /// Samples this process of a service from now on, as what it is said to be. Those of the groups of services that nobody
@@ -145,7 +164,7 @@ impl Sampler {
 
     /// Makes room for this many further samples, and touches it, so that none of them allocates.
     pub fn reserve(&mut self, samples: usize) {
-        let rows = samples * self.names.len();
+        let rows = samples * self.subjects.names.len();
         let length = self.rows.len();
         self.rows.reserve(rows);
         self.rows.resize(length + rows, Row::default());
@@ -155,32 +174,24 @@ impl Sampler {
 
     /// Takes one sample of everything.
     pub fn sample(&mut self) {
-        for (subject, reader) in self.subjects.iter_mut().enumerate() {
-            let mut row = Row {
-                subject,
-                t_ns: clock_ns(),
-                ..Row::default()
-            };
-            reader.read(&mut row, &self.rows, &mut self.buffer);
+        self.subjects.begun = true;
+        for (subject, group) in &mut self.groups {
+            let mut row = Row::now(*subject);
+            group.read(&mut row, &mut self.buffer);
             self.rows.push(row);
         }
-        let mut row = Row {
-            subject: self.subjects.len(),
-            t_ns: clock_ns(),
-            ..Row::default()
-        };
+        for programs in &mut self.programs {
+            programs.read(&mut self.rows, &mut self.buffer);
+        }
+        let mut row = Row::now(MACHINE);
         let at_machine = row.t_ns;
         let stolen_ns = self.machine.read(&mut row, &mut self.buffer);
         self.rows.push(row);
-        let mut row = Row {
-            subject: self.subjects.len() + 1,
-            t_ns: clock_ns(),
-            ..Row::default()
-        };
+        let mut row = Row::now(STOWPLAN);
         self.own.read(&mut row, &mut self.buffer);
         self.rows.push(row);
         self.rows.push(Row {
-            subject: self.subjects.len() + 2,
+            subject: STOLEN,
             t_ns: at_machine,
             cpu_ns: stolen_ns,
             ..Row::default()
@@ -206,21 +217,12 @@ impl Sampler {
         }
     }
 
-    /// Processes of the subjects that are groups.
-    fn members(&self) -> Vec<u32> {
-        let folders = self.folders.iter();
-        let members = folders.flat_map(|(_, folder)| crate::cgroup::processes(folder));
-        members.collect()
-    }
-
     fn others(&self) -> Vec<UsageSample> {
         let Some(before) = &self.others else {
             return Vec::new();
         };
         let now = Look::now();
-        let mut known = self.known.clone();
-        known.extend(self.members());
-        let programs = now.since(before, &known).into_iter();
+        let programs = now.since(before, &self.known).into_iter();
         let rows = programs.flat_map(|(program, cpu_ns)| {
             let subject = format!("other: {program}");
             [(before.t_ns, 0), (now.t_ns, cpu_ns)]
@@ -230,9 +232,9 @@ impl Sampler {
     }
 
     /// Everything sampled, in order of time and others last; counters of subjects count from their first sample that has
-    /// them.
+    /// them, and of those that came later from their beginning.
     #[must_use]
-    pub fn finish(self) -> Sampled {
+    pub fn finish(mut self) -> Sampled {
         type Counter = fn(&mut UsageSample) -> &mut Option<u64>;
         const COUNTERS: [Counter; 4] = [
             |row| &mut row.cpu_ns,
@@ -240,14 +242,17 @@ impl Sampler {
             |row| &mut row.write_bytes,
             |row| &mut row.throttled,
         ];
-        let mut first = vec![[None; COUNTERS.len()]; self.names.len()];
+        // Once more, for names of programs: one that was found while it began had that of what began it.
+        self.look_into_services();
+        let base = |later: &bool| [later.then_some(0); COUNTERS.len()];
+        let mut first: Vec<_> = self.subjects.later.iter().map(base).collect();
         let others = self.others();
         let usage = self
             .rows
             .iter()
             .map(|row| {
                 let mut sample = UsageSample {
-                    subject: self.names[row.subject].clone(),
+                    subject: self.subjects.names[row.subject].clone(),
                     t_ns: row.t_ns,
                     cpu_ns: row.cpu_ns,
                     memory_bytes: row.memory,
@@ -502,6 +507,91 @@ mod tests {
             of(&all, "other: stowplan-ended"),
             Vec::<&UsageSample>::new()
         );
+    }
+
+    #[test]
+    fn a_group_that_comes_later_counts_from_its_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        let mut sampler = Sampler::new(&[], &[]);
+        sampler.sample();
+        write("cpu.stat", "usage_usec 700\nnr_throttled 2\n");
+        write("io.stat", "8:0 rbytes=30 wbytes=1\n");
+        sampler.also(&[subject(folder.path(), &["unified"])], &[]);
+        sampler.sample();
+        write("cpu.stat", "usage_usec 900\nnr_throttled 2\n");
+        sampler.sample();
+        let all = sampler.finish().usage;
+        let rows = of(&all, "sensing");
+        let cpu: Vec<_> = rows.iter().map(|row| row.cpu_ns).collect();
+        assert_eq!(cpu, [Some(700_000), Some(900_000)]);
+        assert_eq!((rows[0].read_bytes, rows[0].throttled), (Some(30), Some(2)));
+        assert_eq!(of(&all, "machine").len(), 3);
+    }
+
+    #[test]
+    fn processes_that_an_engine_begins_later_are_added_to_it() {
+        let engine = |pids: &[u32]| SampleSubject {
+            subject: "engine".to_owned(),
+            cgroups: BTreeMap::new(),
+            pids: pids.to_vec(),
+        };
+        let own = std::process::id();
+        let mut sampler = Sampler::new(&[engine(&[own])], &[]);
+        sampler.sample();
+        let (mut other, _out) = begun(Path::new("/bin/sh"), "read -r end");
+        sampler.also(&[engine(&[own, other.id()])], &[]);
+        sampler.sample();
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        let all = sampler.finish().usage;
+        let programs = all.iter().filter(|row| row.subject == "engine: sh");
+        let programs: Vec<_> = programs.collect();
+        assert_eq!(programs.len(), 1);
+        assert!(
+            programs[0].cpu_ns > Some(0),
+            "from its beginning: {programs:?}"
+        );
+        let rows = of(&all, "engine");
+        let of_own = rows[1].memory_bytes.unwrap() - programs[0].memory_bytes.unwrap();
+        let own = all.iter().filter(|row| row.subject.starts_with("engine: "));
+        let own: Vec<_> = own.filter(|row| row.subject != "engine: sh").collect();
+        assert_eq!((rows.len(), own.len()), (2, 2), "{all:?}");
+        assert_eq!(own[1].memory_bytes, Some(of_own));
+    }
+
+    #[test]
+    fn processes_of_a_service_are_sampled_until_they_are_gone() {
+        let group = tempfile::tempdir().unwrap();
+        let (mut told, _told_out) = begun(Path::new("/bin/sh"), "read -r end");
+        let (mut found, _found_out) = begun(Path::new("/bin/sh"), "read -r end");
+        let procs = format!("{}\n{}\n", told.id(), found.id());
+        fs::write(group.path().join("cgroup.procs"), procs).unwrap();
+        let mut sampler = Sampler::new(&[subject(group.path(), &["unified"])], &[]);
+        // Who it is comes after it was found.
+        sampler.follow("sensing", Running::Process("lidar".to_owned()), told.id());
+        sampler.sample();
+        drop(told.stdin.take());
+        told.wait().unwrap();
+        sampler.sample();
+        drop(found.stdin.take());
+        found.wait().unwrap();
+        let processes = sampler.finish().processes;
+        let of = |pid: u32| processes.iter().find(|p| p.pid == pid).unwrap();
+        assert_eq!(processes.len(), 2, "{processes:?}");
+        let (told, found) = (of(told.id()), of(found.id()));
+        assert_eq!(told.service, "sensing");
+        assert_eq!(told.running, Running::Process("lidar".to_owned()));
+        assert_eq!(told.samples.len(), 1);
+        assert_eq!(found.running, Running::Program("sh".to_owned()));
+        assert_eq!(found.samples.len(), 2);
+        for sample in told.samples.iter().chain(&found.samples) {
+            assert!(
+                sample.cpu_ns > 0 && sample.resident_bytes > 100_000,
+                "{sample:?}"
+            );
+        }
+        assert_eq!(told.samples[0].t_ns, found.samples[0].t_ns);
     }
 
     #[test]

@@ -47,18 +47,22 @@ impl Process {
 }
 
 /// Several processes as one.
-#[derive(Debug)]
-pub(super) struct Processes(Vec<Process>);
+#[derive(Debug, Default)]
+pub(super) struct Processes(Vec<(u32, Process)>);
 
 impl Processes {
-    pub(super) fn new(pids: &[u32]) -> Self {
-        Self(pids.iter().filter_map(|pid| Process::new(*pid)).collect())
+    /// Takes in one that it does not have.
+    pub(super) fn add(&mut self, pid: u32) {
+        if self.0.iter().all(|(known, _)| *known != pid) {
+            self.0
+                .extend(Process::new(pid).map(|process| (pid, process)));
+        }
     }
 
     /// CPU and resident memory, summed; a process that is gone counts nothing.
     pub(super) fn read(&mut self, row: &mut Row, buffer: &mut Buffer) {
         let (mut cpu, mut memory) = (0, 0);
-        for process in &mut self.0 {
+        for (_, process) in &mut self.0 {
             cpu += process.cpu_ns().unwrap_or(0);
             memory += process.resident_bytes(buffer).unwrap_or(0);
         }

@@ -1,27 +1,64 @@
-//! The programs of a subject of processes.
+//! A subject of processes, and each of their programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use stowplan_wire::host::SampleSubject;
+use super::processes::Processes;
+use super::source::Buffer;
+use super::{Row, Subjects};
 
-/// A subject for each program of which a subject has processes, by the name that the kernel has for it (`comm`, at most
-/// 15 bytes: proc_pid_comm(5)).
-pub(super) fn of(subject: &SampleSubject) -> Vec<SampleSubject> {
-    let mut programs: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    for &pid in &subject.pids {
-        // One that has ended uses nothing.
-        if let Ok(name) = fs::read_to_string(format!("/proc/{pid}/comm")) {
-            programs
-                .entry(name.trim_end().to_owned())
-                .or_default()
-                .push(pid);
+/// Processes by their programs.
+#[derive(Debug)]
+pub(super) struct Programs {
+    /// Number of the subject of all of them.
+    pub(super) all: usize,
+    pids: BTreeSet<u32>,
+    /// Number of its subject and its processes, by the name that the kernel has for a program (`comm`, at most 15
+    /// bytes: proc_pid_comm(5)).
+    programs: BTreeMap<String, (usize, Processes)>,
+}
+
+impl Programs {
+    pub(super) fn new(all: usize) -> Self {
+        Self {
+            all,
+            pids: BTreeSet::new(),
+            programs: BTreeMap::new(),
         }
     }
-    let subjects = programs.into_iter().map(|(program, pids)| SampleSubject {
-        subject: format!("{}: {program}", subject.subject),
-        cgroups: BTreeMap::new(),
-        pids,
-    });
-    subjects.collect()
+
+    /// Takes in those that it does not have.
+    pub(super) fn take_in(&mut self, pids: &[u32], subjects: &mut Subjects) {
+        for &pid in pids {
+            if !self.pids.insert(pid) {
+                continue;
+            }
+            // One that has ended uses nothing.
+            let Ok(name) = fs::read_to_string(format!("/proc/{pid}/comm")) else {
+                continue;
+            };
+            let name = name.trim_end();
+            let of = self.programs.entry(name.to_owned()).or_insert_with(|| {
+                let subject = format!("{}: {name}", subjects.names[self.all]);
+                (subjects.add(subject), Processes::default())
+            });
+            of.1.add(pid);
+        }
+    }
+
+    /// A row for each program, and their sum: each is read once.
+    pub(super) fn read(&mut self, rows: &mut Vec<Row>, buffer: &mut Buffer) {
+        let mut all = Row::now(self.all);
+        for (subject, processes) in self.programs.values_mut() {
+            let mut row = Row::now(*subject);
+            processes.read(&mut row, buffer);
+            let sum = |all: Option<u64>, of: Option<u64>| {
+                all.map_or(of, |all| Some(all + of.unwrap_or(0)))
+            };
+            all.cpu_ns = sum(all.cpu_ns, row.cpu_ns);
+            all.memory = sum(all.memory, row.memory);
+            rows.push(row);
+        }
+        rows.push(all);
+    }
 }

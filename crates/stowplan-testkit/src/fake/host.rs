@@ -127,6 +127,17 @@ impl Host for FakeHost {
         Ok(())
     }
 
+    fn sample_also(&self, subjects: &[SampleSubject]) -> Result<(), HostError> {
+        let mut world = self.world.borrow_mut();
+        let sampling = world.sampling.as_mut();
+        let sampling = sampling.ok_or_else(|| HostError::new("sampling was not started"))?;
+        sampling.bases.extend(subjects.iter().map(|subject| {
+            let group = subject.cgroups.get("unified").cloned().unwrap_or_default();
+            (subject.subject.clone(), group, 0)
+        }));
+        Ok(())
+    }
+
     fn stop_sampling(&self) -> Result<Sampled, HostError> {
         let mut world = self.world.borrow_mut();
         let now = world.now();
