@@ -63,22 +63,10 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             nodes.tell(&Control::Stop).map_err(unwritable)?;
             Ok(Answer::Done)
         }
-        Call::StartSampling {
-            subjects,
-            own,
-            period_ms,
-        } => {
-            agent.host.start_sampling(&subjects, &own, period_ms)?;
-            agent.follow_nodes();
-            Ok(Answer::Done)
-        }
-        Call::SampleAlso { subjects } => {
-            agent.host.sample_also(&subjects)?;
-            agent.follow_nodes();
-            Ok(Answer::Done)
-        }
-        Call::StopSampling => Ok(Answer::Samples(agent.host.stop_sampling()?)),
-        Call::Memory { subjects } => Ok(Answer::Memory(agent.host.memory(&subjects)?)),
+        call @ (Call::StartSampling { .. }
+        | Call::SampleAlso { .. }
+        | Call::StopSampling
+        | Call::Memory { .. }) => usage(agent, call),
         Call::Limits(locator) => Ok(Answer::Limits(agent.host.limits(&locator)?)),
         Call::Digests => {
             let pids = agent.run()?.nodes.pids();
@@ -95,6 +83,30 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
         }
         verb => with_deployment(agent, verb),
     }
+}
+
+/// What services, engine and machine use.
+fn usage(agent: &Agent, call: Call) -> Result<Answer, CallError> {
+    let answer = match call {
+        Call::StartSampling {
+            subjects,
+            own,
+            period_ms,
+        } => {
+            agent.host.start_sampling(&subjects, &own, period_ms)?;
+            agent.follow_nodes();
+            Answer::Done
+        }
+        Call::SampleAlso { subjects } => {
+            agent.host.sample_also(&subjects)?;
+            agent.follow_nodes();
+            Answer::Done
+        }
+        Call::StopSampling => Answer::Samples(agent.host.stop_sampling()?),
+        Call::Memory { subjects } => Answer::Memory(agent.host.memory(&subjects)?),
+        other => return Err(EngineError::new(format!("no answer to {other:?}")).into()),
+    };
+    Ok(answer)
 }
 
 fn capabilities(agent: &mut Agent, engine: &str) -> Result<Answer, CallError> {
