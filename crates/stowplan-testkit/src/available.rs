@@ -19,7 +19,7 @@ pub fn available(engine: &dyn Engine, host: &dyn Host) -> bool {
 ///
 /// # Panics
 /// When `$STOWPLAN_REQUIRE_ENGINES` names it.
-pub(crate) fn skip(name: &str, reason: &str) {
+pub fn skip(name: &str, reason: &str) {
     let required = std::env::var("STOWPLAN_REQUIRE_ENGINES").unwrap_or_default();
     assert!(
         !required.split(',').any(|required| required == name),

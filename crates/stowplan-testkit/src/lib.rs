@@ -14,7 +14,7 @@ mod shell;
 mod state;
 mod user;
 
-pub use available::available;
+pub use available::{available, skip};
 pub use chroot::in_chroot;
 pub use events::{
     emitted, events_in_container, events_program, events_root, only_child, wait_until_events,
@@ -27,4 +27,4 @@ pub use programs::{agent_program, node_program, static_example};
 pub use redact::redact;
 pub use shell::{ShellRoot, shell_root};
 pub use state::private_state;
-pub use user::{InstanceServer, Labelled, User, user_of};
+pub use user::{DockerApi, InstanceServer, Labelled, User, user_of};
