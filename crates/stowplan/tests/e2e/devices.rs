@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use stowplan_results::{Results, RunStatus};
+use stowplan_testkit::ShellRoot;
 
 use crate::faults::with_program;
 use crate::measured::only_result;
@@ -16,6 +17,18 @@ const FOLDER: &str = "/var/run/cdi";
 
 /// Devices that no container has by itself.
 const DEVICES: [&str; 2] = ["/dev/cpu_dma_latency", "/dev/loop-control"];
+
+/// Every engine, at a place of its own.
+const PLACES: [(&str, &str); 8] = [
+    ("bare:flat", "bare"),
+    ("oci", "oci"),
+    ("nspawn", "nspawn"),
+    ("lxc", "lxc"),
+    ("docker", "docker"),
+    ("podman", "podman"),
+    ("cri", "cri"),
+    ("lxd", "lxd"),
+];
 
 /// A description that goes with the test.
 struct Described {
@@ -52,14 +65,23 @@ impl Drop for Described {
 
 #[test]
 fn a_device_by_name_comes_with_its_files_and_variables() {
-    let places = ["bare:flat", "oci"];
     let is_root = rustix::process::geteuid().is_root();
     let device = DEVICES.into_iter().find(|path| Path::new(path).exists());
-    let (true, Some(device)) = (is_root && !engines_missing(&["bare", "oci"]), device) else {
+    let (true, Some(device)) = (is_root, device) else {
+        eprintln!("skipped: needs root and one of {DEVICES:?}");
         return;
     };
-    for place in places {
+    for (place, engine) in PLACES {
+        if engines_missing(&[engine]) {
+            continue;
+        }
         let bench = Bench::new();
+        // The host's for those that can have it; what a container has of the host besides is named.
+        let root = ShellRoot::below(bench.path().to_str().unwrap());
+        let rootfs = match place {
+            "bare:flat" | "oci" => String::new(),
+            _ => format!("    rootfs: {}\n", root.path()),
+        };
         let _turn = shared_turn();
         let library = bench.path().join("libgpu.so");
         fs::write(&library, "found\n").unwrap();
@@ -69,12 +91,12 @@ fn a_device_by_name_comes_with_its_files_and_variables() {
             library.display()
         );
         let program = format!(
-            "    command: [/bin/sh, -c, '{script}']\n    devices: [{}=0]\n    ready: {{ log_line: found }}\n",
+            "    command: [/bin/sh, -c, '{script}']\n{rootfs}    devices: [{}=0]\n    ready: {{ log_line: found }}\n",
             described.kind
         );
         with_program(&bench, place, &program, "200ms").expect(0);
         let results = Results::open(only_result(&bench)).unwrap();
-        assert_eq!(results.runs[0].status, RunStatus::Finished);
+        assert_eq!(results.runs[0].status, RunStatus::Finished, "{place}");
         let told = results.experiment.warnings.join("\n");
         assert!(told.contains("the hook /usr/bin/hook"), "{told}");
         let deviations = results.experiment.deployments[0].deviations.join("\n");
