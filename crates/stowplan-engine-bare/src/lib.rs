@@ -18,8 +18,9 @@ mod spawn;
 
 use std::rc::Rc;
 
-use stowplan_engine::{Capabilities, Deployment, Engine, EngineError, Probe};
+use stowplan_engine::{CGROUPFS, Capabilities, Deployment, Engine, EngineError, Probe, parts};
 use stowplan_host::Host;
+use stowplan_host::cgroup::Tree;
 use stowplan_wire::deployment::DeploymentPlan;
 
 /// Engine name, as in a place.
@@ -35,11 +36,15 @@ impl Engine for Bare {
     }
 
     fn probe(&self, _host: &dyn Host) -> Probe {
+        let kernel = rustix::system::uname();
+        let kernel = kernel.release().to_string_lossy();
+        let parts = match Tree::detect() {
+            Ok(tree) => parts("none", "none", CGROUPFS, tree.layout.version()),
+            // Plain processes can do without.
+            Err(_) => parts("none", "none", "none", "because none are mounted"),
+        };
         Probe::Available {
-            version: format!(
-                "Linux {}",
-                rustix::system::uname().release().to_string_lossy()
-            ),
+            version: format!("Linux {kernel}, {parts}"),
         }
     }
 

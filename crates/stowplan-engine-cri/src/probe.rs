@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use stowplan_engine::EngineError;
+use stowplan_engine::{CGROUPFS, EngineError, parts};
 use stowplan_engine_daemon::{Images, in_probe_run};
 use stowplan_engine_tool::ask;
 use stowplan_host::cgroup::Tree;
@@ -90,14 +90,18 @@ pub(crate) fn version(client: &Client, handler: &Handler) -> Result<String, Engi
     let driver = if handler.systemd_cgroup {
         "systemd"
     } else {
-        "cgroupfs"
+        CGROUPFS
     };
     Ok(format!(
-        "{} {} (API {}, storage {}, runtime {program}, cgroup driver {driver} {})",
+        "{} {} (API {}, {})",
         client.runtime.name(),
         client.version,
         client.api,
-        handler.snapshotter,
-        Tree::detect()?.layout.name(),
+        parts(
+            &handler.snapshotter,
+            &program,
+            driver,
+            Tree::detect()?.layout.version()
+        ),
     ))
 }

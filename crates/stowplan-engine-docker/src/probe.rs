@@ -1,8 +1,9 @@
 //! Whether a daemon can start a container here, and what it is.
 
 use bollard::models::SystemVersion;
-use stowplan_engine::EngineError;
+use stowplan_engine::{EngineError, parts};
 use stowplan_engine_daemon::{Images, container_entry, in_probe_run, of_ground};
+use stowplan_host::cgroup::{Layout, Tree};
 
 use crate::Daemon;
 use crate::client::Client;
@@ -58,18 +59,30 @@ pub(crate) fn version(client: &Client) -> Result<String, EngineError> {
         .rootless_user()
         .map(|user| format!(", rootless as user {user}"));
     Ok(format!(
-        "{} (API {}, storage {}, runtime {}, cgroup driver {} v{}{})",
+        "{} (API {}, {}{})",
         version.version.clone().unwrap_or_else(unknown),
         client.api().client_version(),
-        info.driver.unwrap_or_else(unknown),
-        runtime_version(&version, &runtime)
-            .map_or_else(|| runtime.clone(), |version| format!("{runtime} {version}")),
-        info.cgroup_driver
-            .map_or_else(unknown, |driver| driver.to_string()),
-        info.cgroup_version
-            .map_or_else(unknown, |version| version.to_string()),
+        parts(
+            &info.driver.unwrap_or_else(unknown),
+            &runtime_version(&version, &runtime)
+                .map_or_else(|| runtime.clone(), |version| format!("{runtime} {version}")),
+            &info
+                .cgroup_driver
+                .map_or_else(unknown, |driver| driver.to_string()),
+            &info
+                .cgroup_version
+                .map_or_else(unknown, |version| version_of(version.as_ref())),
+        ),
         rootless.unwrap_or_default(),
     ))
+}
+
+/// The version of control groups that a daemon names, with what the machine has beside it.
+fn version_of(said: &str) -> String {
+    match Tree::detect().map(|tree| tree.layout) {
+        Ok(Layout::Hybrid) if said == "1" => Layout::Hybrid.version().to_owned(),
+        _ => format!("v{said}"),
+    }
 }
 
 /// The version of a runtime among the parts of a daemon: Docker calls the part by its name, Podman

@@ -14,6 +14,9 @@ use crate::{fleet, probe};
 /// What liblxc calls itself where it watches over a container (start.c, `lxc_set_proc_title`).
 const MONITOR: &str = "[lxc monitor]";
 
+/// The driver of the storage pool.
+const STORAGE: &str = "engine.storage";
+
 /// The control group that liblxc makes for an instance.
 pub(crate) fn group(instance: &str) -> String {
     format!("lxc.payload.{instance}")
@@ -38,7 +41,8 @@ pub(crate) fn read(client: &Client, containers: &[(String, u32)]) -> Result<Fact
         all.push(facts(instance, &pool.driver, &Shown::of(*pid, instance))?);
     }
     let mut facts = agreed(all)?;
-    let version = probe::version(client)?;
+    let storage = facts.get(STORAGE).cloned().unwrap_or_default();
+    let version = probe::version(client, &storage)?;
     facts.insert(format!("engine.{}", client.server().name()), version);
     Ok(facts)
 }
@@ -99,7 +103,7 @@ fn facts(instance: &str, driver: &str, shown: &Shown) -> Result<Facts, EngineErr
         return Err(contradiction("instance", "privileged", &shown.user_map));
     }
     let facts = [
-        ("engine.storage", driver.to_owned()),
+        (STORAGE, driver.to_owned()),
         ("engine.root", root.clone()),
         ("engine.monitor", MONITOR.to_owned()),
         ("engine.cgroup", shown.seen.cgroup.clone()),

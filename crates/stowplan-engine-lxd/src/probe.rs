@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use stowplan_engine::{EngineError, WITH_HOST_NETWORK};
+use stowplan_engine::{CGROUPFS, EngineError, WITH_HOST_NETWORK, parts};
 use stowplan_engine_daemon::{Images, container_entry, in_probe_run, of_ground};
 use stowplan_host::cgroup::Tree;
 use stowplan_host::network;
@@ -60,7 +60,7 @@ pub(crate) fn try_out(
         tried?;
         removed.map(drop)
     })?;
-    Ok(format!("{}, storage {}", version(&client)?, pool.driver))
+    version(&client, &pool.driver)
 }
 
 /// Sees that the instance is in the network of the run.
@@ -83,16 +83,20 @@ async fn see(client: &Client, instance: &str, network_of: u32) -> Result<(), Eng
     }
 }
 
-/// The server with its parts.
-pub(crate) fn version(client: &Client) -> Result<String, EngineError> {
+/// The server with its parts, for instances in a pool with this driver. It leaves their control groups to liblxc, which makes them
+/// in the file system.
+pub(crate) fn version(client: &Client, storage: &str) -> Result<String, EngineError> {
     let info = client.info();
     let environment = &info.environment;
     Ok(format!(
-        "{} (API {}, {} {}, cgroup {})",
+        "{} (API {}, {})",
         environment.server_version,
         info.api_version,
-        environment.driver,
-        environment.driver_version,
-        Tree::detect()?.layout.name(),
+        parts(
+            storage,
+            &format!("{} {}", environment.driver, environment.driver_version),
+            CGROUPFS,
+            Tree::detect()?.layout.version()
+        ),
     ))
 }

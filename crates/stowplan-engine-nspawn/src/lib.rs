@@ -15,9 +15,10 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
+    CGROUPFS, Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
+    parts,
 };
-use stowplan_engine_tool::{ToolDeployment, ask};
+use stowplan_engine_tool::{ToolDeployment, ask, try_out};
 use stowplan_host::cgroup::Tree;
 use stowplan_host::{Host, chain, network};
 use stowplan_wire::deployment::DeploymentPlan;
@@ -55,12 +56,15 @@ impl Engine for Nspawn {
                 "run outside of a container, or give it CAP_SYS_ADMIN",
             );
         }
-        match Tree::detect() {
-            Err(error) => absent(chain(&error), "mount control groups on /sys/fs/cgroup"),
-            Ok(tree) => Probe::Available {
-                version: format!("systemd {version}, cgroup {}", tree.layout.name()),
-            },
-        }
+        let tree = match Tree::detect() {
+            Err(error) => return absent(chain(&error), "mount control groups on /sys/fs/cgroup"),
+            Ok(tree) => tree,
+        };
+        let parts = parts("overlay", PROGRAM, CGROUPFS, tree.layout.version());
+        let tried = try_out(self).map(|_| format!("systemd {version}, {parts}"));
+        Probe::of(tried, || {
+            format!("see what {PROGRAM} says; '{INSTALL}' installs the whole of it")
+        })
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -1,23 +1,25 @@
 //! A prepared deployment: its helpers and cgroups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use stowplan_engine::{Deployment, EngineError, selected};
+use stowplan_engine::{
+    Deployment, EngineError, Facts, Seen, agreed, contradiction, group_of, selected,
+};
 use stowplan_host::cgroup::{CONTROLLERS, Group, Tree};
 use stowplan_host::ledger::Object;
-use stowplan_host::process::namespaces_of;
+use stowplan_host::process::{self, namespaces_of};
 use stowplan_host::{Host, HostError, scheduling, tail};
 use stowplan_wire::deployment::{
     DeploymentPlan, EngineEvent, EngineRequest, IsolationPlan, Locator, Select, ServiceStart,
     StopMode,
 };
 
-use crate::engine::OciEngine;
+use crate::engine::{OciEngine, RUNTIME};
 use crate::filter::Filter;
 use crate::fleet::{Fleet, Round};
 use crate::helper::surroundings;
@@ -263,6 +265,48 @@ impl Deployment for OciDeployment {
                 .push("no cgroup of its own, so no usage per service and no pause".to_owned());
         }
         deviations
+    }
+
+    fn label(&self) -> Result<Facts, EngineError> {
+        let mut all = Vec::new();
+        for link in &self.fleet.links {
+            let Some(created) = link.created.as_ref() else {
+                continue;
+            };
+            // Of a program that has done its work there is nothing to read.
+            if !process::is_alive(created.pid, created.start_ticks) {
+                continue;
+            }
+            let seen = Seen::of(created.pid, &link.name);
+            let helper = link.process().map(|(pid, _)| pid);
+            let parent = process::parent_of(created.pid);
+            if helper.is_none() || helper != parent {
+                let shown = format!("{} {}", seen.parent, parent.unwrap_or_default());
+                let helper = helper.unwrap_or_default().to_string();
+                return Err(contradiction("helper of a container", &helper, &shown));
+            }
+            let facts = [
+                ("engine.runtime", RUNTIME.to_owned()),
+                ("engine.root", seen.root),
+                (
+                    "engine.cgroup",
+                    group_of(created.pid, &self.plan.run, &link.name),
+                ),
+            ];
+            let facts = facts.map(|(name, value)| (name.to_owned(), value));
+            all.push(Facts::from(facts));
+        }
+        let mut roots: BTreeSet<String> = BTreeSet::new();
+        for facts in &mut all {
+            // A real program may have another root than node programs have.
+            roots.extend(facts.remove("engine.root"));
+        }
+        let mut facts = agreed(all)?;
+        if !roots.is_empty() {
+            let roots: Vec<String> = roots.into_iter().collect();
+            facts.insert("engine.root".to_owned(), roots.join(" | "));
+        }
+        Ok(facts)
     }
 
     fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {

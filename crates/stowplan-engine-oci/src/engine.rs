@@ -5,9 +5,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
+    CGROUPFS, Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
+    parts,
 };
 use stowplan_host::Host;
+use stowplan_host::cgroup::Tree;
 use stowplan_wire::deployment::{Access, DeploymentPlan, LimitsPlan, Program, ServiceStart};
 
 use crate::deployment::OciDeployment;
@@ -15,8 +17,8 @@ use crate::fleet::{Fleet, Round};
 use crate::link::Link;
 use crate::protocol::Opening;
 
-/// Version of the runtime inside.
-const RUNTIME: &str = "libcontainer 0.7";
+/// The runtime inside, in the version that is compiled in.
+pub(crate) const RUNTIME: &str = "libcontainer 0.7.0";
 
 /// The embedded OCI runtime.
 #[derive(Debug, Clone)]
@@ -69,7 +71,7 @@ impl Engine for OciEngine {
     }
 
     fn probe(&self, _host: &dyn Host) -> Probe {
-        let tried = self.try_out().map(|()| RUNTIME.to_owned());
+        let tried = self.try_out().and_then(|()| version());
         let tried = tried.map_err(|error| EngineError {
             service: None,
             ..error
@@ -99,6 +101,19 @@ impl Engine for OciEngine {
         check(plan)?;
         Ok(Box::new(OciDeployment::prepare(self, plan, host)?))
     }
+}
+
+/// The runtime with its parts.
+fn version() -> Result<String, EngineError> {
+    let groups = Tree::detect()?.layout.version();
+    let (driver, groups) = if rustix::process::geteuid().is_root() {
+        (CGROUPFS, groups)
+    } else {
+        ("none", "because those here are root's")
+    };
+    let name = RUNTIME.split(' ').next().unwrap_or(RUNTIME);
+    let parts = parts("overlay", name, driver, groups);
+    Ok(format!("{RUNTIME}, {parts}"))
 }
 
 /// Refuses combinations that the kernel does not have, naming the feature.
@@ -241,4 +256,16 @@ fn check_access(plan: &DeploymentPlan, root: &Path, access: &Access) -> Result<(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runtime_is_the_one_that_is_compiled_in() {
+        let (name, version) = RUNTIME.split_once(' ').unwrap();
+        let locked = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+        assert!(include_str!("../../../Cargo.lock").contains(&locked));
+    }
 }

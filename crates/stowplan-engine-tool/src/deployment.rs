@@ -271,10 +271,14 @@ impl Deployment for ToolDeployment {
     fn label(&self) -> Result<Facts, EngineError> {
         let host = self.host.id();
         let running = self.services.iter().filter_map(|service| {
-            let first = service.locator(&host)?.pid;
-            Some((service.holder()?, first))
+            Some(label::Container {
+                first: service.locator(&host)?.pid,
+                holder: service.holder()?,
+                service: &service.start.name,
+            })
         });
-        label::read(self.tool.program(), &running.collect::<Vec<_>>())
+        let running: Vec<label::Container<'_>> = running.collect();
+        label::read(self.tool.program(), &self.plan.run, &running)
     }
 
     fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {

@@ -6,21 +6,36 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction};
+use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction, group_of};
 
 use crate::ask;
 
 const PROGRAM: &str = "engine.program";
 
-/// The label of containers of `program`, by their holders and first processes.
+/// A container: who holds it, its first process, and its service.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Container<'a> {
+    pub(crate) holder: u32,
+    pub(crate) first: u32,
+    pub(crate) service: &'a str,
+}
+
+/// The label of containers of `program` in a run.
 ///
 /// # Errors
 /// When something else than `program` holds one, or two files of that name do.
-pub(crate) fn read(program: &str, containers: &[(u32, u32)]) -> Result<Facts, EngineError> {
-    let held = containers
-        .iter()
-        .map(|(holder, _)| held_by(program, *holder));
-    let mut facts = agreed(held.collect::<Result<Vec<_>, _>>()?)?;
+pub(crate) fn read(
+    program: &str,
+    run: &str,
+    containers: &[Container<'_>],
+) -> Result<Facts, EngineError> {
+    let held = containers.iter().map(|container| {
+        let mut facts = held_by(program, container.holder)?;
+        let group = group_of(container.first, run, container.service);
+        facts.insert("engine.cgroup".to_owned(), group);
+        Ok(facts)
+    });
+    let mut facts = agreed(held.collect::<Result<Vec<_>, EngineError>>()?)?;
     let Some(path) = facts.get(PROGRAM) else {
         return Ok(facts);
     };
@@ -31,7 +46,7 @@ pub(crate) fn read(program: &str, containers: &[(u32, u32)]) -> Result<Facts, En
     // A real program may have another root than node programs have.
     let roots = containers
         .iter()
-        .map(|(_, first)| Seen::of(*first, program).root);
+        .map(|container| Seen::of(container.first, program).root);
     let distinct: BTreeSet<String> = roots.collect();
     let roots: Vec<String> = distinct.into_iter().collect();
     facts.insert("engine.root".to_owned(), roots.join(" | "));
@@ -65,6 +80,6 @@ mod tests {
         assert!(error.to_string().contains("the kernel shows"), "{error}");
         let path = std::env::current_exe().unwrap().display().to_string();
         assert_eq!(held_by(&path, own).unwrap()[PROGRAM], path);
-        assert_eq!(read("systemd-nspawn", &[]).unwrap(), Facts::new());
+        assert_eq!(read("systemd-nspawn", "7-1", &[]).unwrap(), Facts::new());
     }
 }

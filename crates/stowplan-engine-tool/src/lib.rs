@@ -7,6 +7,7 @@
 //! services die with the thread that made them.
 
 mod ask;
+mod attempt;
 mod deployment;
 mod groups;
 mod label;
@@ -17,6 +18,7 @@ mod spawn;
 mod tool;
 
 pub use ask::ask;
+pub use attempt::try_out;
 pub use deployment::ToolDeployment;
 pub use groups::ENGINE_GROUP;
 pub use tool::{Invocation, Tool, command_in_root, environment};

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use stowplan_host::cgroup::run_folder;
 use stowplan_host::ledger::unescape;
 use stowplan_host::process;
 
@@ -81,6 +82,28 @@ fn cgroup(text: &str, id: &str) -> String {
     own.unwrap_or("none of its own").replace(id, "ID")
 }
 
+/// The path of the control group of a service's process below those of its run, with `RUN` for the run and `ID` for the
+/// service: one for all services of all runs.
+#[must_use]
+pub fn group_of(pid: u32, run: &str, service: &str) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    named(&text, &run_folder(run), service)
+}
+
+fn named(text: &str, run: &str, service: &str) -> String {
+    let mut paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+    let Some(path) = paths.rfind(|path| path.split('/').any(|part| part == run)) else {
+        return "none of its own".to_owned();
+    };
+    let name = |part: &str| match part.strip_suffix(service) {
+        _ if part == run => "RUN".to_owned(),
+        Some(before) if before.is_empty() || before.ends_with('.') => format!("{before}ID"),
+        _ => part.to_owned(),
+    };
+    let parts: Vec<String> = path.split('/').map(name).collect();
+    parts.join("/")
+}
+
 /// The error of an engine that says something else than the kernel.
 #[must_use]
 pub fn contradiction(what: &str, said: &str, seen: &str) -> EngineError {
@@ -110,5 +133,14 @@ mod tests {
         let groups = "4:memory:/docker/abc\n0::/\n";
         assert_eq!(cgroup(groups, "abc"), "/docker/ID");
         assert_eq!(cgroup("0::/\n", "abc"), "none of its own");
+    }
+
+    #[test]
+    fn the_group_of_a_service_is_one_for_all_runs_and_services() {
+        let of = |text: &str| named(text, "stowplan-7-1", "a");
+        assert_eq!(of("4:memory:/x/stowplan-7-1/a\n0::/\n"), "/x/RUN/ID");
+        let of_tool = "4:cpu:/data/stowplan-7-1/a/lxc.payload.a\n";
+        assert_eq!(of(of_tool), "/data/RUN/ID/lxc.payload.ID");
+        assert_eq!(of("4:cpu:/stowplan-7-12/a\n"), "none of its own");
     }
 }

@@ -7,12 +7,14 @@ mod engine;
 mod error;
 mod label;
 mod log;
+mod parts;
 
 pub use capabilities::{Capabilities, IsolationFeature, LimitSupport, Refusal, Variant};
 pub use engine::{Deployment, Engine, ImageFiles, Probe, selected};
 pub use error::EngineError;
-pub use label::{Facts, Seen, agreed, contradiction};
+pub use label::{Facts, Seen, agreed, contradiction, group_of};
 pub use log::open_log;
+pub use parts::{CGROUPFS, parts};
 
 /// The hint of an engine that works, but not for services in the network of the run.
 pub const WITH_HOST_NETWORK: &str = "run the experiment with --host-network";

@@ -21,6 +21,7 @@ pub(crate) fn timeout_of(call: &Call) -> Duration {
         Call::Cold { .. }
         | Call::OpenRun { .. }
         | Call::CloseRun
+        | Call::Probe { .. }
         | Call::Prepare { .. }
         | Call::Create(_)
         | Call::Start(_)

@@ -34,6 +34,15 @@ impl Layout {
             Self::V2 => "v2",
         }
     }
+
+    /// Version of the groups that containers get, with what is beside them.
+    #[must_use]
+    pub const fn version(self) -> &'static str {
+        match self {
+            Self::Hybrid => "v1 (hybrid)",
+            only => only.name(),
+        }
+    }
 }
 
 /// The control groups of a machine.
