@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use stowplan_engine::EngineError;
-use stowplan_engine_tool::{Invocation, Tool, command_in_root, lxc};
+use stowplan_engine_tool::{InnerGroup, Invocation, Tool, command_in_root, lxc};
 use stowplan_host::{Host, HostError};
 use stowplan_wire::deployment::{DeploymentPlan, ServiceStart};
 
@@ -80,7 +80,10 @@ impl Tool for LxcTool {
             arguments,
             environment: Vec::new(),
             log: Some(files.log),
-            group: Some(format!("lxc.payload.{}", service.name)),
+            group: Some(InnerGroup {
+                name: format!("lxc.payload.{}", service.name),
+                limited: true,
+            }),
             gives_class: true,
             leaves: vec![locks],
         })

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use stowplan_engine::EngineError;
-use stowplan_engine_tool::{Invocation, Tool, command_in_root};
+use stowplan_engine_tool::{InnerGroup, Invocation, Tool, command_in_root};
+use stowplan_host::cgroup::{Layout, Tree};
 use stowplan_host::{Device, Host};
 use stowplan_wire::deployment::{Access, DeploymentPlan, Program, ServiceStart};
 
@@ -64,7 +65,7 @@ impl Tool for NspawnTool {
             arguments: arguments::arguments(plan, service, &machine, &root, command),
             environment: environment(plan),
             log: None,
-            group: None,
+            group: payload()?,
             // A service has the groups that it is started in, with their budget.
             gives_class: false,
             leaves: TUNNELS
@@ -99,14 +100,32 @@ impl Tool for NspawnTool {
             "--console=pipe: output goes to the log file and not through a terminal".to_owned(),
             "systemd-nspawn adds variables to the environment (container, container_uuid, NOTIFY_SOCKET, …)"
                 .to_owned(),
-            "what systemd-nspawn itself uses until the program runs is counted in the service".to_owned(),
         ];
+        deviations.push(match payload() {
+            Ok(Some(_)) => {
+                "the container is in the control group 'payload' below that of its service; both have its limits, and what \
+                 systemd-nspawn itself uses is not counted in the service"
+                    .to_owned()
+            }
+            _ => "what systemd-nspawn itself uses until the program runs is counted in the service"
+                .to_owned(),
+        });
         if self.host_root.is_some() {
             deviations
                 .push("the host's root file system without what is mounted below it".to_owned());
         }
         deviations
     }
+}
+
+/// The group of the container where control groups have version 2 alone: there the tool moves itself into one called `supervisor`
+/// beside it (nspawn-cgroup.c, `create_subcgroup`).
+fn payload() -> Result<Option<InnerGroup>, EngineError> {
+    let group = InnerGroup {
+        name: "payload".to_owned(),
+        limited: false,
+    };
+    Ok((Tree::detect()?.layout == Layout::V2).then_some(group))
 }
 
 /// Settings that the tool takes from nowhere else (systemd, `docs/ENVIRONMENT.md`, "systemd-nspawn").

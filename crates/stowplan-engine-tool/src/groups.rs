@@ -9,6 +9,7 @@ use stowplan_host::{Host, HostError, scheduling};
 use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan, SchedulingPlan, ServiceStart};
 
 use crate::spawn::Handle;
+use crate::tool::InnerGroup;
 
 /// The group of the engine's own processes in the group of a run; no service has a name like that.
 pub const ENGINE_GROUP: &str = "_engine";
@@ -30,6 +31,8 @@ pub(crate) struct ServiceGroups {
     outer: Group,
     /// What holds the container.
     pub(crate) group: Group,
+    /// Whether that is another one, which the tool makes and gives no limits.
+    unlimited: bool,
     others: OtherGroups,
 }
 
@@ -66,22 +69,23 @@ impl RunGroups {
         host: &dyn Host,
         plan: &DeploymentPlan,
         start: &ServiceStart,
-        inner: Option<&str>,
+        inner: Option<&InnerGroup>,
     ) -> Result<ServiceGroups, EngineError> {
         let outer = self.run.make_child(host, &start.name, &CONTROLLERS)?;
         let made = ServiceGroups {
-            group: inner.map_or_else(|| outer.clone(), |name| outer.below(name)),
+            group: inner.map_or_else(|| outer.clone(), |inner| outer.below(&inner.name)),
+            unlimited: inner.is_some_and(|inner| !inner.limited),
             others: self.others.make_child(host, &start.name)?,
             outer,
         };
         scheduling::give_service_budget(&made.outer, plan, &start.name)?;
         let limits = match inner {
-            None => start.limits.clone(),
             // Services compete where their outer groups are.
-            Some(_) => LimitsPlan {
+            Some(InnerGroup { limited: true, .. }) => LimitsPlan {
                 cpu_weight: start.limits.cpu_weight,
                 ..LimitsPlan::default()
             },
+            _ => start.limits.clone(),
         };
         made.outer.apply(&limits)?;
         Ok(made)
@@ -105,6 +109,16 @@ impl ServiceGroups {
     pub(crate) fn procs(&self) -> Result<Vec<File>, HostError> {
         let folders = self.outer.paths().values().chain(self.others.paths());
         folders.map(|folder| open_procs(folder)).collect()
+    }
+
+    /// Sees that what holds the container has the limits of the service.
+    pub(crate) fn limit(&self, limits: &LimitsPlan) -> Result<(), HostError> {
+        if self.unlimited {
+            self.outer.delegate(&CONTROLLERS)?;
+            self.group.apply(limits)
+        } else {
+            self.group.verify(limits)
+        }
     }
 
     /// Kills everything in them.

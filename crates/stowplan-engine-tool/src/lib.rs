@@ -21,4 +21,4 @@ pub use ask::ask;
 pub use attempt::try_out;
 pub use deployment::ToolDeployment;
 pub use groups::ENGINE_GROUP;
-pub use tool::{Invocation, Tool, command_in_root, environment};
+pub use tool::{InnerGroup, Invocation, Tool, command_in_root, environment};

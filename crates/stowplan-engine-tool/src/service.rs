@@ -90,14 +90,10 @@ impl Service {
         // What is left of an earlier start that ended by itself.
         self.kill()?;
         let invocation = tool.invocation(plan, &self.start, run.share(plan))?;
-        let inner = invocation.group.as_deref();
-        let groups = match &self.groups {
-            Some(groups) => groups.procs()?,
-            None => {
-                let made = run.make_service(host, plan, &self.start, inner)?;
-                self.groups.insert(made).procs()?
-            }
-        };
+        // On cgroup v2 those of an earlier start have groups of the tool below them, and so take no process any more.
+        self.remove_groups()?;
+        let made = run.make_service(host, plan, &self.start, invocation.group.as_ref())?;
+        let groups = self.groups.insert(made).procs()?;
         for path in &invocation.leaves {
             host.enter(&Object::Folder {
                 path: path.display().to_string(),
@@ -139,11 +135,11 @@ impl Service {
         if let Some(pid) = tool.leader(&held.notices.said()) {
             // One that has ended already shows by the end of the tool.
             held.leader = Handle::open(pid).ok();
-            let group = self.groups.as_ref().map(|groups| &groups.group);
-            self.oom = group.and_then(OomWatch::new);
+            let groups = self.groups.as_ref();
+            self.oom = groups.and_then(|groups| OomWatch::new(&groups.group));
             let limits = &self.start.limits;
-            let verified = group.map_or(Ok(()), |group| group.verify(limits));
-            let moved = verified.and_then(|()| run.take_engine(&held.holder.handle));
+            let limited = groups.map_or(Ok(()), |groups| groups.limit(limits));
+            let moved = limited.and_then(|()| run.take_engine(&held.holder.handle));
             return match moved {
                 Err(error) if !held.holder.handle.wait(Duration::ZERO) => Err(error.into()),
                 _ => Ok(Come::Up),

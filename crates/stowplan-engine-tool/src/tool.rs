@@ -61,13 +61,23 @@ pub struct Invocation {
     /// The tool's own log, where it has one and says the first process there; otherwise it says it to `NOTIFY_SOCKET`,
     /// and complains in the log of the service.
     pub log: Option<PathBuf>,
-    /// Name of the groups that the tool itself makes for the container below those that it is started in, and gives its
-    /// limits; without one the container stays where the tool is started, in groups that get their limits before.
-    pub group: Option<String>,
+    /// The groups that the tool itself makes for the container below those that it is started in; without them the container
+    /// stays where the tool is started, in groups that get their limits before.
+    pub group: Option<InnerGroup>,
     /// Whether the tool gives the program its scheduling class; otherwise the tool gets it and passes it on.
     pub gives_class: bool,
     /// Folders outside of the run folder that it makes and that a killed one leaves.
     pub leaves: Vec<PathBuf>,
+}
+
+/// Groups that a tool makes for a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InnerGroup {
+    /// Their name.
+    pub name: String,
+    /// Whether the tool gives them the limits of the service; otherwise those above have them from the beginning, and these get
+    /// the same when the tool has made them.
+    pub limited: bool,
 }
 
 impl fmt::Display for Invocation {
