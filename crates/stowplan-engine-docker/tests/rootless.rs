@@ -1,5 +1,6 @@
 //! Podman of a user who is not root, through its own service. Needs root to make itself that user, `podman` and `uidmap`; they have
 //! to be there where `$STOWPLAN_REQUIRE_ENGINES` names `podman`.
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::ffi::{CString, OsStr};
 use std::fs;
@@ -145,7 +146,7 @@ fn processes_of_user() -> Vec<u32> {
         let of_containers = FIRST_OF_CONTAINERS..FIRST_OF_CONTAINERS + 65_536;
         user.is_some_and(|user: u32| user == USER || of_containers.contains(&user))
     };
-    all().into_iter().filter(is_theirs).collect()
+    all().filter(is_theirs).collect()
 }
 
 #[test]
