@@ -10,6 +10,7 @@ use stowplan_host::{Host, cold, process, quiet};
 use stowplan_wire::agent::{Answer, Call, PreparedAnswer};
 use stowplan_wire::announce::Control;
 use stowplan_wire::deployment::DeploymentPlan;
+use stowplan_wire::host::SampleSubject;
 use stowplan_wire::service::ServicePlan;
 
 use crate::agent::{Agent, CallError, Run};
@@ -63,10 +64,14 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             nodes.tell(&Control::Stop).map_err(unwritable)?;
             Ok(Answer::Done)
         }
-        call @ (Call::StartSampling { .. }
-        | Call::SampleAlso { .. }
-        | Call::StopSampling
-        | Call::Memory { .. }) => usage(agent, call),
+        Call::StartSampling {
+            subjects,
+            own,
+            period_ms,
+        } => start_sampling(agent, &subjects, &own, period_ms),
+        Call::SampleAlso { subjects } => sample_also(agent, &subjects),
+        Call::StopSampling => Ok(Answer::Samples(agent.host.stop_sampling()?)),
+        Call::Memory { subjects } => Ok(Answer::Memory(agent.host.memory(&subjects)?)),
         Call::Limits(locator) => Ok(Answer::Limits(agent.host.limits(&locator)?)),
         Call::Digests => {
             let pids = agent.run()?.nodes.pids();
@@ -85,28 +90,21 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
     }
 }
 
-/// What services, engine and machine use.
-fn usage(agent: &Agent, call: Call) -> Result<Answer, CallError> {
-    let answer = match call {
-        Call::StartSampling {
-            subjects,
-            own,
-            period_ms,
-        } => {
-            agent.host.start_sampling(&subjects, &own, period_ms)?;
-            agent.follow_nodes();
-            Answer::Done
-        }
-        Call::SampleAlso { subjects } => {
-            agent.host.sample_also(&subjects)?;
-            agent.follow_nodes();
-            Answer::Done
-        }
-        Call::StopSampling => Answer::Samples(agent.host.stop_sampling()?),
-        Call::Memory { subjects } => Answer::Memory(agent.host.memory(&subjects)?),
-        other => return Err(EngineError::new(format!("no answer to {other:?}")).into()),
-    };
-    Ok(answer)
+fn start_sampling(
+    agent: &Agent,
+    subjects: &[SampleSubject],
+    own: &[u32],
+    period_ms: u64,
+) -> Result<Answer, CallError> {
+    agent.host.start_sampling(subjects, own, period_ms)?;
+    agent.follow_nodes();
+    Ok(Answer::Done)
+}
+
+fn sample_also(agent: &Agent, subjects: &[SampleSubject]) -> Result<Answer, CallError> {
+    agent.host.sample_also(subjects)?;
+    agent.follow_nodes();
+    Ok(Answer::Done)
 }
 
 fn capabilities(agent: &mut Agent, engine: &str) -> Result<Answer, CallError> {
