@@ -1,8 +1,8 @@
 //! Two results against each other: each deployment's ratio to the reference inside its own experiment
 //! (MEASURING §5, "across time"). What changed for both drops out.
 
-use stowplan_results::{Comparison, Comparisons, DeploymentRecord, EarlierResult, Effect, Results};
-use stowplan_stats::{AcrossComparison, Scale, Verdict, apply_holm_across, compare_across};
+use stowplan_results::{Comparison, Comparisons, DeploymentRecord, EarlierResult, Results};
+use stowplan_stats::{AcrossComparison, Verdict, apply_holm_across, compare_across};
 
 use crate::common::{Common, Side};
 use crate::compare::{
@@ -246,30 +246,18 @@ fn row(metric: &Metric, found: &Found<'_>, primary: bool) -> Comparison {
         c,
     } = found;
     Comparison {
-        metric: metric.key.clone(),
-        label: metric.label.clone(),
-        unit: metric.unit.to_owned(),
-        subject: metric.subject.clone(),
-        effect: Effect::Total,
         primary,
         reference: before(&candidate.id),
         candidate: after(&candidate.id),
         reference_value: mean(old.b.iter().copied()),
         candidate_value: mean(new.b.iter().copied()),
-        relative: metric.scale == Scale::LogRatio,
         difference: Some(c.estimate),
         low: Some(c.low),
         high: Some(c.high),
-        delta: c.delta,
-        bootstrap_low: None,
-        bootstrap_high: None,
-        p_sign_flip: None,
         p_t: Some(c.p_t),
         blocks: c.n_old.min(c.n_new),
         verdict: c.verdict,
-        verdict_reason: c.reason.to_string(),
         difference_reason: None,
-        blocks_needed: None,
-        unmarked: None,
+        ..without_figures(metric, c.delta, &c.reason.to_string())
     }
 }

@@ -128,7 +128,7 @@ fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> V
 }
 
 /// Whether `b` is a place beside plain processes in one group, and all else is equal.
-fn is_at_one_partition(a: &DeploymentRecord, b: &DeploymentRecord) -> bool {
+pub(crate) fn is_at_one_partition(a: &DeploymentRecord, b: &DeploymentRecord) -> bool {
     a.place == FLAT && (&a.partition, &a.variant) == (&b.partition, &b.variant)
 }
 
@@ -176,7 +176,7 @@ fn not_cold(
     rows
 }
 
-/// A comparison of which there is nothing but the reason.
+/// A comparison of which there is nothing but the reason, and what every other one is made from.
 pub(crate) fn without_figures(metric: &Metric, delta: f64, reason: &str) -> Comparison {
     Comparison {
         metric: metric.key.clone(),
@@ -359,33 +359,26 @@ pub(crate) fn row(
     c: &PairedComparison,
     primary: bool,
 ) -> Comparison {
-    let interval = c.low.is_none();
+    let one_block = c.low.is_none();
     Comparison {
-        metric: metric.key.clone(),
-        label: metric.label.clone(),
-        unit: metric.unit.to_owned(),
-        subject: metric.subject.clone(),
         effect: effect(a, b),
         primary,
         reference: a.id.clone(),
         candidate: b.id.clone(),
         reference_value: mean(blocks.a.iter().copied()),
         candidate_value: mean(blocks.b.iter().copied()),
-        relative: metric.scale == Scale::LogRatio,
         difference: Some(c.estimate),
         low: c.low,
         high: c.high,
-        delta: c.delta,
         bootstrap_low: c.bootstrap.map(|at95| at95.low),
         bootstrap_high: c.bootstrap.map(|at95| at95.high),
         p_sign_flip: Some(c.p_sign_flip),
         p_t: c.p_t_holm.or(c.p_t),
         blocks: c.n,
         verdict: c.verdict,
-        verdict_reason: c.explain(),
         blocks_needed: c.blocks_needed,
-        difference_reason: interval.then(|| "one block has no interval".to_owned()),
-        unmarked: None,
+        difference_reason: one_block.then(|| "one block has no interval".to_owned()),
+        ..without_figures(metric, c.delta, &c.explain())
     }
 }
 

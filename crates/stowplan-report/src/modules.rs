@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stowplan_results::{DeploymentRecord, ProcessKind, ProcessRow, Results};
+use stowplan_results::{ProcessKind, ProcessRow, Results};
 
-use crate::controls::FLAT;
+use crate::compare::is_at_one_partition;
 use crate::error::ReportError;
 use crate::format::{dash, share, value};
 use crate::report::{Counted, Report};
@@ -166,20 +166,13 @@ fn table(
     table
 }
 
-/// The `bare:flat` that a deployment is held against: that of its partition and variant; `None` for `bare:flat` itself.
+/// The `bare:flat` that a deployment is held against; `None` for `bare:flat` itself.
 fn flat<'a>(report: &'a Report, view: &DeploymentUsage) -> Option<&'a DeploymentUsage> {
     let own = report.experiment.deployment(&view.deployment)?;
-    let same = |d: &DeploymentRecord| (&d.partition, &d.variant) == (&own.partition, &own.variant);
-    let mut others = report
-        .experiment
-        .deployments
-        .iter()
-        .filter(|d| d.id != own.id);
-    let flat = others.find(|d| d.place == FLAT && same(d))?;
-    report
-        .usage
-        .iter()
-        .find(|other| other.deployment == flat.id)
+    let mut others = report.experiment.deployments.iter();
+    let flat = others.find(|d| d.id != own.id && is_at_one_partition(d, own))?;
+    let mut views = report.usage.iter();
+    views.find(|other| other.deployment == flat.id)
 }
 
 /// Modules in the order of the stack, then what is of several and what is of none.
