@@ -15,12 +15,10 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use stowplan_engine::{
-    CGROUPFS, Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
-    parts,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
 };
-use stowplan_engine_tool::{ToolDeployment, ask, try_out};
-use stowplan_host::cgroup::Tree;
-use stowplan_host::{Host, chain, network};
+use stowplan_engine_tool::{ToolDeployment, ask, probe_tool};
+use stowplan_host::{Host, chain};
 use stowplan_wire::deployment::DeploymentPlan;
 
 /// Engine name, as in a place.
@@ -50,21 +48,7 @@ impl Engine for Nspawn {
         if !geteuid().is_root() {
             return absent(format!("{PROGRAM} needs root"), "run as root");
         }
-        if !network::may_have_own() {
-            return absent(
-                format!("{PROGRAM} needs CAP_SYS_ADMIN, which root does not have here"),
-                "run outside of a container, or give it CAP_SYS_ADMIN",
-            );
-        }
-        let tree = match Tree::detect() {
-            Err(error) => return absent(chain(&error), "mount control groups on /sys/fs/cgroup"),
-            Ok(tree) => tree,
-        };
-        let parts = parts("overlay", PROGRAM, CGROUPFS, tree.layout.version());
-        let tried = try_out(self).map(|_| format!("systemd {version}, {parts}"));
-        Probe::of(tried, || {
-            format!("see what {PROGRAM} says; '{INSTALL}' installs the whole of it")
-        })
+        probe_tool(self, PROGRAM, INSTALL, &format!("systemd {version}"))
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use stowplan_engine::{Engine, EngineError, Facts};
-use stowplan_host::ledger;
+use stowplan_engine::{CGROUPFS, Engine, EngineError, Probe, parts};
+use stowplan_host::cgroup::Tree;
 use stowplan_host::rundir::RunDir;
-use stowplan_host::{Host, HostError, LocalHost};
+use stowplan_host::{Host, HostError, LocalHost, chain, ledger, network};
 use stowplan_wire::deployment::{
     Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, Select, ServiceStart,
 };
@@ -17,11 +17,35 @@ use stowplan_wire::deployment::{
 const OWN: &str = "/proc/self/exe";
 const PROGRAM: &str = "/stowplan-agent";
 
-/// Starts a container that does nothing, with all that a run's has, and removes it. Gives its label.
+/// Whether an engine works here whose tool `program` is there: what it needs of the machine, and then whether a container of it
+/// runs. `install` is the command that installs the tool, `version` what it is.
+pub fn probe_tool(engine: &dyn Engine, program: &str, install: &str, version: &str) -> Probe {
+    let absent = |reason: String, hint: &str| Probe::Absent {
+        reason,
+        hint: hint.to_owned(),
+    };
+    if !network::may_have_own() {
+        return absent(
+            format!("{program} needs CAP_SYS_ADMIN, which root does not have here"),
+            "run outside of a container, or give it CAP_SYS_ADMIN",
+        );
+    }
+    let tree = match Tree::detect() {
+        Err(error) => return absent(chain(&error), "mount control groups on /sys/fs/cgroup"),
+        Ok(tree) => tree,
+    };
+    let parts = parts("overlay", program, CGROUPFS, tree.layout.version());
+    let tried = try_out(engine).map(|()| format!("{version}, {parts}"));
+    Probe::of(tried, || {
+        format!("see what {program} says; '{install}' installs the whole of it")
+    })
+}
+
+/// Starts a container that does nothing, with all that a run's has, reads its label, and removes it.
 ///
 /// # Errors
 /// When it does not come to run; nothing of it is left then either.
-pub fn try_out(engine: &dyn Engine) -> Result<Facts, EngineError> {
+fn try_out(engine: &dyn Engine) -> Result<(), EngineError> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let host = Rc::new(LocalHost::new(&ledger::folder()?)?);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -30,25 +54,23 @@ pub fn try_out(engine: &dyn Engine) -> Result<Facts, EngineError> {
     let tried = attempt(engine, &run, &host);
     let closed = host.close_run();
     // It stands for the engine, of which the caller tells.
-    let tried = tried.map_err(|error| EngineError {
+    tried.map_err(|error| EngineError {
         service: None,
         ..error
     })?;
-    closed?;
-    Ok(tried)
+    Ok(closed?)
 }
 
-fn attempt(engine: &dyn Engine, run: &str, host: &Rc<LocalHost>) -> Result<Facts, EngineError> {
+fn attempt(engine: &dyn Engine, run: &str, host: &Rc<LocalHost>) -> Result<(), EngineError> {
     let folder = RunDir::make(host.as_ref(), run, &[], "", 0)?;
     let plan = plan(run, folder.path())?;
     let mut deployment = engine.prepare(&plan, Rc::clone(host) as Rc<dyn Host>)?;
     deployment.create(&Select::All)?;
     deployment.start(&Select::All)?;
-    let label = deployment.label()?;
+    deployment.label()?;
     deployment.destroy()?;
     drop(deployment);
-    folder.remove()?;
-    Ok(label)
+    Ok(folder.remove()?)
 }
 
 /// One service, with a root file system like that of node programs.

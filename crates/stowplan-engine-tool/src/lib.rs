@@ -18,7 +18,7 @@ mod spawn;
 mod tool;
 
 pub use ask::ask;
-pub use attempt::try_out;
+pub use attempt::probe_tool;
 pub use deployment::ToolDeployment;
 pub use groups::ENGINE_GROUP;
 pub use tool::{InnerGroup, Invocation, Tool, command_in_root, environment};
