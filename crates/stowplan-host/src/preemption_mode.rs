@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::sync::OnceLock;
 
 use flate2::read::GzDecoder;
 
@@ -31,7 +32,10 @@ pub(crate) fn preemption_mode() -> String {
     if let Some(mode) = booted {
         return format!("{mode} (by the kernel's parameter; debugfs cannot be read)");
     }
-    match configuration().and_then(|text| by_configuration(&text)) {
+    // Facts are asked for after every run, and what a kernel was built with stays.
+    static BUILT: OnceLock<Option<&str>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| configuration().and_then(|text| by_configuration(&text)));
+    match built {
         Some(mode) => format!("{mode} (as the kernel was built; debugfs cannot be read)"),
         None => "not known: neither debugfs nor the kernel's configuration can be read".to_owned(),
     }
