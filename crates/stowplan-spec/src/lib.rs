@@ -12,6 +12,7 @@ mod experiment;
 mod kind;
 mod parse;
 mod quantity;
+mod scalar;
 mod schema;
 mod shipped;
 

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use stowplan_model::{Distribution, units};
 
+use crate::scalar::scalar;
+
 /// The unit of an assumed value, as numbers are given in [`crate::Assumption`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -123,32 +125,10 @@ struct One<M>(f64, PhantomData<M>);
 
 impl<'de, M: Measure> Deserialize<'de> for One<M> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneVisitor<M>(PhantomData<M>);
-        impl<M: Measure> Visitor<'_> for OneVisitor<M> {
-            type Value = One<M>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "one value such as '{}'", M::EXAMPLE)
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                let value = M::parse(text).map_err(E::custom)?;
-                Ok(One(to_f64(value), PhantomData))
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
-                self.visit_str(&value.to_string())
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
-                self.visit_str(&value.to_string())
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
-                self.visit_str(&value.to_string())
-            }
-        }
-        deserializer.deserialize_any(OneVisitor(PhantomData))
+        let expected = format!("one value such as '{}'", M::EXAMPLE);
+        scalar(deserializer, &expected, |text| {
+            M::parse(text).map(|value| Self(to_f64(value), PhantomData))
+        })
     }
 }
 
