@@ -46,24 +46,54 @@ impl Process {
     }
 }
 
-/// Several processes as one.
+/// What the children of a process used that it has waited for, and theirs: programs that are there too shortly to be
+/// sampled, such as a container runtime.
+#[derive(Debug)]
+struct Children {
+    stat: Source,
+    tick_ns: u64,
+}
+
+impl Children {
+    fn new(pid: u32) -> Self {
+        Self {
+            stat: Source::new(&Path::new("/proc").join(pid.to_string()).join("stat")),
+            tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
+        }
+    }
+
+    /// Their CPU time in whole ticks, ns: `cutime` and `cstime` of proc_pid_stat(5).
+    fn cpu_ns(&mut self, buffer: &mut Buffer) -> Option<u64> {
+        let text = self.stat.read(buffer)?;
+        // A program's name can have blanks and brackets in it.
+        let named = text.iter().rposition(|byte| *byte == b')')?;
+        // What comes after the name begins with the third field.
+        let mut fields = text.get(named + 2..)?.split(|byte| *byte == b' ').skip(13);
+        let ticks = number(fields.next()?)? + number(fields.next()?)?;
+        Some(ticks * self.tick_ns)
+    }
+}
+
+/// Several processes as one, with the children that they have waited for.
 #[derive(Debug, Default)]
-pub(super) struct Processes(Vec<(u32, Process)>);
+pub(super) struct Processes(Vec<(u32, Process, Children)>);
 
 impl Processes {
     /// Takes in one that it does not have.
     pub(super) fn add(&mut self, pid: u32) {
-        if self.0.iter().all(|(known, _)| *known != pid) {
-            self.0
-                .extend(Process::new(pid).map(|process| (pid, process)));
+        if self.0.iter().all(|(known, ..)| *known != pid) {
+            let process = Process::new(pid).map(|process| (pid, process, Children::new(pid)));
+            self.0.extend(process);
         }
     }
 
-    /// CPU and resident memory, summed; a process that is gone counts nothing.
+    /// CPU and resident memory, summed; a process that is gone counts nothing, and is among the children of the one that
+    /// waited for it.
     pub(super) fn read(&mut self, row: &mut Row, buffer: &mut Buffer) {
         let (mut cpu, mut memory) = (0, 0);
-        for (_, process) in &mut self.0 {
+        for (_, process, children) in &mut self.0 {
             cpu += process.cpu_ns().unwrap_or(0);
+            cpu += children.cpu_ns(buffer).unwrap_or(0);
             memory += process.resident_bytes(buffer).unwrap_or(0);
         }
         if !self.0.is_empty() {

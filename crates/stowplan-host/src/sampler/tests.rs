@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -41,6 +42,52 @@ fn processes_are_a_subject() {
     assert_eq!(rows[1].anon_bytes, None);
     let of_program = all.iter().filter(|row| row.subject.starts_with("engine: "));
     assert_eq!(of_program.count(), 2);
+}
+
+/// Seconds of the shell and its children that `times` of a shell has printed: `0m0.27s 0m0.01s` for each of the two.
+fn seconds(times: &str) -> f64 {
+    let of = |time: &str| {
+        let (minutes, seconds) = time.trim_end_matches('s').split_once('m').unwrap();
+        60.0 * minutes.parse::<f64>().unwrap() + seconds.parse::<f64>().unwrap()
+    };
+    times.split_whitespace().map(of).sum()
+}
+
+#[test]
+fn children_that_a_process_has_waited_for_count_as_it() {
+    // Other tests look for what shells use.
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("stowplan-waits");
+    std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+    let child = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    let work = format!(
+        "read go; {} -c '{child}'; times; echo; read end",
+        program.display()
+    );
+    let (mut shell, out) = begun(&program, &work);
+    let engine = SampleSubject {
+        subject: "engine".to_owned(),
+        cgroups: BTreeMap::new(),
+        pids: vec![shell.id()],
+    };
+    let mut sampler = Sampler::new(&[engine], &[]);
+    sampler.sample();
+    let mut input = shell.stdin.take().unwrap();
+    input.write_all(b"go\n").unwrap();
+    let lines = BufReader::new(out).lines();
+    let said: Vec<String> = lines
+        .map(Result::unwrap)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    sampler.sample();
+    drop(input);
+    shell.wait().unwrap();
+    let all = sampler.finish().usage;
+    let used = of(&all, "engine")[1].cpu_ns.unwrap() as f64 / 1e9;
+    let told = seconds(&said.join(" "));
+    assert!(told > 0.05, "{said:?}");
+    // Two counters of whole ticks, of 10 ms each.
+    assert!((used - told).abs() < 0.03, "{used} of {told}");
 }
 
 #[test]
