@@ -218,13 +218,14 @@ impl<'a> Session<'a> {
         std::thread::sleep(self.plan.warm_up);
         let mut memory = self.memory(MemoryAt::Arm, &subjects)?;
         let window = self.arm()?;
+        // Ending takes time too, in which some have ended and others have not.
+        let sampled = self.host.stop_sampling()?;
         memory.extend(self.memory(MemoryAt::Disarm, &subjects)?);
         self.take_in(Duration::ZERO)?;
         self.look_at_traced(&locators);
         let digests = self.host.node_digests()?;
         let label = self.deployment.label()?;
         self.stop_nodes()?;
-        let sampled = self.host.stop_sampling()?;
         self.deployment
             .stop(&Select::All, StopMode::Terminate { grace_ms: 5000 })?;
         let recording = self.end_traced()?;

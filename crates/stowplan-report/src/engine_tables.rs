@@ -10,7 +10,7 @@ use crate::usage::{DeploymentUsage, engine_program};
 /// A row for each program of each deployment.
 pub(crate) fn table(report: &Report) -> TextTable {
     let mut table = TextTable::new(
-        "The engine's own processes in the measured window",
+        format!("The engine's own processes {}", report.when()),
         "By program; CPU in CPUs, mean over the runs; memory is the highest resident, in which pages that processes share \
          count for each, mean over the runs. Idle is the second before the services were created.",
         &["Deployment", "Program"],

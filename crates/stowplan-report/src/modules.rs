@@ -136,7 +136,7 @@ fn table(
         ""
     };
     let mut table = TextTable::new(
-        format!("{title} in the measured window"),
+        format!("{title} {}", report.when()),
         format!(
             "{note}{more}. A process whose nodes are of several modules stands under all of their names."
         ),

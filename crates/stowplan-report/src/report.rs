@@ -145,6 +145,15 @@ impl Report {
         }
     }
 
+    /// When usage is told of, as titles have it.
+    pub(crate) fn when(&self) -> &'static str {
+        if self.experiment.window_s > 0.0 {
+            "in the measured window"
+        } else {
+            "from t0 to the first outputs"
+        }
+    }
+
     /// Finished runs of a deployment.
     #[must_use]
     pub fn finished(&self, id: &str) -> usize {

@@ -327,7 +327,7 @@ fn summary(unit: TimeUnit, s: &Summary) -> Vec<String> {
 
 fn usage(report: &Report) -> TextTable {
     let mut table = TextTable::new(
-        "Usage in the measured window",
+        format!("Usage {}", report.when()),
         "CPU in CPUs (1 = one CPU busy all the time), mean over the runs; memory is the highest charged, mean over the runs.",
         &["Deployment"],
         &[

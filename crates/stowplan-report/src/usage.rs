@@ -169,7 +169,7 @@ pub(crate) fn read(
         let window = |run: u32| {
             let run = counted.latency(run);
             let block = run.map_or(0, |r| r.block);
-            (block, run.and_then(|r| r.window_ns).unwrap_or(i64::MAX))
+            (block, run.and_then(|r| r.window_ns))
         };
         DeploymentUsage {
             deployment: counted.id(rank).to_owned(),
@@ -179,7 +179,7 @@ pub(crate) fn read(
                     others: others
                         .get(run)
                         .map_or_else(BTreeMap::new, |tracks| used(tracks, i64::MIN..=i64::MAX).0),
-                    ..in_window(*run, window(*run), tracks, idle.get(run))
+                    ..of_run(*run, window(*run), tracks, idle.get(run))
                 })
                 .collect(),
             series: over_time(&runs),
@@ -229,13 +229,38 @@ fn used(tracks: &Tracks, within: RangeInclusive<i64>) -> (BySubject, BySubject) 
     (cpus, memory)
 }
 
-fn in_window(
+/// CPUs of each subject from the sample before t0 to the last, over one and the same time: what a subject used that came
+/// after t0 counts from its beginning. `None` where nothing was sampled before t0.
+fn used_by_start(tracks: &Tracks) -> Option<BySubject> {
+    let machine = tracks.get(MACHINE)?;
+    let (from, to) = (before_t0(machine)?.0, machine.last()?.0);
+    let share = |track: &Track| {
+        let last = track.iter().rev().find_map(|(_, cpu, _)| *cpu)?;
+        let first = before_t0(track).and_then(|sample| sample.1).unwrap_or(0);
+        Some(last.saturating_sub(first) as f64 / (to - from) as f64)
+    };
+    let shares = tracks
+        .iter()
+        .filter_map(|(subject, track)| Some((subject.clone(), share(track)?)));
+    (to > from).then(|| shares.collect())
+}
+
+/// The last sample before t0.
+fn before_t0(track: &Track) -> Option<&(i64, Option<u64>, Option<u64>)> {
+    track.iter().take_while(|(t, ..)| *t <= 0).last()
+}
+
+/// `end` is that of the window, `None` where a start alone was measured.
+fn of_run(
     run: u32,
-    (block, end): (u32, i64),
+    (block, end): (u32, Option<i64>),
     tracks: &Tracks,
     idle: Option<&Tracks>,
 ) -> RunUsage {
-    let (cpus, memory) = used(tracks, 0..=end);
+    let by_start = end.map_or_else(|| used_by_start(tracks), |_| None);
+    let end = end.unwrap_or(i64::MAX);
+    let (in_window, memory) = used(tracks, 0..=end);
+    let cpus = by_start.unwrap_or(in_window);
     let idle = idle.map(|tracks| used(tracks, i64::MIN..=0));
     let (idle_cpus, idle_memory) = idle.unwrap_or_default();
     let mut usage = RunUsage {
@@ -435,11 +460,29 @@ mod tests {
 
     #[test]
     fn cpu_is_time_over_time_and_services_are_summed() {
-        let usage = in_window(1, (1, 8_000_000_000), &tracks(), None);
+        let usage = of_run(1, (1, Some(8_000_000_000)), &tracks(), None);
         assert!((usage.cpus["a"] - 0.5).abs() < 1e-9);
         assert!((usage.cpus[SERVICES] - 0.75).abs() < 1e-9);
         assert!((usage.memory[SERVICES] - 75_000.0).abs() < 1e-9);
         assert!((usage.memory[MACHINE] - 90_000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn all_that_a_start_used_is_over_one_and_the_same_time() {
+        let at = |t_ms: i64, cpu_ms: u64| (t_ms * 1_000_000, Some(cpu_ms * 1_000_000), Some(1));
+        let tracks = Tracks::from([
+            (
+                MACHINE.to_owned(),
+                vec![at(-1, 0), at(200, 150), at(999, 1_500)],
+            ),
+            // It was seen first when half of what it used was used, and ended before the last sample.
+            ("a".to_owned(), vec![at(600, 400), at(800, 800)]),
+            (STOWPLAN.to_owned(), vec![at(-1, 50), at(999, 150)]),
+        ]);
+        let run = of_run(1, (1, None), &tracks, None);
+        assert!((run.cpus[MACHINE] - 1.5).abs() < 1e-9);
+        assert!((run.cpus[SERVICES] - 0.8).abs() < 1e-9);
+        assert!((run.cpus[STOWPLAN] - 0.1).abs() < 1e-9);
     }
 
     #[test]
@@ -451,7 +494,7 @@ mod tests {
         let idle = tracks["b"].iter().map(|(t, ..)| (*t, Some(0), None));
         let idle = idle.collect();
         tracks.insert(STOWPLAN.to_owned(), idle);
-        let run = in_window(1, (1, 8_000_000_000), &tracks, None);
+        let run = of_run(1, (1, Some(8_000_000_000)), &tracks, None);
         assert!((run.cpus[SERVICES] - 0.75).abs() < 1e-9);
         let usage = DeploymentUsage {
             deployment: String::new(),
@@ -491,7 +534,7 @@ mod tests {
         tracks.insert(ENGINE.to_owned(), tracks["a"].clone());
         let usage = DeploymentUsage {
             deployment: String::new(),
-            runs: vec![in_window(1, (1, 8_000_000_000), &tracks, Some(&idle))],
+            runs: vec![of_run(1, (1, Some(8_000_000_000)), &tracks, Some(&idle))],
             series: Vec::new(),
         };
         assert!((usage.idle_cpus(ENGINE).unwrap() - 0.02).abs() < 1e-9);
@@ -506,7 +549,7 @@ mod tests {
         for sample in tracks.get_mut("b").unwrap() {
             (sample.1, sample.2) = (None, None);
         }
-        let usage = in_window(1, (1, 8_000_000_000), &tracks, None);
+        let usage = of_run(1, (1, Some(8_000_000_000)), &tracks, None);
         assert_eq!(usage.cpus.get(SERVICES), None);
         assert_eq!(usage.memory.get(SERVICES), None);
     }
