@@ -1,7 +1,9 @@
-//! What recording does to latency: the mean age of data at the end of a chain, from the payload's own origin time, with
-//! recording and without, in pairs of runs of `hello` on `bare:flat`. Both runs of a pair have equal phases and draws.
+//! What measuring does to what is measured: the mean age of data at the end of a chain, from the payload's own origin time,
+//! with one instrument and without it, in pairs of runs on `bare:flat`. Both runs of a pair have equal phases and draws.
 //!
-//! `cargo bench -p stowplan-measure --bench recording -- [PAIRS [WINDOW_S]]`
+//! `cargo bench -p stowplan-measure --bench instrument -- recording|sampling|preemption [PAIRS [WINDOW_S [STACK [SCALE]]]]`
+//!
+//! `STACK` is `hello` where left out; `SCALE` is a factor on its callbacks' work.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -27,6 +29,8 @@ const WARM_UP: Duration = Duration::from_secs(1);
 
 /// What all runs share.
 struct Bench {
+    instrument: Instrument,
+    scale: f64,
     host: Rc<AgentHost>,
     stack: Stack,
     partition: Partition,
@@ -44,7 +48,7 @@ struct End {
 }
 
 /// The chain's end, and the last callback before its first timer: a timer that samples data makes the mean jump by its
-/// period when the data comes a little later or earlier, which hides what recording does.
+/// period when the data comes a little later or earlier, which hides what an instrument does.
 fn ends(stack: &Stack) -> Vec<End> {
     let chain = &stack.chains[0].callbacks;
     let is_timer = |callback: &&CallbackRef| {
@@ -66,15 +70,51 @@ fn ends(stack: &Stack) -> Vec<End> {
     .collect()
 }
 
+/// What a run has or has not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Instrument {
+    /// The trace of the nodes.
+    Recording,
+    /// CPU time and memory of services and processes, each 200 ms.
+    Sampling,
+    /// The context switches of the CPUs.
+    Preemption,
+}
+
+impl Instrument {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "recording" => Some(Self::Recording),
+            "sampling" => Some(Self::Sampling),
+            "preemption" => Some(Self::Preemption),
+            _ => None,
+        }
+    }
+}
+
 fn main() {
-    let numbers: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
-    let pairs = numbers
-        .first()
-        .map_or(PAIRS, |n| u32::try_from(*n).expect("pairs"));
-    let window = Duration::from_secs(numbers.get(1).copied().unwrap_or(WINDOW_S));
-    let bench = Bench::new(pairs, window);
+    let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
+    let name = args.next().unwrap_or_else(|| "recording".to_owned());
+    let instrument = Instrument::named(&name).expect("recording, sampling or preemption");
+    let pairs = args
+        .next()
+        .map_or(PAIRS, |n| n.parse().expect("a number of pairs"));
+    let window_s = args
+        .next()
+        .map_or(WINDOW_S, |n| n.parse().expect("seconds"));
+    let stack = args.next().unwrap_or_else(|| "hello".to_owned());
+    let scale = args.next().map_or(1.0, |n| n.parse().expect("a factor"));
+    let bench = Bench::new(
+        instrument,
+        pairs,
+        Duration::from_secs(window_s),
+        &stack,
+        scale,
+    );
     let mut logs = vec![Vec::new(); bench.ends.len()];
-    println!("ms recorded / not recorded, and the difference, up to each of these callbacks:");
+    println!(
+        "{stack}: ms with {name} / without, and the difference, up to each of these callbacks:"
+    );
     println!(
         "pair  {}",
         bench
@@ -101,7 +141,7 @@ fn main() {
     }
 }
 
-/// What recording changes, with its 95 % interval; equivalent is what the 90 % interval says, as in all of Stowplan.
+/// What the instrument changes, with its 95 % interval; equivalent is what the 90 % interval says, as in all of Stowplan.
 fn conclude(name: &str, logs: &[f64]) {
     let pairs = logs.len();
     let (Ok(interval), Ok(inner)) = (t_interval(logs, 0.95), t_interval(logs, 0.90)) else {
@@ -120,8 +160,8 @@ fn conclude(name: &str, logs: &[f64]) {
 }
 
 impl Bench {
-    fn new(pairs: u32, window: Duration) -> Self {
-        let spec = stowplan_spec::find_spec("hello", Path::new(".")).expect("hello is shipped");
+    fn new(instrument: Instrument, pairs: u32, window: Duration, stack: &str, scale: f64) -> Self {
+        let spec = stowplan_spec::find_spec(stack, Path::new(".")).expect("a stack");
         let stack = spec.into_stack();
         let libs = start_up_files(&stack).into_iter();
         let image = ImageSpec {
@@ -130,6 +170,8 @@ impl Bench {
         };
         let state = [("STOWPLAN_STATE", private_state().as_os_str())];
         Self {
+            instrument,
+            scale,
             host: AgentHost::spawn_with(agent_program(), &state).expect("the agent starts"),
             partition: stowplan_plan::partition(&stack, &Choice::Preset(Preset::Modules))
                 .expect("a partition"),
@@ -142,9 +184,12 @@ impl Bench {
     }
 
     /// Mean age of the data at each of the ends.
-    fn mean_ages_ms(&self, pair: u32, record: bool) -> Vec<f64> {
-        let run = format!("recording-{}-{pair}-{record}", std::process::id());
-        let participants = 30;
+    fn mean_ages_ms(&self, pair: u32, with: bool) -> Vec<f64> {
+        let run = format!("instrument-{}-{pair}-{with}", std::process::id());
+        // Ages need no trace; the other instruments are tried as they are used, beside one.
+        let record = self.instrument != Instrument::Recording || with;
+        let sampled = self.instrument != Instrument::Sampling || with;
+        let participants = self.stack.placed(&self.partition).len() + self.partition.services.len();
         let domain = free_domain(u64::from(pair), participants).expect("a free domain");
         let services = lower(
             &self.stack,
@@ -163,7 +208,7 @@ impl Bench {
                 phase_spans: Vec::new(),
                 injection: None,
                 launching: stowplan_model::Launching::Ros2,
-                work_scale: 1.0,
+                work_scale: self.scale,
                 record,
                 record_callback_cpu: false,
             },
@@ -187,8 +232,9 @@ impl Bench {
             stall_timeout: Duration::from_secs(60),
             warm_up: WARM_UP,
             window: Some(self.window),
-            preemption: false,
-            sample_period: Duration::from_millis(200),
+            preemption: self.instrument == Instrument::Preemption && with,
+            // Longer than any run.
+            sample_period: Duration::from_millis(if sampled { 200 } else { 3_600_000 }),
             trace_dir: trace.path(),
         };
         let measured = measure(&self.host, &engine, &plan).expect("the run");
