@@ -46,6 +46,25 @@ fn assert_covers(plan: &Value, nodes: u64) {
 }
 
 #[test]
+fn the_stack_of_the_page_on_start_up_is_split_into_as_many_services_as_the_page_says() {
+    let folder = root().join("docs/engines/start-up");
+    let file = |name: &str| folder.join(name).display().to_string();
+    let stack = file("relay.yaml");
+    let partitions = [
+        ("single".to_owned(), 1),
+        (file("relay-5.yaml"), 5),
+        (file("relay-10.yaml"), 10),
+        (file("relay-17.yaml"), 17),
+        ("modules".to_owned(), 26),
+    ];
+    for (partition, count) in partitions {
+        let plan = plan(&[&stack, "--partition", &partition]);
+        assert_covers(&plan, 26);
+        assert_eq!(services(&plan), count);
+    }
+}
+
+#[test]
 fn every_shipped_stack_has_the_published_number_of_nodes_in_every_preset() {
     for (stack, nodes) in STACKS {
         let mut counts = Vec::new();
