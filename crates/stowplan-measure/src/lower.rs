@@ -7,8 +7,8 @@ use stowplan_model::{
     NodeOptions, Partition, PhaseSpan, PlacedProcess, Profile, Reliability, Stack, Topic, Trigger,
 };
 use stowplan_wire::service::{
-    CallbackPlan, DdsTopicPlan, DistributionPlan, ExecutorCostPlan, ExecutorPlan, FileUse,
-    LaunchPlan, NodeOptionsPlan, NodePlan, ProcessPlan, ProfilePlan, PublisherPlan,
+    CallbackPlan, ChainPlacePlan, DdsTopicPlan, DistributionPlan, ExecutorCostPlan, ExecutorPlan,
+    FileUse, LaunchPlan, NodeOptionsPlan, NodePlan, ProcessPlan, ProfilePlan, PublisherPlan,
     SerialisationPlan, ServicePlan, SilentPlan, SilentSubscriptionPlan, TopicPlan, TriggerPlan,
 };
 
@@ -280,7 +280,21 @@ impl<'a> Lowering<'a> {
             working_set_bytes: callback.work.working_set_bytes,
             publishes,
             uses,
+            chains: self.chains(node, callback),
         }
+    }
+
+    /// The chains that a callback is on.
+    fn chains(&self, node: &Node, callback: &Callback) -> Vec<ChainPlacePlan> {
+        let is_it = |at: &CallbackRef| at.node == node.name && at.callback == callback.name;
+        let chains = self.stack.chains.iter().enumerate();
+        let on = chains.filter(|(_, chain)| chain.callbacks.iter().any(is_it));
+        on.map(|(index, chain)| ChainPlacePlan {
+            chain: number(index),
+            begins: chain.callbacks.first().is_some_and(is_it),
+            ends: chain.callbacks.last().is_some_and(is_it),
+        })
+        .collect()
     }
 
     /// Publisher number `at` of a node.

@@ -1,6 +1,6 @@
 use stowplan_model::{
-    ExecutorCost, Launch, Name, Process, Qos, Ready, RealService, Serialisation, ServiceAssignment,
-    Work,
+    Chain, ExecutorCost, Launch, Name, Process, Qos, Ready, RealService, Serialisation,
+    ServiceAssignment, Work,
 };
 
 use super::*;
@@ -416,4 +416,37 @@ fn callbacks_are_numbered_as_they_are_planned() {
     }
     assert_eq!(callback_number(&stack, &at("a", "on_x")), None);
     assert_eq!(callback_number(&stack, &at("d", "tick")), None);
+}
+
+#[test]
+fn a_callback_knows_the_chains_that_it_is_on() {
+    let mut stack = stack(false);
+    let chain = |callbacks: &[(&str, &str)]| Chain {
+        name: name("c"),
+        callbacks: callbacks
+            .iter()
+            .map(|(node, callback)| at(node, callback))
+            .collect(),
+        deadline_ns: None,
+    };
+    stack.chains = vec![
+        chain(&[("a", "tick"), ("b", "on_x"), ("c", "on_x")]),
+        chain(&[("c", "on_x"), ("b", "on_x")]),
+    ];
+    let plans = lower(&stack, &partition(&[("s", &["a", "b", "c"])]), &options());
+    let nodes = plans[0].processes.iter().flat_map(|p| &p.nodes);
+    let place = |chain, begins, ends| ChainPlacePlan {
+        chain,
+        begins,
+        ends,
+    };
+    let on: Vec<_> = nodes.map(|n| n.callbacks[0].chains.clone()).collect();
+    assert_eq!(
+        on,
+        [
+            vec![place(0, true, false)],
+            vec![place(0, false, false), place(1, false, true)],
+            vec![place(0, false, true), place(1, true, false)],
+        ]
+    );
 }

@@ -20,6 +20,8 @@ pub struct ServiceProgress {
     pub nodes: BTreeMap<String, (Option<u64>, Option<u64>)>,
     /// Processes that are expected to announce that their endpoints are matched, and have not.
     unmatched: BTreeSet<String>,
+    /// Callbacks with which chains end that have had no output yet.
+    without_output: BTreeSet<u32>,
     /// When the last process announced that its endpoints are matched.
     pub matched_ns: Option<u64>,
 }
@@ -48,10 +50,14 @@ impl Progress {
             .iter()
             .map(|plan| {
                 let unmatched = plan.processes.iter().map(|p| p.name.clone()).collect();
+                let nodes = plan.processes.iter().flat_map(|p| &p.nodes);
+                let callbacks = nodes.flat_map(|n| &n.callbacks);
+                let ends = callbacks.filter(|c| c.chains.iter().any(|place| place.ends));
                 (
                     plan.service.clone(),
                     ServiceProgress {
                         unmatched,
+                        without_output: ends.map(|c| c.id).collect(),
                         ..ServiceProgress::default()
                     },
                 )
@@ -99,6 +105,9 @@ impl Progress {
                 service.unmatched.remove(process);
                 service.matched_ns = service.matched_ns.max(Some(*t_ns));
             }
+            Announcement::ChainsOutput { callback } => {
+                service.without_output.remove(callback);
+            }
             Announcement::Failed { process, message } => {
                 let who = process.as_deref().unwrap_or("its launcher");
                 return Err(Fault {
@@ -144,6 +153,12 @@ impl Progress {
             .all(|s| s.launched_ns.is_some() && s.unmatched.is_empty())
     }
 
+    /// Whether every chain has had an output, as far as node programs tell: those that end in a real program do not count.
+    #[must_use]
+    pub fn have_chains_output(&self) -> bool {
+        self.services.values().all(|s| s.without_output.is_empty())
+    }
+
     /// When the last service was launched; `None` while one is not.
     #[must_use]
     pub fn launched_ns(&self) -> Option<u64> {
@@ -186,37 +201,15 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use stowplan_wire::service::{
-        ExecutorCostPlan, ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan,
-    };
+    use stowplan_testkit::{callback_plan, node_plan, process_plan, service_plan};
+    use stowplan_wire::service::{CallbackPlan, ChainPlacePlan, TriggerPlan};
 
     use super::*;
 
     fn plan(service: &str, process: &str) -> ServicePlan {
         ServicePlan {
-            build_id: String::new(),
-            run: String::new(),
-            service: service.to_owned(),
-            domain: 0,
-            seed: 0,
-            record: false,
-            record_callback_cpu: false,
-            launch: Some(LaunchPlan {
-                start_iterations: 0,
-                entity_iterations: 0,
-                files: vec![],
-                memory_bytes: 0,
-            }),
-            topics: vec![],
-            processes: vec![ProcessPlan {
-                name: process.to_owned(),
-                executor: ExecutorPlan::Single,
-                executor_cost: ExecutorCostPlan::default(),
-                profile: ProfilePlan::Minimal,
-                component_container: false,
-                use_sim_time: false,
-                nodes: vec![],
-            }],
+            processes: vec![process_plan(process, vec![])],
+            ..service_plan("run", service)
         }
     }
 
@@ -267,6 +260,41 @@ mod tests {
             .unwrap();
         assert!(progress.is_ready());
         assert_eq!(progress.services()["a"].matched_ns, Some(10));
+    }
+
+    #[test]
+    fn chains_have_an_output_when_each_callback_that_ends_one_says_so() {
+        let place = |ends| ChainPlacePlan {
+            chain: 0,
+            begins: false,
+            ends,
+        };
+        let chains = [
+            (1, vec![]),
+            (2, vec![place(true)]),
+            (3, vec![place(true)]),
+            (4, vec![place(false)]),
+        ];
+        let callbacks = chains.map(|(id, chains)| CallbackPlan {
+            chains,
+            ..callback_plan(
+                id,
+                TriggerPlan::Subscription {
+                    topic: 0,
+                    expected_publishers: 0,
+                },
+            )
+        });
+        let mut ends = plan("a", "p");
+        ends.processes[0].nodes = vec![node_plan("n", callbacks.to_vec())];
+        let mut progress = Progress::new(&[ends, plan("b", "q")]);
+        for callback in [3, 2] {
+            assert!(!progress.have_chains_output());
+            progress
+                .announced(&said(Announcement::ChainsOutput { callback }))
+                .unwrap();
+        }
+        assert!(progress.have_chains_output());
     }
 
     #[test]

@@ -26,6 +26,9 @@ use crate::progress::Progress;
 use crate::real::{LOOK_PERIOD, RealProgress, RealServices, surround};
 use crate::traced::{Recording, Traced};
 
+/// How often engines are asked what happened that the agent does not hear of by itself.
+const EVENT_PERIOD: Duration = Duration::from_millis(200);
+
 /// What is started, and what is measured of it.
 pub struct SessionPlan<'a> {
     /// Plans of the services of modelled nodes.
@@ -45,7 +48,7 @@ pub struct SessionPlan<'a> {
     /// How long the start may go on without any news from a node program: how long it takes in all depends on the
     /// stack and the machine, but one that stands still for so long hangs.
     pub stall_timeout: Duration,
-    /// Time between readiness and arming.
+    /// Time between readiness and arming; where there is no window, the longest that chains are given for their first output.
     pub warm_up: Duration,
     /// Length of the measured window; `None` measures the start alone.
     pub window: Option<Duration>,
@@ -215,7 +218,7 @@ impl<'a> Session<'a> {
         let read_after = self.paged_in(cold.is_some())?;
         self.look_at_traced(&locators);
         let limits = self.read_limits(&locators)?;
-        std::thread::sleep(self.plan.warm_up);
+        self.warm_up()?;
         let mut memory = self.memory(MemoryAt::Arm, &subjects)?;
         let window = self.arm()?;
         // Ending takes time too, in which some have ended and others have not.
@@ -281,6 +284,20 @@ impl<'a> Session<'a> {
         Ok(services.chain(engine).collect())
     }
 
+    /// Lets the services run before the window. A start that has none is over when every chain has had an output.
+    fn warm_up(&mut self) -> Result<(), RunError> {
+        let begun = Instant::now();
+        let is_start_alone = self.plan.window.is_none() && self.plan.real.is_empty();
+        while !(is_start_alone && self.progress.have_chains_output()) {
+            let left = self.plan.warm_up.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            self.take_in(left.min(EVENT_PERIOD))?;
+        }
+        Ok(())
+    }
+
     fn wait_ready(&mut self) -> Result<(), RunError> {
         let mut last_news = Instant::now();
         let mut heard = self.announcements.len();
@@ -297,7 +314,7 @@ impl<'a> Session<'a> {
             let period = if self.real.must_be_looked_at() {
                 LOOK_PERIOD
             } else {
-                Duration::from_millis(200)
+                EVENT_PERIOD
             };
             self.take_in(left.min(period))?;
             self.look_at_real()?;

@@ -4,6 +4,7 @@
 //! uint64 stamp_ns         CLOCK_MONOTONIC at publication
 //! uint64 origin_ns        release of the sensor data that it rests on
 //! uint64 sequence         number of the message from its publisher
+//! uint64 chains           chains that it came along, a bit each
 //! uint32 origin_callback  callback that released that data
 //! uint32 publisher        number of the publisher
 //! byte[] bytes            filler
@@ -13,7 +14,7 @@
 pub const TYPE_NAME: &str = "stowplan_msgs::msg::dds_::Payload_";
 
 /// Bytes before the filler: encapsulation header, fields, length of the filler.
-pub const HEAD_BYTES: usize = 40;
+pub const HEAD_BYTES: usize = 48;
 
 /// Callback number of a message that rests on no sensor data (yet).
 pub const NO_ORIGIN: u32 = u32::MAX;
@@ -38,6 +39,9 @@ pub struct Origin {
     pub ns: u64,
     /// The callback that released it, or [`NO_ORIGIN`].
     pub callback: u32,
+    /// Chains, by their number in the stack a bit each, all of whose callbacks from the first to the one that holds it
+    /// have had it in turn. Those beyond the 64th have none.
+    pub chains: u64,
 }
 
 impl Origin {
@@ -45,6 +49,7 @@ impl Origin {
     pub const NONE: Self = Self {
         ns: 0,
         callback: NO_ORIGIN,
+        chains: 0,
     };
 }
 
@@ -66,9 +71,10 @@ impl Head {
         out[4..12].copy_from_slice(&self.stamp_ns.to_le_bytes());
         out[12..20].copy_from_slice(&self.origin.ns.to_le_bytes());
         out[20..28].copy_from_slice(&self.sequence.to_le_bytes());
-        out[28..32].copy_from_slice(&self.origin.callback.to_le_bytes());
-        out[32..36].copy_from_slice(&self.publisher.to_le_bytes());
-        out[36..40].copy_from_slice(&filler.to_le_bytes());
+        out[28..36].copy_from_slice(&self.origin.chains.to_le_bytes());
+        out[36..40].copy_from_slice(&self.origin.callback.to_le_bytes());
+        out[40..44].copy_from_slice(&self.publisher.to_le_bytes());
+        out[44..48].copy_from_slice(&filler.to_le_bytes());
         out
     }
 
@@ -92,10 +98,11 @@ impl Head {
             stamp_ns: number(4),
             origin: Origin {
                 ns: number(12),
-                callback: half(28),
+                callback: half(36),
+                chains: number(28),
             },
             sequence: number(20),
-            publisher: half(32),
+            publisher: half(40),
         })
     }
 }
@@ -127,7 +134,11 @@ mod tests {
     fn a_head_comes_back() {
         let head = Head {
             stamp_ns: 1,
-            origin: Origin { ns: 2, callback: 4 },
+            origin: Origin {
+                ns: 2,
+                callback: 4,
+                chains: 6,
+            },
             sequence: 3,
             publisher: 5,
         };
@@ -136,6 +147,6 @@ mod tests {
         assert_eq!(bytes[..4], [0, 1, 0, 2], "two bytes of padding after six");
         assert_eq!(head.encode(8)[3], 0);
         assert_eq!(Head::padded(6), 8);
-        assert_eq!(Head::decode(&bytes[..39]), None);
+        assert_eq!(Head::decode(&bytes[..47]), None);
     }
 }

@@ -11,9 +11,10 @@ pub struct Schedule {
     pub deployments: u32,
     /// Number of blocks.
     pub blocks: u32,
-    /// Time between readiness and arming, in nanoseconds.
+    /// Time between readiness and arming, in nanoseconds; without a window, the longest that chains are given for their
+    /// first output.
     pub warm_up_ns: u64,
-    /// Length of the measurement in nanoseconds.
+    /// Length of the measurement in nanoseconds; 0 measures starts alone.
     pub window_ns: u64,
     /// Starts in a row, each with warm-up and window: 3 for a re-run, otherwise 1.
     pub starts: u32,
@@ -25,7 +26,7 @@ pub struct Schedule {
 pub struct Duration {
     /// From start to the last node loaded, at least.
     pub start_up_s: f64,
-    /// One run: start-up, warm-up, window, quiet time, for each start in a row.
+    /// One run: quiet time, start-up, and warm-up and window where there is one, for each start in a row.
     pub run_s: f64,
     /// All runs of all blocks.
     pub experiment_s: f64,
@@ -52,7 +53,11 @@ impl Duration {
             ..Schedule::default()
         };
         let schedule = schedule.unwrap_or(&default);
-        let measured_s = seconds(schedule.warm_up_ns) + seconds(schedule.window_ns);
+        // A start alone is over with the first output of every chain, which may come before the last node is loaded.
+        let measured_s = match schedule.window_ns {
+            0 => 0.0,
+            window_ns => seconds(schedule.warm_up_ns) + seconds(window_ns),
+        };
         let run_s = f64::from(schedule.starts.max(1)) * (start_up_s + QUIET_S + measured_s);
         Some(Self {
             start_up_s,

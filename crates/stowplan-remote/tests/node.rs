@@ -8,12 +8,15 @@ use std::rc::Rc;
 use stowplan_engine::{Deployment, Engine};
 use stowplan_host::{Host, digest};
 use stowplan_remote::{AgentHost, RemoteEngine};
-use stowplan_testkit::{agent_program, command_plan, node_program, private_state, service_plan};
+use stowplan_testkit::{
+    agent_program, callback_plan, command_plan, node_plan, node_program, private_state,
+    service_plan, timer_plan,
+};
 use stowplan_wire::agent::Announced;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{EngineEventKind, Program, Select};
 use stowplan_wire::host::{ProcessSample, Running, SampleSubject};
-use stowplan_wire::service::{CallbackPlan, DistributionPlan, NodePlan, ServicePlan, TriggerPlan};
+use stowplan_wire::service::{CallbackPlan, DistributionPlan, ServicePlan};
 use tempfile::TempDir;
 
 const DDS: &str = r#"<CycloneDDS xmlns="https://cdds.io/config"><Domain Id="any"><General><Interfaces>
@@ -24,35 +27,12 @@ const DDS: &str = r#"<CycloneDDS xmlns="https://cdds.io/config"><Domain Id="any"
 /// One node with a timer of 10 ms that does so much work and publishes nothing.
 fn service(run: &str, iterations: f64) -> ServicePlan {
     let callback = CallbackPlan {
-        id: 1,
-        name: "tick".to_owned(),
-        group: None,
-        trigger: TriggerPlan::Timer {
-            period_ns: 10_000_000,
-            jitter_ns: DistributionPlan::Constant(0.0),
-            rate_error: 0.0,
-            phase_ns: Some(0),
-        },
         iterations: DistributionPlan::Constant(iterations),
-        working_set_bytes: 64,
-        publishes: vec![],
-        uses: vec![],
-    };
-    let node = NodePlan {
-        name: "n".to_owned(),
-        module: "m".to_owned(),
-        files: vec![],
-        start_iterations: 0,
-        memory_bytes: 0,
-        options: stowplan_wire::service::NodeOptionsPlan::default(),
-        callbacks: vec![callback],
-        silent: stowplan_wire::service::SilentPlan::default(),
-        reentrant_groups: vec![],
-        depends_on: vec![],
+        ..callback_plan(1, timer_plan(10_000_000, 0))
     };
     let mut plan = service_plan(run, "sensing");
     plan.domain = 200 + std::process::id() % 20;
-    plan.processes[0].nodes = vec![node];
+    plan.processes[0].nodes = vec![node_plan("n", vec![callback])];
     plan
 }
 

@@ -97,7 +97,7 @@ pub struct Experiment {
     pub phase: Option<String>,
     /// Length of the measured window, s.
     pub window_s: f64,
-    /// Time between the start and the window, s.
+    /// Time between the start and the window, s; without a window, the longest that chains were given for their first output.
     #[serde(default)]
     pub warm_up_s: f64,
     /// Longest time for the experiment, s.

@@ -81,9 +81,9 @@ pub struct Request {
     pub deltas: BTreeMap<String, f64>,
     /// Seed of order, phases and draws.
     pub seed: u64,
-    /// Time between readiness and arming, ns.
+    /// Time between readiness and arming, ns; without a window, the longest that chains are given for their first output.
     pub warm_up_ns: u64,
-    /// Measured window, ns.
+    /// Measured window, ns; 0 measures starts alone.
     pub window_ns: u64,
     /// Most time to spend in a session, ns.
     pub budget_ns: Option<u64>,
@@ -178,9 +178,9 @@ pub struct Ask<'a> {
     pub sensitivity: bool,
     /// Seed.
     pub seed: u64,
-    /// Time between readiness and arming, ns.
+    /// Time between readiness and arming, ns; without a window, the longest that chains are given for their first output.
     pub warm_up_ns: u64,
-    /// Measured window, ns.
+    /// Measured window, ns; 0 measures starts alone.
     pub window_ns: u64,
     /// Most time to spend, ns.
     pub budget_ns: Option<u64>,

@@ -22,7 +22,7 @@ pub use events::{
 pub use initramfs::Initramfs;
 pub use left::{left_of, links};
 pub use own_daemon::OwnDaemon;
-pub use plans::{command_plan, service_plan};
+pub use plans::{callback_plan, command_plan, node_plan, process_plan, service_plan, timer_plan};
 pub use programs::{agent_program, node_program, static_example};
 pub use redact::redact;
 pub use shell::{ShellRoot, shell_root};

@@ -4,7 +4,8 @@ use stowplan_wire::deployment::{
     Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart,
 };
 use stowplan_wire::service::{
-    ExecutorCostPlan, ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan, ServicePlan,
+    CallbackPlan, DistributionPlan, ExecutorCostPlan, ExecutorPlan, LaunchPlan, NodeOptionsPlan,
+    NodePlan, ProcessPlan, ProfilePlan, ServicePlan, SilentPlan, TriggerPlan,
 };
 
 /// A service with one process `p`, which has no nodes.
@@ -25,15 +26,65 @@ pub fn service_plan(run: &str, service: &str) -> ServicePlan {
             memory_bytes: 0,
         }),
         topics: vec![],
-        processes: vec![ProcessPlan {
-            name: "p".to_owned(),
-            executor: ExecutorPlan::Single,
-            executor_cost: ExecutorCostPlan::default(),
-            profile: ProfilePlan::Minimal,
-            component_container: false,
-            use_sim_time: false,
-            nodes: vec![],
-        }],
+        processes: vec![process_plan("p", vec![])],
+    }
+}
+
+/// A process with a single-threaded executor and no implicit endpoints.
+#[must_use]
+pub fn process_plan(name: &str, nodes: Vec<NodePlan>) -> ProcessPlan {
+    ProcessPlan {
+        name: name.to_owned(),
+        executor: ExecutorPlan::Single,
+        executor_cost: ExecutorCostPlan::default(),
+        profile: ProfilePlan::Minimal,
+        component_container: false,
+        use_sim_time: false,
+        nodes,
+    }
+}
+
+/// A node of the module `test` that costs nothing to start.
+#[must_use]
+pub fn node_plan(name: &str, callbacks: Vec<CallbackPlan>) -> NodePlan {
+    NodePlan {
+        name: name.to_owned(),
+        module: "test".to_owned(),
+        files: vec![],
+        start_iterations: 0,
+        memory_bytes: 0,
+        options: NodeOptionsPlan::default(),
+        callbacks,
+        silent: SilentPlan::default(),
+        reentrant_groups: vec![],
+        depends_on: vec![],
+    }
+}
+
+/// A callback `callback_ID` that does no work and publishes nothing.
+#[must_use]
+pub fn callback_plan(id: u32, trigger: TriggerPlan) -> CallbackPlan {
+    CallbackPlan {
+        id,
+        name: format!("callback_{id}"),
+        group: None,
+        trigger,
+        iterations: DistributionPlan::Constant(0.0),
+        working_set_bytes: 64,
+        publishes: vec![],
+        uses: vec![],
+        chains: vec![],
+    }
+}
+
+/// A timer without jitter and rate error, so long after arming.
+#[must_use]
+pub fn timer_plan(period_ns: u64, phase_ns: u64) -> TriggerPlan {
+    TriggerPlan::Timer {
+        period_ns,
+        jitter_ns: DistributionPlan::Constant(0.0),
+        rate_error: 0.0,
+        phase_ns: Some(phase_ns),
     }
 }
 

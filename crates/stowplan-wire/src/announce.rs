@@ -57,6 +57,11 @@ pub enum Announcement {
         /// When the last one was seen matched.
         t_ns: u64,
     },
+    /// Every chain that ends with this callback has had an output. Not said once the process was asked to arm.
+    ChainsOutput {
+        /// Callback id.
+        callback: u32,
+    },
     /// What the process sees of its own environment (MEASURING §3), from /proc/self only.
     Fingerprint {
         /// `None` for the launcher.

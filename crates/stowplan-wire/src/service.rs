@@ -320,6 +320,20 @@ pub struct CallbackPlan {
     pub publishes: Vec<PublisherPlan>,
     /// Ids of callbacks of this node whose last data this one uses.
     pub uses: Vec<u32>,
+    /// Chains of the stack that it is on.
+    pub chains: Vec<ChainPlacePlan>,
+}
+
+/// Where a callback stands in a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainPlacePlan {
+    /// Number of the chain in the stack.
+    pub chain: u32,
+    /// It is the chain's first.
+    pub begins: bool,
+    /// It is the chain's last.
+    pub ends: bool,
 }
 
 /// What starts a callback.

@@ -12,6 +12,7 @@ use stowplan_ctf::schema::Handle;
 use stowplan_wire::announce::Age;
 use stowplan_wire::service::{CallbackPlan, DistributionPlan};
 
+use super::chains::Chains;
 use super::{Publisher, new_handle};
 use crate::draw::{Purpose, draw, whole};
 use crate::executor::timer::Release;
@@ -21,6 +22,11 @@ use crate::work::WorkingSet;
 
 /// Arming instant, CLOCK_MONOTONIC nanoseconds.
 static ARMED_AT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Whether the process was asked to arm: from then on nothing of the protocol is said until the window is over.
+pub(super) fn is_armed() -> bool {
+    ARMED_AT.load(Ordering::Acquire) != u64::MAX
+}
 
 /// From this instant on, every callback counts its calls from zero, so that what is drawn by call number
 /// is equal in every deployment, however long each took to start.
@@ -52,6 +58,7 @@ pub struct Callback {
     /// Whether another callback of the node uses its data.
     used: bool,
     stored: Mutex<Option<Stored>>,
+    chains: Chains,
 }
 
 impl Callback {
@@ -64,6 +71,7 @@ impl Callback {
         record_cpu: bool,
         used: bool,
         publishers: Vec<Arc<Publisher>>,
+        chains: Chains,
     ) -> Self {
         let callback = Self {
             handle: new_handle(),
@@ -79,6 +87,7 @@ impl Callback {
             age_sum_ns: AtomicU64::new(0),
             used,
             stored: Mutex::new(None),
+            chains,
         };
         record::event(&RclcppCallbackRegister {
             callback: Handle(callback.handle),
@@ -110,6 +119,10 @@ impl Callback {
     /// Runs once on data of this origin. `now_ns` is when it was found to be due.
     pub fn run(&self, now_ns: u64, origin: Origin, intra_process: bool) {
         let call = self.number(now_ns);
+        let origin = Origin {
+            chains: self.chains.along(origin.chains),
+            ..origin
+        };
         let iterations = whole(draw(
             self.seed,
             Purpose::Work,
@@ -134,6 +147,7 @@ impl Callback {
             },
         );
         self.add_age(origin, end_ns);
+        self.chains.output(origin.chains);
         if let Some(begin) = cpu {
             record::event(&CallbackCpu {
                 callback: Handle(self.handle),
@@ -229,6 +243,7 @@ impl TimerEntity {
             let origin = Origin {
                 ns: release.expected_ns,
                 callback: self.callback.id(),
+                chains: 0,
             };
             self.callback.run(now_ns, origin, false);
             return;
@@ -237,12 +252,12 @@ impl TimerEntity {
             callback,
             expected_ns: release.expected_ns,
         });
-        let newest = self
-            .uses
-            .iter()
-            .filter_map(|used| used.stored())
-            .max_by_key(|stored| stored.at_ns);
+        let stored = || self.uses.iter().filter_map(|used| used.stored());
+        let newest = stored().max_by_key(|stored| stored.at_ns);
         let origin = newest.map_or(Origin::NONE, |stored| stored.origin);
-        self.callback.run(now_ns, origin, false);
+        // A chain may come through data that is not the newest.
+        let chains = stored().fold(0, |chains, stored| chains | stored.origin.chains);
+        self.callback
+            .run(now_ns, Origin { chains, ..origin }, false);
     }
 }

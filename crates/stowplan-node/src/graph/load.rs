@@ -10,6 +10,7 @@ use stowplan_wire::announce::Announcement;
 use stowplan_wire::service::{CallbackPlan, NodePlan, TopicPlan, TriggerPlan};
 
 use super::callback::TimerEntity;
+use super::chains::Chains;
 use super::discovery::NodeEntities;
 use super::implicit::Host;
 use super::intra::IntraSubscription;
@@ -156,6 +157,7 @@ fn make_callback(
         process.plan.record_callback_cpu,
         used,
         own.map(|p| Arc::clone(&publishers[&p.id])).collect(),
+        Chains::of(callback, &process.agent),
     )
 }
 

@@ -1,6 +1,7 @@
 //! What runs in a process: nodes, their callbacks, and the endpoints between them.
 
 mod callback;
+mod chains;
 mod discovery;
 mod implicit;
 mod intra;

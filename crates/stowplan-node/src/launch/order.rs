@@ -164,9 +164,8 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use stowplan_wire::service::{
-        ExecutorCostPlan, ExecutorPlan, LaunchPlan, ProcessPlan, ProfilePlan,
-    };
+    use stowplan_testkit::{node_plan, process_plan, service_plan};
+    use stowplan_wire::service::ProcessPlan;
 
     use super::*;
 
@@ -175,44 +174,18 @@ mod tests {
 
     fn plan(sketch: &[Sketch<'_>]) -> ServicePlan {
         let node = |&(name, depends_on): &(&str, &[&str])| NodePlan {
-            name: name.into(),
-            module: String::new(),
-            files: Vec::new(),
-            start_iterations: 0,
-            memory_bytes: 0,
-            options: stowplan_wire::service::NodeOptionsPlan::default(),
-            callbacks: Vec::new(),
-            silent: stowplan_wire::service::SilentPlan::default(),
-            reentrant_groups: Vec::new(),
             depends_on: depends_on.iter().map(ToString::to_string).collect(),
+            ..node_plan(name, vec![])
         };
+        let processes = sketch
+            .iter()
+            .map(|&(name, component_container, nodes)| ProcessPlan {
+                component_container,
+                ..process_plan(name, nodes.iter().map(node).collect())
+            });
         ServicePlan {
-            build_id: String::new(),
-            run: String::new(),
-            service: String::new(),
-            domain: 0,
-            seed: 0,
-            record: false,
-            record_callback_cpu: false,
-            launch: Some(LaunchPlan {
-                start_iterations: 0,
-                entity_iterations: 0,
-                files: Vec::new(),
-                memory_bytes: 0,
-            }),
-            topics: Vec::new(),
-            processes: sketch
-                .iter()
-                .map(|&(name, component_container, nodes)| ProcessPlan {
-                    name: name.into(),
-                    executor: ExecutorPlan::Single,
-                    executor_cost: ExecutorCostPlan::default(),
-                    profile: ProfilePlan::Minimal,
-                    component_container,
-                    use_sim_time: false,
-                    nodes: nodes.iter().map(node).collect(),
-                })
-                .collect(),
+            processes: processes.collect(),
+            ..service_plan("run", "service")
         }
     }
 

@@ -12,6 +12,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept, bind,
     listen, recv, send, socket_with,
 };
+pub use stowplan_testkit::process_plan as process;
+use stowplan_testkit::{callback_plan, node_plan, service_plan, timer_plan};
 use stowplan_wire::announce::{Announcement, Control, MAX_PACKET};
 use stowplan_wire::ring;
 use stowplan_wire::service::*;
@@ -248,12 +250,7 @@ pub fn topic(name: &str) -> TopicPlan {
 }
 
 pub fn timer(id: u32, period_ms: u64, publishes: &[(u32, u32, u32)], uses: &[u32]) -> CallbackPlan {
-    let trigger = TriggerPlan::Timer {
-        period_ns: period_ms * 1_000_000,
-        jitter_ns: constant(0.0),
-        rate_error: 0.0,
-        phase_ns: Some(1_000_000),
-    };
+    let trigger = timer_plan(period_ms * 1_000_000, 1_000_000);
     callback(id, trigger, publishes, uses)
 }
 
@@ -278,10 +275,6 @@ fn callback(
     uses: &[u32],
 ) -> CallbackPlan {
     CallbackPlan {
-        id,
-        name: format!("callback_{id}"),
-        group: None,
-        trigger,
         iterations: DistributionPlan::Uniform {
             low: 10_000.0,
             high: 100_000.0,
@@ -296,13 +289,12 @@ fn callback(
             })
             .collect(),
         uses: uses.to_vec(),
+        ..callback_plan(id, trigger)
     }
 }
 
 pub fn node(name: &str, callbacks: Vec<CallbackPlan>) -> NodePlan {
     NodePlan {
-        name: name.into(),
-        module: "test".into(),
         files: vec![FileUse {
             path: "lib".into(),
             touched: 0.5,
@@ -310,34 +302,14 @@ pub fn node(name: &str, callbacks: Vec<CallbackPlan>) -> NodePlan {
         }],
         start_iterations: 10_000,
         memory_bytes: 100_000,
-        options: NodeOptionsPlan::default(),
-        callbacks,
-        silent: SilentPlan::default(),
-        reentrant_groups: Vec::new(),
-        depends_on: Vec::new(),
-    }
-}
-
-pub fn process(name: &str, nodes: Vec<NodePlan>) -> ProcessPlan {
-    ProcessPlan {
-        name: name.into(),
-        executor: ExecutorPlan::Single,
-        executor_cost: ExecutorCostPlan::default(),
-        profile: ProfilePlan::Minimal,
-        component_container: false,
-        use_sim_time: false,
-        nodes,
+        ..node_plan(name, callbacks)
     }
 }
 
 pub fn service(domain: u32, topics: Vec<TopicPlan>, processes: Vec<ProcessPlan>) -> ServicePlan {
     ServicePlan {
-        build_id: stowplan_wire::build_id(),
-        run: "test".into(),
-        service: "hello".into(),
         domain,
         seed: 7,
-        record: true,
         record_callback_cpu: true,
         launch: Some(LaunchPlan {
             start_iterations: 10_000,
@@ -351,5 +323,6 @@ pub fn service(domain: u32, topics: Vec<TopicPlan>, processes: Vec<ProcessPlan>)
         }),
         topics,
         processes,
+        ..service_plan("test", "hello")
     }
 }

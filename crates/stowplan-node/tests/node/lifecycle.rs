@@ -5,9 +5,9 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 use stowplan_measure::collect::{RingFile, collect};
-use stowplan_wire::announce::Announcement;
+use stowplan_wire::announce::{Announcement, Control};
 use stowplan_wire::host::{CALIBRATION_SCHEMA, Calibrations};
-use stowplan_wire::service::{CallbackPlan, ServicePlan};
+use stowplan_wire::service::{CallbackPlan, ChainPlacePlan, ServicePlan};
 
 use crate::common::*;
 use crate::exchange::babeltrace;
@@ -59,6 +59,79 @@ fn sigterm_ends_everything_in_good_order() {
     for pid in ended {
         assert!(!alive(pid));
     }
+}
+
+/// Two sources, a node whose timer uses the newest of both, one that takes what the timer publishes, and one after that.
+fn merging(domain: u32) -> ServicePlan {
+    let fast = node("fast", vec![timer(0, 10, &[(0, 0, 1)], &[])]);
+    let slow = node("slow", vec![timer(1, 300, &[(1, 1, 1)], &[])]);
+    let merge = node(
+        "merge",
+        vec![
+            subscription(2, 0, 1, &[]),
+            subscription(3, 1, 1, &[]),
+            timer(4, 20, &[(2, 2, 1)], &[2, 3]),
+        ],
+    );
+    let end = node("end", vec![subscription(5, 2, 1, &[(3, 3, 1)])]);
+    let after = node("after", vec![subscription(6, 3, 1, &[])]);
+    let topics = ["/fast", "/slow", "/merged", "/ended"].map(topic);
+    service(
+        domain,
+        topics.to_vec(),
+        vec![
+            process("sources", vec![fast, slow]),
+            process("merging", vec![merge]),
+            process("ending", vec![end, after]),
+        ],
+    )
+}
+
+/// Makes these callbacks a chain of the plan.
+fn add_chain(plan: &mut ServicePlan, chain: u32, of: &[u32]) {
+    let nodes = plan.processes.iter_mut().flat_map(|p| &mut p.nodes);
+    for callback in nodes.flat_map(|node| &mut node.callbacks) {
+        if let Some(at) = of.iter().position(|id| *id == callback.id) {
+            callback.chains.push(ChainPlacePlan {
+                chain,
+                begins: at == 0,
+                ends: at == of.len() - 1,
+            });
+        }
+    }
+}
+
+/// Whether it says that the chains which end with a callback have had their outputs.
+fn tells_of(callback: u32) -> impl Fn(&Announcement) -> bool {
+    move |said| matches!(said, Announcement::ChainsOutput { callback: of } if *of == callback)
+}
+
+#[test]
+fn a_chain_has_an_output_when_data_has_come_all_along_it() {
+    let mut plan = merging(129);
+    // The slow source's data is hardly ever the newest.
+    add_chain(&mut plan, 0, &[1, 3, 4, 5]);
+    let mut service = Service::start(&plan);
+    service.until(1, tells_of(5));
+    service.tell(&Control::Stop);
+    assert!(service.wait().success());
+    let told = service.said.iter().filter(|said| tells_of(5)(said));
+    assert_eq!(told.count(), 1, "once");
+    let (_, _, published, taken) = service.counters("merging");
+    assert!(taken[&3] > 0 && published[&2] > 0);
+}
+
+#[test]
+fn a_chain_that_data_comes_past_has_no_output() {
+    let mut plan = merging(130);
+    // The timer between the two is none of its callbacks.
+    add_chain(&mut plan, 0, &[3, 5]);
+    add_chain(&mut plan, 1, &[5, 6]);
+    let mut service = Service::start(&plan);
+    service.until(1, tells_of(6));
+    service.tell(&Control::Stop);
+    assert!(service.wait().success());
+    assert!(!service.said.iter().any(tells_of(5)));
 }
 
 #[test]

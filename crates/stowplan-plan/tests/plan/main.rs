@@ -361,23 +361,31 @@ fn without_calibration_nothing_is_made_up() {
 #[test]
 fn durations_add_up() {
     let stack = three();
-    let options = PlanOptions {
-        schedule: Some(Schedule {
-            deployments: 2,
-            blocks: 6,
-            warm_up_ns: 2_000_000_000,
-            window_ns: 10_000_000_000,
-            starts: 1,
-        }),
-        ..PlanOptions::default()
+    let schedule = Schedule {
+        deployments: 2,
+        blocks: 6,
+        warm_up_ns: 2_000_000_000,
+        window_ns: 10_000_000_000,
+        starts: 1,
     };
-    let duration = planned(&stack, &preset(&stack, Preset::Single), &options)
-        .duration
-        .unwrap();
+    let duration = |schedule| {
+        let options = PlanOptions {
+            schedule: Some(schedule),
+            ..PlanOptions::default()
+        };
+        let plan = planned(&stack, &preset(&stack, Preset::Single), &options);
+        plan.duration.unwrap()
+    };
+    let whole = duration(schedule);
     // launcher 10 ms + 3 × 1 ms, then process p with 2 × 1 ms
-    assert!((duration.start_up_s - 0.015).abs() < 1e-12);
-    assert!((duration.run_s - 14.015).abs() < 1e-9);
-    assert!((duration.experiment_s - 12.0 * 14.015).abs() < 1e-9);
+    assert!((whole.start_up_s - 0.015).abs() < 1e-12);
+    assert!((whole.run_s - 14.015).abs() < 1e-9);
+    assert!((whole.experiment_s - 12.0 * 14.015).abs() < 1e-9);
+    let start = duration(Schedule {
+        window_ns: 0,
+        ..schedule
+    });
+    assert!((start.run_s - 2.015).abs() < 1e-9, "two seconds of quiet");
 }
 
 #[test]

@@ -44,7 +44,7 @@ const STARTUP: Defaults = Defaults {
     places: &["bare:flat", "oci"],
     partitions: &["single", "modules"],
     starts: Starts::ColdThenReRun,
-    // Long enough for the first output of a chain after the last endpoint is matched.
+    // The longest wait for the first output of a chain after the last endpoint is matched.
     warm_up: Duration::from_secs(3),
     window: Duration::ZERO,
 };
