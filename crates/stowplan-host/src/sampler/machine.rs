@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::Row;
-use super::source::{Buffer, Source, field, number};
+use super::source::{Buffer, Source, field, number, tick_ns};
 
 /// Sector of /proc/diskstats in bytes, whatever the device's own is (Documentation/admin-guide/iostats.rst).
 const SECTOR: u64 = 512;
@@ -16,7 +16,6 @@ pub(super) struct Machine {
     disks: Source,
     /// Whole devices with a block and ` ` on both sides: partitions and loop devices would count twice.
     names: Vec<Vec<u8>>,
-    tick_ns: u64,
     /// The first look that said how long CPUs were idle.
     begin: Option<Idle>,
 }
@@ -62,7 +61,6 @@ impl Machine {
             meminfo: Source::new(Path::new("/proc/meminfo")),
             disks: Source::new(Path::new("/proc/diskstats")),
             names,
-            tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second(),
             begin: None,
         }
     }
@@ -71,12 +69,12 @@ impl Machine {
     pub(super) fn read(&mut self, row: &mut Row, buffer: &mut Buffer) -> Option<u64> {
         let t_ns = row.t_ns;
         let stat = self.stat.read(buffer);
-        let stolen = stat.and_then(steal_ticks).map(|ticks| ticks * self.tick_ns);
+        let stolen = stat.and_then(steal_ticks).map(|ticks| ticks * tick_ns());
         let idle = stat.and_then(idle_ticks);
         row.cpu_ns = idle.map(|(ticks, cpus)| {
             let now = Idle {
                 t_ns,
-                idle_ns: ticks * self.tick_ns,
+                idle_ns: ticks * tick_ns(),
                 cpus,
             };
             now.busy_ns(*self.begin.get_or_insert(now))

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use super::source::tick_ns;
 use crate::process::{all, clock_ns, stat_fields};
 
 /// Programs that are told.
@@ -94,7 +95,7 @@ fn used(pid: u32) -> Option<((u32, String), Used)> {
     let cpu_ns = |times: std::ops::Range<usize>| {
         let ticks = fields.get(times)?.iter().map(|field| field.parse::<u64>());
         let ticks = ticks.sum::<Result<u64, _>>().ok()?;
-        Some(ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second())
+        Some(ticks * tick_ns())
     };
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     // Workers of the kernel are named after what they do just now: kworker/1:2-events.

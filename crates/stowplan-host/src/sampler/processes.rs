@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Row;
-use super::source::{Buffer, Source, number};
+use super::source::{Buffer, Source, number, tick_ns};
 
 /// What is read of one process, without a lock that one of its threads could wait for: its CPU clock and `statm`, which
 /// are counters, and not its map of memory.
@@ -49,28 +49,23 @@ impl Process {
 /// What the children of a process used that it has waited for, and theirs: programs that are there too shortly to be
 /// sampled, such as a container runtime.
 #[derive(Debug)]
-struct Children {
-    stat: Source,
-    tick_ns: u64,
-}
+struct Children(Source);
 
 impl Children {
     fn new(pid: u32) -> Self {
-        Self {
-            stat: Source::new(&Path::new("/proc").join(pid.to_string()).join("stat")),
-            tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
-        }
+        let stat = Path::new("/proc").join(pid.to_string()).join("stat");
+        Self(Source::new(&stat))
     }
 
     /// Their CPU time in whole ticks, ns: `cutime` and `cstime` of proc_pid_stat(5).
     fn cpu_ns(&mut self, buffer: &mut Buffer) -> Option<u64> {
-        let text = self.stat.read(buffer)?;
+        let text = self.0.read(buffer)?;
         // A program's name can have blanks and brackets in it.
         let named = text.iter().rposition(|byte| *byte == b')')?;
         // What comes after the name begins with the third field.
         let mut fields = text.get(named + 2..)?.split(|byte| *byte == b' ').skip(13);
         let ticks = number(fields.next()?)? + number(fields.next()?)?;
-        Some(ticks * self.tick_ns)
+        Some(ticks * tick_ns())
     }
 }
 

@@ -50,6 +50,11 @@ impl Source {
     }
 }
 
+/// Length of a tick, in which the kernel tells CPU times in /proc, ns.
+pub(super) fn tick_ns() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second()
+}
+
 /// The number at the beginning of `text`.
 pub(super) fn number(text: &[u8]) -> Option<u64> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
