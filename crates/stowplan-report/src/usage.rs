@@ -257,10 +257,12 @@ fn of_run(
     tracks: &Tracks,
     idle: Option<&Tracks>,
 ) -> RunUsage {
-    let by_start = end.map_or_else(|| used_by_start(tracks), |_| None);
+    let is_start_alone = end.is_none();
     let end = end.unwrap_or(i64::MAX);
-    let (in_window, memory) = used(tracks, 0..=end);
-    let cpus = by_start.unwrap_or(in_window);
+    let (mut cpus, memory) = used(tracks, 0..=end);
+    if is_start_alone && let Some(by_start) = used_by_start(tracks) {
+        cpus = by_start;
+    }
     let idle = idle.map(|tracks| used(tracks, i64::MIN..=0));
     let (idle_cpus, idle_memory) = idle.unwrap_or_default();
     let mut usage = RunUsage {
