@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::rc::Rc;
 
 use stowplan_engine::{Deployment, Engine, EngineError};
+use stowplan_host::preemption::SwitchRecorder;
 use stowplan_host::rundir::RunDir;
 use stowplan_host::{HostError, LocalHost, ledger};
 use stowplan_wire::agent::{Failure, Reply, Request};
@@ -19,6 +20,8 @@ use crate::{calls, engines};
 pub(crate) struct Run {
     pub(crate) dir: RunDir,
     pub(crate) nodes: Nodes,
+    /// Of every CPU, while that is recorded.
+    pub(crate) switches: Option<SwitchRecorder>,
 }
 
 /// Everything the agent holds. Fields are dropped in order: services end before the folder goes.

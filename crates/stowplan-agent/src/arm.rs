@@ -35,8 +35,8 @@ fn used() -> Used {
     }
 }
 
-/// Arms every node program, keeps still until the window is over, and tells what it cost; with `preemption` also when
-/// their threads lost their CPU, which the kernel records meanwhile.
+/// Arms every node program, keeps still until the window is over, and tells what it cost. With `preemption` the kernel
+/// records from before it when threads lose their CPU, until that is asked for: calls that begin in the window end after it.
 pub(crate) fn arm_and_wait(
     agent: &mut Agent,
     lead_ns: u64,
@@ -47,7 +47,7 @@ pub(crate) fn arm_and_wait(
     // Looking at every process takes a while, of which nothing may come off the lead.
     let time = Duration::from_nanos(lead_ns + window_ns);
     agent.host.reserve_samples(time);
-    let recorder = preemption
+    let mut switches = preemption
         .then(|| SwitchRecorder::start(time))
         .transpose()?;
     let t_arm_ns = clock_ns() + lead_ns;
@@ -64,14 +64,23 @@ pub(crate) fn arm_and_wait(
     let before = used();
     stay_still(agent, t_disarm_ns)?;
     let after = used();
-    let pids = agent.run()?.nodes.pids();
+    let run = agent.run()?;
+    if let Some(switches) = &mut switches {
+        switches.note_threads(&run.nodes.pids());
+    }
+    run.switches = switches;
     Ok(Answer::Armed {
         t_arm_ns,
         t_disarm_ns,
         own_switches: after.switches - before.switches,
         own_cpu_ns: after.cpu_ns - before.cpu_ns,
-        preemptions: recorder.map(|recorder| recorder.finish(&pids)),
     })
+}
+
+/// Ends what `arm_and_wait` began to record of preemption, and tells it.
+pub(crate) fn end_preemption(agent: &mut Agent) -> Result<Answer, CallError> {
+    let switches = agent.run()?.switches.take();
+    Ok(Answer::Preemptions(switches.map(SwitchRecorder::finish)))
 }
 
 fn wait_for_all(agent: &mut Agent, t_arm_ns: u64) -> Result<(), CallError> {

@@ -64,6 +64,7 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             nodes.tell(&Control::Stop).map_err(unwritable)?;
             Ok(Answer::Done)
         }
+        Call::EndPreemption => arm::end_preemption(agent),
         Call::StartSampling {
             subjects,
             own,
@@ -231,7 +232,11 @@ fn open_run(
         Ok(mut dir) => {
             let path = dir.path().display().to_string();
             let nodes = Nodes::new(dir.take_listeners());
-            agent.run = Some(Run { dir, nodes });
+            agent.run = Some(Run {
+                dir,
+                nodes,
+                switches: None,
+            });
             Ok(Answer::RunDir(path))
         }
         Err(error) => {

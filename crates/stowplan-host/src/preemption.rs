@@ -31,6 +31,8 @@ pub struct SwitchRecorder {
     cpus: Vec<Sampler>,
     /// Size of the buffer of each.
     bytes: u64,
+    /// By number on the host: the process, and the number as the process sees it.
+    threads: BTreeMap<u32, (u32, u32)>,
 }
 
 /// One context switch, of the thread that it is about.
@@ -74,14 +76,20 @@ impl SwitchRecorder {
         Ok(Self {
             cpus: cpus.collect::<Result<_, _>>()?,
             bytes,
+            threads: BTreeMap::new(),
         })
     }
 
-    /// Ends, and tells what happened to the threads of these processes of the host, which must still be there.
+    /// Takes note of the threads that these processes of the host have now: [`finish`](Self::finish) tells of them.
+    pub fn note_threads(&mut self, pids: &[u32]) {
+        let threads = pids.iter().flat_map(|pid| threads(*pid));
+        self.threads.extend(threads);
+    }
+
+    /// Ends, and tells what happened to the threads that were noted.
     #[must_use]
-    pub fn finish(mut self, pids: &[u32]) -> Preemptions {
-        let threads: BTreeMap<u32, (u32, u32)> =
-            pids.iter().flat_map(|pid| threads(*pid)).collect();
+    pub fn finish(mut self) -> Preemptions {
+        let threads = self.threads;
         let (mut switches, mut until_ns) = (Vec::new(), u64::MAX);
         for cpu in &mut self.cpus {
             let told = read(cpu, self.bytes, |tid| threads.contains_key(&tid));
@@ -259,7 +267,7 @@ mod tests {
     fn a_full_buffer_ends_what_is_known() {
         assert!(!is_full(4096 - 2 * RECORD_BYTES, 4096));
         assert!(is_full(4096 - RECORD_BYTES, 4096));
-        let recorder = match SwitchRecorder::with_room(4096) {
+        let mut recorder = match SwitchRecorder::with_room(4096) {
             Ok(recorder) => recorder,
             Err(error) => return eprintln!("skipped: {}", crate::chain(&error)),
         };
@@ -270,7 +278,8 @@ mod tests {
         converse(ping, 2_000);
         other.join().unwrap();
         let end_ns = clock_ns();
-        let told = recorder.finish(&[own]);
+        recorder.note_threads(&[own]);
+        let told = recorder.finish();
         assert!(told.until_ns < end_ns, "{} of {end_ns}", told.until_ns);
         assert!(told.threads.iter().any(|thread| thread.pid == own));
     }

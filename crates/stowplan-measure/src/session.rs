@@ -15,7 +15,7 @@ use stowplan_wire::agent::{Announced, ProgramDigest};
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{DeploymentPlan, Locator, Program, Select, StopMode};
 use stowplan_wire::host::{
-    ColdProof, LimitsReadBack, MemorySample, ProcessUsage, SampleSubject, UsageSample,
+    ColdProof, LimitsReadBack, MemorySample, Preemptions, ProcessUsage, SampleSubject, UsageSample,
 };
 use stowplan_wire::service::ServicePlan;
 
@@ -78,6 +78,8 @@ pub struct Measured {
     pub announcements: Vec<Announced>,
     /// The window, where there was one.
     pub window: Option<Armed>,
+    /// When threads of the node programs lost their CPU to others, where that was to be recorded.
+    pub preemptions: Option<Preemptions>,
     /// Usage samples, those of the engine before the run had services first.
     pub samples: Vec<UsageSample>,
     /// What each process of the services used.
@@ -229,6 +231,8 @@ impl<'a> Session<'a> {
         let digests = self.host.node_digests()?;
         let label = self.deployment.label()?;
         self.stop_nodes()?;
+        // Their last calls, which began in the window, have ended.
+        let preemptions = self.host.end_preemption()?;
         self.deployment
             .stop(&Select::All, StopMode::Terminate { grace_ms: 5000 })?;
         let recording = self.end_traced()?;
@@ -242,6 +246,7 @@ impl<'a> Session<'a> {
             real: self.real.progress().clone(),
             announcements: std::mem::take(&mut self.announcements),
             window,
+            preemptions,
             samples: [idle, sampled.usage].concat(),
             processes: sampled.processes,
             digests,

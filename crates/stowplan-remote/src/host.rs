@@ -51,8 +51,6 @@ pub struct Armed {
     pub own_switches: u64,
     /// CPU time of the agent between the two in ns.
     pub own_cpu_ns: u64,
-    /// When threads of the node programs lost their CPU to others, where that was to be recorded.
-    pub preemptions: Option<Preemptions>,
 }
 
 /// What happened since the last look.
@@ -320,12 +318,11 @@ impl AgentHost {
         };
         expect!(
             self.call(call),
-            Answer::Armed { t_arm_ns, t_disarm_ns, own_switches, own_cpu_ns, preemptions } => Armed {
+            Answer::Armed { t_arm_ns, t_disarm_ns, own_switches, own_cpu_ns } => Armed {
                 t_arm_ns,
                 t_disarm_ns,
                 own_switches,
                 own_cpu_ns,
-                preemptions,
             }
         )
     }
@@ -336,6 +333,14 @@ impl AgentHost {
     /// When no run is open.
     pub fn stop_nodes(&self) -> Result<(), EngineError> {
         self.done(Call::StopNodes)
+    }
+
+    /// Ends the recording of when threads of the node programs lose their CPU, which a window began; what it has, where there is one.
+    ///
+    /// # Errors
+    /// When no run is open.
+    pub fn end_preemption(&self) -> Result<Option<Preemptions>, EngineError> {
+        expect!(self.call(Call::EndPreemption), Answer::Preemptions(preemptions) => preemptions)
     }
 
     /// Digests of the programs that the run's node programs execute.

@@ -417,7 +417,7 @@ table! {
         wall_max_ns: i64,
         /// Mean over the calls of how long the thread was off the CPU without having given it up ([Preemption](#preemption)), ns; null where that was not recorded.
         preempted_mean_ns: Option<f64>,
-        /// Mean CPU time of a call, ns.
+        /// Mean CPU time of these calls, ns.
         cpu_mean_ns: Option<f64>,
         /// Median CPU time of a call, ns.
         cpu_median_ns: Option<f64>,

@@ -230,7 +230,7 @@ fn add_trace(
     let armed = measured.window.as_ref();
     let arm_ns = armed.map_or(measured.t0_ns, |w| w.t_arm_ns);
     let arm_ns = i64::try_from(arm_ns).unwrap_or(i64::MAX);
-    let switches = armed.and_then(|w| Some((w, w.preemptions.as_ref()?)));
+    let switches = armed.zip(measured.preemptions.as_ref());
     data.run.warnings.extend(switches.and_then(unrecorded));
     let preempted =
         switches.map(|(_, of)| Preempted::of(of, &measured.announcements, &analysed.analysis));

@@ -134,7 +134,10 @@ impl Builder {
             .registry
             .observe(event.time_ns, event.process, &event.body)
         {
-            Observed::Nothing => self.marks.observe(&self.registry, event),
+            Observed::Nothing => {
+                let call_began_ns = self.tracker.ended_began_ns(event.thread);
+                self.marks.observe(&self.registry, event, call_began_ns);
+            }
             Observed::Node(node) => self.marks.node_init(node, event.time_ns),
             Observed::Entity => {
                 if let Body::RclInit { .. } = event.body {

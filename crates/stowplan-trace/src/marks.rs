@@ -34,7 +34,7 @@ pub struct Marks {
     pub disarmed: Vec<(ProcessId, i64)>,
     /// Life-cycle transitions: node, state left, state entered.
     pub transitions: Vec<(NodeId, String, String, i64)>,
-    /// CPU time and work of callbacks, where recorded; of the window where one was armed.
+    /// CPU time and work of callbacks, where recorded; where a window was armed, of the calls that began in it.
     pub callback_cpu: FxHashMap<CallbackId, CallbackCpu>,
     /// What the samples of all `callback_cpu` may take together.
     cpu_budget: Budget,
@@ -89,7 +89,13 @@ impl Marks {
         self.node_init.push((node, time_ns));
     }
 
-    pub(crate) fn observe(&mut self, registry: &Registry, event: &TraceEvent<'_>) {
+    /// Takes an event; `call_began_ns` is when the callback began that its thread ended last.
+    pub(crate) fn observe(
+        &mut self,
+        registry: &Registry,
+        event: &TraceEvent<'_>,
+        call_began_ns: Option<i64>,
+    ) {
         let (process, time_ns) = (event.process, event.time_ns);
         match event.body {
             Body::ProcessStart { host_monotonic_ns } => {
@@ -130,11 +136,8 @@ impl Marks {
                 cpu_ns,
                 iterations,
             } => {
-                let early = self.armed.last().is_some_and(|armed| time_ns < armed.1);
-                let late = !self.disarmed.is_empty();
                 if let Some(callback) = registry.known_callback(process, callback)
-                    && !early
-                    && !late
+                    && call_began_ns.is_some_and(|ns| self.is_in_window(ns))
                 {
                     let sum = self.callback_cpu.entry(callback).or_default();
                     sum.calls += 1;
@@ -160,5 +163,77 @@ impl Marks {
             }
             _ => {}
         }
+    }
+
+    /// Whether this lies in the window as far as one was armed and has ended; everything does where there is none.
+    fn is_in_window(&self, time_ns: i64) -> bool {
+        let early = self.armed.last().is_some_and(|armed| time_ns < armed.1);
+        let late = self.disarmed.first().is_some_and(|end| time_ns > end.1);
+        !early && !late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::{At, Script};
+
+    /// A call of a timer and what it used.
+    fn call(script: &mut Script, at: At, callback: u64, (from, to): (i64, i64), cpu_ns: u64) {
+        script.start(from, at, callback);
+        script.end(to, at, callback);
+        let iterations = 2 * cpu_ns;
+        let body = Body::CallbackCpu {
+            callback,
+            cpu_ns,
+            iterations,
+        };
+        script.add(to, at, body);
+    }
+
+    #[test]
+    fn cpu_time_is_of_the_calls_that_began_in_the_window() {
+        let mut script = Script::new();
+        let (early, late) = (script.process(1), script.process(2));
+        let node = script.node(early, "node");
+        let callback = script.timer(node, 1000, "node::tick");
+        script.add(5, early, Body::Armed { t_arm_ns: 1000 });
+        call(&mut script, early, callback, (0, 900), 1);
+        script.add(950, late, Body::Armed { t_arm_ns: 1000 });
+        call(&mut script, early, callback, (990, 1010), 10);
+        call(&mut script, early, callback, (1020, 1050), 100);
+        call(&mut script, early, callback, (2990, 3500), 1000);
+        script.add(3000, late, Body::Disarmed);
+        script.add(3100, early, Body::Disarmed);
+        call(&mut script, early, callback, (3600, 3700), 10_000);
+        let analysis = script.analyse();
+        let window = analysis.armed_window().unwrap();
+        let instances = analysis.records.instances.iter();
+        let began = instances.filter(|(_, call)| window.contains(call.start_ns));
+        let [cpu] = &analysis.marks.callback_cpu.values().collect::<Vec<_>>()[..] else {
+            panic!("{:?}", analysis.marks)
+        };
+        assert_eq!(cpu.calls, began.count() as u64);
+        assert_eq!((cpu.calls, cpu.cpu_ns, cpu.iterations), (2, 1100, 2200));
+    }
+
+    #[test]
+    fn without_a_window_all_calls_count_that_the_trace_has_the_begin_of() {
+        let mut script = Script::new();
+        let at = script.process(1);
+        let node = script.node(at, "node");
+        let callback = script.timer(node, 1000, "node::tick");
+        script.end(10, at, callback);
+        let cut = Body::CallbackCpu {
+            callback,
+            cpu_ns: 1,
+            iterations: 1,
+        };
+        script.add(10, at, cut);
+        call(&mut script, at, callback, (20, 30), 10);
+        call(&mut script, at, callback, (40, 50), 100);
+        let analysis = script.analyse();
+        let cpu: Vec<_> = analysis.marks.callback_cpu.into_values().collect();
+        assert_eq!((cpu[0].calls, cpu[0].cpu_ns), (2, 110));
     }
 }

@@ -53,6 +53,8 @@ pub struct Gaps {
 #[derive(Debug, Default)]
 struct ThreadState {
     open: Vec<InstanceId>,
+    /// When the callback that ended last began, where the trace has that.
+    ended_began_ns: Option<i64>,
     take: Option<TakeId>,
     payload: Option<(SubscriptionId, Payload)>,
     release: Option<Release>,
@@ -239,6 +241,11 @@ impl Tracker {
         state.open.push(id);
     }
 
+    /// When the callback that this thread ended last began.
+    pub fn ended_began_ns(&self, thread: ThreadId) -> Option<i64> {
+        self.threads.get(thread.index())?.ended_began_ns
+    }
+
     fn callback_end(&mut self, event: &TraceEvent<'_>, callback: CallbackId) {
         let state = &mut self.threads[event.thread.index()];
         state.doubtful = false;
@@ -247,10 +254,13 @@ impl Tracker {
             .iter()
             .rposition(|&id| self.records.instances[id].callback == callback)
         else {
+            state.ended_began_ns = None;
             self.records.gaps.ends_without_start += 1;
             return;
         };
-        self.records.instances[state.open[at]].end_ns = Some(event.time_ns);
+        let ended = &mut self.records.instances[state.open[at]];
+        ended.end_ns = Some(event.time_ns);
+        state.ended_began_ns = Some(ended.start_ns);
         self.records.gaps.starts_without_end += (state.open.len() - at - 1) as u64;
         self.records.abandoned.extend(state.open.drain(at + 1..));
         state.open.truncate(at);

@@ -155,11 +155,13 @@ pub enum Call {
         lead_ns: u64,
         /// Length of the window.
         window_ns: u64,
-        /// Whether to record when threads of the node programs lose their CPU to others.
+        /// Whether to record when threads of the node programs lose their CPU to others, until `EndPreemption`.
         preemption: bool,
     },
     /// Tell every node program to stop and send counters; they come by `Watch`.
     StopNodes,
+    /// End the recording of when threads of the node programs lose their CPU, where there is one.
+    EndPreemption,
     /// Sample these cgroups every `period_ms` until `StopSampling`.
     StartSampling {
         /// What to sample; `machine` and `stowplan` rows are added.
@@ -264,9 +266,9 @@ pub enum Answer {
         own_switches: u64,
         /// CPU time of the agent between the two, in ns.
         own_cpu_ns: u64,
-        /// When threads of the node programs lost their CPU to others, where that was to be recorded.
-        preemptions: Option<Preemptions>,
     },
+    /// To `EndPreemption`: when threads of the node programs lost their CPU to others, where that was recorded.
+    Preemptions(Option<Preemptions>),
     /// To `StopSampling`.
     Samples(Sampled),
     /// To `Memory`.

@@ -76,7 +76,7 @@ events! {
         release_ns: u64,
     }
 
-    /// The measurement window begins for this process.
+    /// This process is told when the measurement window begins, before it does.
     44 "stowplan:armed" Armed {
         /// Common start of the window, CLOCK_MONOTONIC nanoseconds.
         t_arm_ns: u64,
@@ -85,7 +85,7 @@ events! {
     /// The measurement window ends for this process.
     45 "stowplan:disarmed" Disarmed {}
 
-    /// What a callback used in the whole window.
+    /// What the call used that its thread has just ended.
     46 "stowplan:callback_cpu" CallbackCpu {
         /// The callback object.
         callback: Handle,

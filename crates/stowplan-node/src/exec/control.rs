@@ -1,7 +1,7 @@
 //! What the process's first thread does: it listens to the agent, the launcher and signals.
 //!
-//! Between arm and disarm it sleeps in one poll and wakes only at the two instants themselves, for a
-//! signal, for the end of the agent, or for a failure.
+//! Once armed it sleeps in one poll until the window is over, and wakes only for a signal, for the end of the
+//! agent, or for a failure.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -21,18 +21,15 @@ use crate::{fingerprint, record, sockets};
 enum Phase {
     /// No window, or it is over.
     Free,
-    /// The window begins at `t_arm_ns`.
-    Lead { t_arm_ns: u64, t_disarm_ns: u64 },
-    /// The window ends at this instant.
-    Window { t_disarm_ns: u64 },
+    /// The window, or what precedes it, ends at this instant.
+    Armed { t_disarm_ns: u64 },
 }
 
 impl Phase {
     fn next_ns(self) -> Option<u64> {
         match self {
             Self::Free => None,
-            Self::Lead { t_arm_ns, .. } => Some(t_arm_ns),
-            Self::Window { t_disarm_ns } => Some(t_disarm_ns),
+            Self::Armed { t_disarm_ns } => Some(t_disarm_ns),
         }
     }
 }
@@ -100,10 +97,7 @@ pub(super) fn run(threads: &Threads, signals: &Signals) -> Result<(), NodeError>
                     t_disarm_ns,
                 }) => {
                     arm(threads, t_arm_ns)?;
-                    phase = Phase::Lead {
-                        t_arm_ns,
-                        t_disarm_ns,
-                    };
+                    phase = Phase::Armed { t_disarm_ns };
                 }
             }
         }
@@ -135,6 +129,7 @@ fn arm(threads: &Threads, t_arm_ns: u64) -> Result<(), NodeError> {
     record_dropped();
     restart_draws_at(t_arm_ns);
     threads.rebase(t_arm_ns);
+    record::event(&Armed { t_arm_ns });
     process.agent.say(&Announcement::Armed {
         process: Some(name.clone()),
     })
@@ -147,25 +142,14 @@ fn record_dropped() {
     }
 }
 
-/// Records the instants that have passed.
+/// Records the end of the window where it is over.
 fn pass(phase: Phase) -> Phase {
-    let now = record::now();
-    let mut phase = phase;
-    if let Phase::Lead {
-        t_arm_ns,
-        t_disarm_ns,
-    } = phase
-        && now >= t_arm_ns
-    {
-        record::event(&Armed { t_arm_ns });
-        phase = Phase::Window { t_disarm_ns };
+    match phase {
+        Phase::Armed { t_disarm_ns } if record::now() >= t_disarm_ns => {
+            record::event(&Disarmed {});
+            record_dropped();
+            Phase::Free
+        }
+        _ => phase,
     }
-    if let Phase::Window { t_disarm_ns } = phase
-        && now >= t_disarm_ns
-    {
-        record::event(&Disarmed {});
-        record_dropped();
-        phase = Phase::Free;
-    }
-    phase
 }

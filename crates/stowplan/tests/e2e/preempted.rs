@@ -66,6 +66,7 @@ fn busy(results: &Results) -> Vec<CallbackRow> {
     busy
 }
 
+/// Of each call that began in the window all three are known, also where it ended after it.
 fn is_cpu_time_and_preemption(row: &CallbackRow) {
     let (cpu, lost) = (row.cpu_mean_ns.unwrap(), row.preempted_mean_ns.unwrap());
     let apart = (row.wall_mean_ns - cpu - lost).abs();
