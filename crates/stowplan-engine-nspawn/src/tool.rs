@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use stowplan_engine::EngineError;
 use stowplan_engine_tool::{InnerGroup, Invocation, Tool, command_in_root};
 use stowplan_host::cgroup::{Layout, Tree};
+use stowplan_host::ledger::Object;
 use stowplan_host::{Device, Host};
 use stowplan_wire::deployment::{Access, DeploymentPlan, Program, ServiceStart};
 
@@ -17,6 +18,10 @@ const TUNNELS: [&str; 2] = [
     "/run/systemd/nspawn/propagate",
     "/run/systemd/nspawn/unix-export",
 ];
+
+/// Where systemd-nspawn mounts the root together, under which names; one that is killed meanwhile leaves its folder
+/// (nspawn-mount.c, `setup_volatile_overlay`).
+const VOLATILE: (&str, &str) = ("/tmp", "nspawn-volatile-");
 
 /// What systemd-nspawn notifies with the pid of the first process, once that is set up (nspawn.c, `run_container`).
 const LEADER: &str = "X_NSPAWN_LEADER_PID=";
@@ -42,6 +47,7 @@ impl Tool for NspawnTool {
             check(plan, service)
                 .map_err(|e| e.of_service(&service.name, Some(service.log.clone())))?;
         }
+        host.enter(&Object::scratch(VOLATILE.0, VOLATILE.1))?;
         // The folder that the service sees of the run is there already when it has node programs.
         for service in &plan.services {
             let folder = Path::new(&plan.run_dir).join(&service.name);

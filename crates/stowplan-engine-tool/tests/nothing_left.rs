@@ -100,6 +100,11 @@ fn an_agent_killed_while_services_run_leaves_what_the_ledger_names() {
             located.len() == 3 && located.iter().all(is_alive),
             "{engine}"
         );
+        // As systemd-nspawn leaves it when it is killed while it makes a root.
+        let scratch = Path::new("/tmp").join(format!("nspawn-volatile-{run}"));
+        if engine == "nspawn" {
+            std::fs::create_dir(&scratch).unwrap();
+        }
         let other_run = run_name(engine, "other");
         let other = self::agent(private_state(), &[]);
         let others = start(&other, engine, &other_run, 2).unwrap();
@@ -110,6 +115,7 @@ fn an_agent_killed_while_services_run_leaves_what_the_ledger_names() {
         let cleaned = ledger::clean(state.path(), &mut |_, _| Ok(false)).unwrap();
         assert_eq!(cleaned.failed, Vec::<String>::new(), "{engine}");
         assert_eq!(left_of(&run), Vec::<String>::new(), "{engine}");
+        assert!(!scratch.exists());
         assert!(!located.iter().any(is_alive), "{engine}");
         assert!(
             untouched.len() == 2 && untouched.iter().all(is_alive),

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{DaemonVariables, Object, Owner};
+use super::{DaemonVariables, Object, Owner, scratch};
 use crate::cgroup;
 use crate::process::{is_alive, kill_tree_and_wait};
 use crate::{HostError, chain};
@@ -126,6 +126,11 @@ pub fn remove_object(object: &Object) -> Result<bool, HostError> {
         Object::Cgroup { path } => cgroup::remove_tree(checked(path)?),
         Object::Mount { path } => unmount(checked(path)?),
         Object::Folder { path } => remove_folder(checked(path)?),
+        Object::Scratch {
+            folder,
+            prefix,
+            since_ns,
+        } => scratch::remove(Path::new(folder), prefix, *since_ns),
         Object::InRoot {
             pid,
             start_ticks,

@@ -8,6 +8,7 @@ mod clean;
 mod daemons;
 mod file;
 mod owners;
+mod scratch;
 
 pub use clean::{Cleaned, RemoveFromEngine, clean, remove_object, unescape};
 pub use daemons::DaemonVariables;
@@ -41,6 +42,15 @@ pub enum Object {
     Folder {
         /// Absolute path.
         path: String,
+    },
+    /// Empty folders in a folder that all share, which a program of the run has made and left.
+    Scratch {
+        /// Absolute path of the folder that has them.
+        folder: String,
+        /// How their names begin.
+        prefix: String,
+        /// Those made before are not the run's: CLOCK_REALTIME ns.
+        since_ns: u64,
     },
     /// A file or folder as a process sees it, below /proc/PID/root; nothing is to be removed once that has ended.
     InRoot {

@@ -46,6 +46,7 @@ fn in_words(object: &ledger::Object) -> String {
         ledger::Object::Cgroup { path } => format!("cgroup {path}"),
         ledger::Object::Mount { path } => format!("mount {path}"),
         ledger::Object::Folder { path } => format!("folder {path}"),
+        ledger::Object::Scratch { folder, prefix, .. } => format!("folders {folder}/{prefix}…"),
         ledger::Object::InRoot { pid, path, .. } => format!("{path} in the root of process {pid}"),
         ledger::Object::Link { name } => format!("link {name}"),
         ledger::Object::Container { engine, id } => format!("{engine} container {id}"),
