@@ -185,6 +185,7 @@ leftovers() (
       "$client" image list --format csv --columns f | sed "s/^/$client image /"
     done
     find /sys/fs/cgroup -type d -name '*stowplan*'
+    find /var/tmp /tmp -mindepth 1 -maxdepth 1 \( -path '/var/*' -o -name 'nspawn-*' \)
     find /dev/shm /run/stowplan -mindepth 1 -maxdepth 1 \( -path '/run/*' -o -name '*stowplan*' \)
     find /sys/class/net /run/netns -mindepth 1 -maxdepth 1
     # LXD mounts things in its own folder as it needs them.

@@ -5,13 +5,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use stowplan_image::{Contents, Settings, write_archive};
 
 use super::{Labelled, NOT_OURS, RUN, SERVICE, User};
 
 /// The image of a user's containers; its tag is the one that Podman gives whatever is asked for.
 const IMAGE: &str = "localhost/users-own";
-/// The end of an archive, and so an empty one (tar(5)).
-const EMPTY_ARCHIVE: [u8; 1024] = [0; 1024];
 
 /// A daemon that speaks Docker's API.
 #[derive(Debug, Clone)]
@@ -71,8 +70,7 @@ impl User for DockerApi {
     fn make(&self, name: &str) {
         // A second one of the tag would leave the first without any.
         if !self.images().contains(&format!("{IMAGE}:latest")) {
-            let import = format!("/images/create?fromSrc=-&repo={IMAGE}&tag=latest");
-            let (status, said) = self.call("POST", &import, &EMPTY_ARCHIVE);
+            let (status, said) = self.call("POST", "/images/load", &empty_image());
             assert_eq!(status, 200, "{said}");
         }
         let body = format!(
@@ -94,6 +92,22 @@ impl User for DockerApi {
         // As long as another container needs it, it stays.
         let _ = self.call("DELETE", &format!("/images/{IMAGE}:latest"), b"");
     }
+}
+
+/// An image without a file, as an archive. `/images/create` would make one of less, but Podman leaves what it was sent in
+/// /var/tmp (containers/podman#28531).
+fn empty_image() -> Vec<u8> {
+    let root = tempfile::tempdir().expect("a folder");
+    let contents = Contents::Root(root.path().to_owned());
+    let mut archive = Vec::new();
+    let written = write_archive(
+        &contents,
+        &format!("{IMAGE}:latest"),
+        &Settings::default(),
+        &mut archive,
+    );
+    written.expect("it is in memory");
+    archive
 }
 
 /// Sends a request with a body and gives status and answer; an answer that is no JSON is null.
