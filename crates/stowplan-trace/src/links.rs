@@ -95,8 +95,14 @@ impl Linker {
             };
             let followed = publication.followed_ns.unwrap_or(i64::MAX);
             let key = (publication.publisher, publication.thread);
+            // The distributions that record timestamps draw them before `rmw_publish`.
+            let from_ns = if publication.unstamped {
+                publication.time_ns
+            } else {
+                rmw_ns
+            };
             of_topic.timed.entry(key).or_default().push_back(Timed {
-                from_ns: rmw_ns.saturating_add(offset),
+                from_ns: from_ns.saturating_add(offset),
                 to_ns: followed.saturating_add(offset),
                 id,
             });

@@ -216,6 +216,39 @@ fn without_a_recorded_stamp_the_publication_that_can_have_it_is_found() {
 }
 
 #[test]
+fn a_stamp_of_zero_is_none_and_the_publication_is_found_by_time() {
+    let mut script = Script::new();
+    let sources = publishers(&mut script, 2);
+    let (at, sub) = reader(&mut script, 7);
+    let offset = 1_000_000_000;
+    for (k, &(source, timer, publisher)) in sources.iter().enumerate() {
+        script
+            .builder
+            .describe_process(source.process, None, Some(offset));
+        let t = 1000 * (k as i64 + 1);
+        script.start(t, source, timer);
+        // Loaned, then copied.
+        script.publish(t + 100, source, publisher, Some(0));
+        script.publish(t + 200, source, publisher, Some(offset + t + 201));
+        script.end(t + 300, source, timer);
+    }
+    // Drawn before `rmw_publish`, which is 2 ns after the publication, or after it.
+    for (n, stamp) in [1101, 1201, 2150, 2201, 0].into_iter().enumerate() {
+        let start = 3000 + 100 * n as i64;
+        let stamp = if stamp == 0 { 0 } else { offset + stamp };
+        script.receive(start, start + 50, at, sub, stamp);
+    }
+    let analysis = script.analyse();
+    let probable = |k| Some((k, 0, Confidence::Probable));
+    let certain = |k| Some((k, 1, Confidence::Certain));
+    assert_eq!(
+        linked(&analysis),
+        [probable(0), certain(0), probable(1), certain(1), None]
+    );
+    assert_eq!(analysis.records.gaps.publications_without_stamp, 2);
+}
+
+#[test]
 fn an_address_that_is_used_again_is_a_new_callback() {
     let mut script = Script::new();
     let at = script.process(1);

@@ -45,6 +45,9 @@ pub struct Publication {
     pub stamp: Option<i64>,
     /// What a link by [`stamp`](Self::stamp) is called: which events gave it.
     pub stamp_by: LinkMethod,
+    /// Its `rmw_publish` gives 0 for the source timestamp, as rmw_cyclonedds does for
+    /// loaned messages.
+    pub unstamped: bool,
     /// First event of the thread after it: the source timestamp lies before.
     pub followed_ns: Option<i64>,
     /// Its number among the publications of its publisher.

@@ -46,6 +46,8 @@ pub struct Gaps {
     pub arrivals_without_subscription: u64,
     /// `rmw_publish` without `rcl_publish`, such as the middleware's own discovery.
     pub rmw_publish_without_rcl: u64,
+    /// `rmw_publish` with 0 for the source timestamp: loaned messages of rmw_cyclonedds.
+    pub publications_without_stamp: u64,
     /// Events that lack a field which every distribution records.
     pub unreadable_events: u64,
 }
@@ -292,6 +294,7 @@ impl Tracker {
             rmw_ns: None,
             stamp: None,
             stamp_by: LinkMethod::SourceTimestamp,
+            unstamped: false,
             followed_ns: None,
             ordinal: self.ordinals[index],
             next: None,
@@ -339,7 +342,9 @@ impl Tracker {
         state.unfollowed = Some(publishing.id);
         if let Some(publication) = self.records.publications.get_mut(publishing.id) {
             publication.rmw_ns = Some(event.time_ns);
-            publication.stamp = stamp;
+            publication.stamp = stamp.filter(|&stamp| stamp != 0);
+            publication.unstamped = stamp == Some(0);
+            self.records.gaps.publications_without_stamp += u64::from(publication.unstamped);
         }
     }
 

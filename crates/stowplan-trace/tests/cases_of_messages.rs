@@ -7,7 +7,7 @@ mod cases;
 
 use std::path::Path;
 
-use stowplan_trace::{Analysis, Overview, Reading};
+use stowplan_trace::{Analysis, LinkMethod, Overview, Reading};
 
 fn both(folder: &Path) -> (Analysis, Overview) {
     let whole = Analysis::from_ctf(folder).unwrap();
@@ -36,4 +36,20 @@ fn a_callback_inside_itself_has_both_calls() {
     assert_eq!(durations, [[2_000_000; 40], [30_000_000; 40]].concat());
     assert_eq!(counted.gaps.ends_without_start, 0);
     assert_eq!(counted.gaps.starts_without_end, 0);
+}
+
+#[test]
+fn loaned_messages_are_linked_by_topic_and_time() {
+    let Some(folder) = cases::case("10-loaned-timestamp-zero/trace") else {
+        return;
+    };
+    let (whole, counted) = both(&folder);
+    assert_eq!(counted.gaps.publications_without_stamp, 100);
+    let links = counted.link_summary();
+    assert_eq!((links.takes, links.linked), (100, 100));
+    assert_eq!(links.by_method[&LinkMethod::TopicAndTime], 100);
+    for (_, take) in whole.records.takes.iter() {
+        let publication = &whole.records.publications[take.link.unwrap().publication];
+        assert_eq!(take.time_ns - publication.time_ns, 500_000);
+    }
 }

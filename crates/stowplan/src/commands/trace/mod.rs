@@ -109,6 +109,10 @@ fn missing(overview: &Overview) -> Vec<String> {
         "takes by subscriptions that the trace does not name",
     );
     say(
+        gaps.publications_without_stamp,
+        "publications without a source timestamp (loaned messages), linked by topic and time",
+    );
+    say(
         gaps.unreadable_events,
         "events that lack a field which every distribution records",
     );
