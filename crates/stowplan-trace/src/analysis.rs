@@ -185,12 +185,8 @@ impl Builder {
     /// Says that events are missing: what is open in the scope may have ended unseen.
     pub fn discard(&mut self, discard: Discard) {
         let graph = &self.registry.graph;
-        let threads = graph
-            .threads
-            .iter()
-            .filter(|(_, thread)| concerns(graph, &discard.scope, thread.process))
-            .map(|(id, _)| id);
-        self.tracker.doubt(threads);
+        let concerned = |process| concerns(graph, &discard.scope, process);
+        self.tracker.doubt(graph, concerned, discard.to_ns);
         self.discards.push(discard);
     }
 
@@ -250,7 +246,7 @@ impl Builder {
     #[must_use]
     pub fn finish(self) -> Analysis {
         let (mut all, _) = self.end();
-        links::link(&all.graph, &mut all.records);
+        links::link(&all.graph, &mut all.records, &all.discards);
         all
     }
 }

@@ -25,6 +25,8 @@ mod ids;
 mod keep;
 mod links;
 mod losses;
+#[cfg(test)]
+mod lost_tests;
 mod marks;
 #[cfg(test)]
 mod other_tracers_tests;

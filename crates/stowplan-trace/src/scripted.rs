@@ -4,6 +4,7 @@
 use crate::analysis::{Analysis, Builder};
 use crate::event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::ids::{Id, ProcessId, ThreadId};
+use crate::overview::Overview;
 
 /// A thread of a process.
 #[derive(Debug, Clone, Copy)]
@@ -239,6 +240,13 @@ impl Script {
         for event in self.events.drain(..) {
             self.builder.push(&event);
         }
+    }
+
+    /// As a reader of long traces does it, with all links.
+    pub fn overview(mut self) -> Overview {
+        self.builder.count(true);
+        self.read();
+        self.builder.finish_overview()
     }
 
     pub fn analyse(mut self) -> Analysis {

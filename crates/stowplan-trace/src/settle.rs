@@ -215,7 +215,9 @@ impl Settler {
             to += 1;
         }
         self.next_take = to;
-        self.linker.link(graph, records, from..to);
+        if let Some((_, holes)) = &self.holes {
+            self.linker.link(graph, holes, records, from..to);
+        }
         for index in from..to {
             let id = TakeId::new(index);
             self.taken(records, &records.takes[id]);

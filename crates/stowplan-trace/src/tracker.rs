@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::event::{Address, Body, TraceEvent};
-use crate::graph::Owner;
+use crate::graph::{Graph, Owner};
 use crate::ids::{
     CallbackId, Id, InstanceId, ProcessId, PublicationId, PublisherId, SubscriptionId, Table,
     TakeId, ThreadId,
@@ -100,8 +100,10 @@ pub(crate) struct Tracker {
     threads: Vec<ThreadState>,
     ordinals: Vec<u32>,
     slots: FxHashMap<(ProcessId, Address, u64), Slot>,
-    /// What was last published inside a process at an address.
-    handed: FxHashMap<(ProcessId, Address), PublicationId>,
+    /// What was last published inside a process at an address, and when.
+    handed: FxHashMap<(ProcessId, Address), (PublicationId, i64)>,
+    /// Until when events of a process may be missing.
+    lost_until_ns: FxHashMap<ProcessId, i64>,
 }
 
 impl Tracker {
@@ -137,7 +139,8 @@ impl Tracker {
             Body::IntraPublish { publisher, message } => {
                 let publisher = registry.publisher(event.process, publisher);
                 let id = self.publish(event, publisher, None);
-                self.handed.insert((event.process, message), id);
+                let handed = (id, event.time_ns);
+                self.handed.insert((event.process, message), handed);
             }
             Body::Dispatch { .. } | Body::DispatchIntra { .. } => self.dispatch(registry, event),
             Body::RclPublish { publisher, message } => {
@@ -181,16 +184,28 @@ impl Tracker {
         }
     }
 
-    /// Events of these threads may be missing: a callback that is open may have
-    /// ended unseen.
-    pub fn doubt(&mut self, threads: impl Iterator<Item = ThreadId>) {
-        for thread in threads {
-            if let Some(state) = self.threads.get_mut(thread.index()) {
-                state.doubtful = true;
-                state.take = None;
-                state.publishing = None;
+    /// Events of these processes may be missing until `to_ns`: a callback that is open
+    /// may have ended unseen, and what comes next may belong to what was not seen.
+    pub fn doubt(&mut self, graph: &Graph, concerned: impl Fn(ProcessId) -> bool, to_ns: i64) {
+        for process in graph.processes.ids().filter(|&id| concerned(id)) {
+            let until = self.lost_until_ns.entry(process).or_insert(to_ns);
+            *until = to_ns.max(*until);
+        }
+        for (thread, state) in graph.threads.ids().zip(&mut self.threads) {
+            if concerned(graph.threads[thread].process) {
+                *state = ThreadState {
+                    open: std::mem::take(&mut state.open),
+                    doubtful: true,
+                    ..ThreadState::default()
+                };
             }
         }
+    }
+
+    /// Whether events of a process may be missing at a time or after it.
+    fn lost_since(&self, process: ProcessId, time_ns: i64) -> bool {
+        let until = self.lost_until_ns.get(&process);
+        until.is_some_and(|&until_ns| until_ns >= time_ns)
     }
 
     /// The trace has ended.
@@ -373,23 +388,30 @@ impl Tracker {
         stamp: Option<i64>,
         slot: Option<Slot>,
     ) -> TakeId {
+        let link = slot.map(|slot| Link {
+            publication: slot.publication,
+            method: LinkMethod::RingBuffer,
+            confidence: Confidence::Certain,
+        });
+        // The slot may have been used again unseen.
+        let doubt = slot.is_some_and(|slot| self.lost_since(event.process, slot.enqueued_ns));
         let state = &mut self.threads[event.thread.index()];
         let payload = state.payload.take().filter(|p| p.0 == subscription);
-        let id = self.records.takes.push(Take {
+        let mut take = Take {
             subscription,
             thread: event.thread,
             time_ns: event.time_ns,
             stamp,
-            link: slot.map(|slot| Link {
-                publication: slot.publication,
-                method: LinkMethod::RingBuffer,
-                confidence: Confidence::Certain,
-            }),
+            link: None,
+            doubtful: None,
+            maybe_discarded: false,
             arrival_ns: slot.map(|slot| slot.enqueued_ns),
             instance: None,
             payload: payload.map(|p| Box::new(p.1)),
             inferred: false,
-        });
+        };
+        take.set_link(link, doubt);
+        let id = self.records.takes.push(take);
         state.take = Some(id);
         id
     }

@@ -7,7 +7,7 @@ mod cases;
 
 use std::path::Path;
 
-use stowplan_trace::{Analysis, LinkMethod, Overview, Reading};
+use stowplan_trace::{Analysis, Link, LinkMethod, Overview, Reading};
 
 fn both(folder: &Path) -> (Analysis, Overview) {
     let whole = Analysis::from_ctf(folder).unwrap();
@@ -52,4 +52,34 @@ fn loaned_messages_are_linked_by_topic_and_time() {
         let publication = &whole.records.publications[take.link.unwrap().publication];
         assert_eq!(take.time_ns - publication.time_ns, 500_000);
     }
+}
+
+#[test]
+fn a_take_is_not_linked_across_a_lost_publication() {
+    let Some(folder) = cases::case("18-lost-publication") else {
+        return;
+    };
+    // What is no stream, as the case's README, would put all of the trace in doubt.
+    let trace = tempfile::tempdir().unwrap();
+    for file in ["metadata", "chan_0"] {
+        std::fs::copy(folder.join(file), trace.path().join(file)).unwrap();
+    }
+    let (whole, counted) = both(trace.path());
+    let by_stamp: Vec<(i64, Option<i64>)> = whole
+        .records
+        .takes
+        .iter()
+        .map(|(_, take)| {
+            let time = |link: Link| whole.records.publications[link.publication].time_ns;
+            (take.stamp.unwrap(), take.link.map(time))
+        })
+        .collect();
+    assert_eq!(
+        by_stamp[..2],
+        [(1_001_500, Some(1_000_000)), (2_001_500, None)]
+    );
+    // Of the last it is not known whether the lost events were before it.
+    assert_eq!(by_stamp[2], (3_001_500, None));
+    let links = counted.link_summary();
+    assert_eq!((links.linked, links.maybe_discarded), (1, 2));
 }

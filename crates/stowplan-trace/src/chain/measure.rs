@@ -321,7 +321,9 @@ impl Analysis {
             };
             let from = &inputs[input];
             let from_ns = from.reference_ns(reference);
-            if way.touched(from_ns.min(from.start_ns), output.time_ns) {
+            if way.touched(from_ns.min(from.start_ns), output.time_ns)
+                || follow::is_doubtful(levels, &output.path)
+            {
                 let last = &levels[levels.len() - 1];
                 invalid.push(Invalid {
                     output: last.instances[output.path[levels.len() - 1]],

@@ -54,6 +54,8 @@ pub struct TraceLinks {
     pub linked: u64,
     /// Whose was not.
     pub unlinked: u64,
+    /// Of these, those whose publication may be among the discarded events.
+    pub maybe_discarded: u64,
     /// The found ones by method.
     pub by_method: BTreeMap<&'static str, u64>,
     /// The found ones by how sure they are: certain, probable, ambiguous, guessed.

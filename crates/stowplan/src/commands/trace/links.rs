@@ -30,6 +30,7 @@ pub fn run(args: &LinksArgs) -> Result<(), CommandError> {
         takes: links.takes,
         linked: links.linked,
         unlinked: links.unlinked,
+        maybe_discarded: links.maybe_discarded,
         by_method: links
             .by_method
             .iter()

@@ -116,6 +116,10 @@ fn missing(overview: &Overview) -> Vec<String> {
         gaps.unreadable_events,
         "events that lack a field which every distribution records",
     );
+    say(
+        overview.link_summary().maybe_discarded,
+        "messages not linked because their publication may be among the discarded events",
+    );
     say(overview.contents.discarded_events, "discarded events");
     say(overview.contents.discarded_packets, "discarded packets");
     say(
