@@ -104,7 +104,7 @@ impl Class {
             K::CallbackRegister | K::ClientInit => held.texts[0] = text(1),
             K::NodeLoaded => held.texts = [text(0), text(1)],
             K::RclInit | K::NodeLoadBegin | K::LaunchReady => held.texts[0] = text(0),
-            K::RmwPublisherInit => {
+            K::RmwPublisherInit | K::RmwClientInit | K::TakeRequest | K::SendResponse => {
                 let bytes = field(1).and_then(|field| event.bytes(field.1));
                 held.bytes = bytes.map(<[u8]>::to_vec);
             }
@@ -184,6 +184,11 @@ impl Said {
             | K::CallbackRegister
             | K::LifecycleInit
             | K::LifecycleTransition => link_body(kind, self),
+            K::RmwClientInit
+            | K::SendRequest
+            | K::TakeRequest
+            | K::SendResponse
+            | K::TakeResponse => service_body(kind, self),
             _ => own_body(kind, self),
         }
     }
@@ -347,10 +352,12 @@ fn entity_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
         K::ServiceInit => Body::ServiceInit {
             service: read.u64(0)?,
             node: read.u64(1)?,
+            rmw_service: read.u64(3),
             name: read.text(0)?,
         },
         K::ClientInit => Body::ClientInit {
             node: read.u64(0)?,
+            rmw_client: read.u64(2),
             name: read.text(0)?,
         },
         _ => return None,
@@ -395,6 +402,37 @@ fn link_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
             state_machine: read.u64(0)?,
             start: read.text(0)?,
             goal: read.text(1)?,
+        },
+        _ => return None,
+    })
+}
+
+/// Calls of services.
+fn service_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
+    Some(match kind {
+        K::RmwClientInit => Body::RmwClientInit {
+            rmw_client: read.u64(0)?,
+            gid: read.bytes()?,
+        },
+        K::SendRequest => Body::SendRequest {
+            rmw_client: read.u64(0)?,
+            sequence: read.i64(1)?,
+        },
+        K::TakeRequest => Body::TakeRequest {
+            rmw_service: read.u64(0)?,
+            client_gid: read.bytes()?,
+            sequence: read.i64(2)?,
+            taken: read.i64(3)? != 0,
+        },
+        K::SendResponse => Body::SendResponse {
+            rmw_service: read.u64(0)?,
+            client_gid: read.bytes()?,
+            sequence: read.i64(2)?,
+        },
+        K::TakeResponse => Body::TakeResponse {
+            rmw_client: read.u64(0)?,
+            sequence: read.i64(1)?,
+            taken: read.i64(2)? != 0,
         },
         _ => return None,
     })

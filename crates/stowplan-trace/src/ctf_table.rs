@@ -54,6 +54,11 @@ pub(crate) enum Kind {
     CallbackCpu,
     SampleLost,
     DatagramsDropped,
+    RmwClientInit,
+    SendRequest,
+    TakeRequest,
+    SendResponse,
+    TakeResponse,
 }
 
 use Kind as K;
@@ -106,7 +111,12 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
     (
         "ros2:rcl_service_init",
         K::ServiceInit,
-        &["service_handle", "node_handle", "service_name"],
+        &[
+            "service_handle",
+            "node_handle",
+            "service_name",
+            "rmw_service_handle",
+        ],
     ),
     (
         "ros2:rclcpp_service_callback_added",
@@ -116,7 +126,7 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
     (
         "ros2:rcl_client_init",
         K::ClientInit,
-        &["node_handle", "service_name"],
+        &["node_handle", "service_name", "rmw_client_handle"],
     ),
     (
         "ros2:rcl_timer_init",
@@ -280,5 +290,35 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
         "stowplan:datagrams_dropped",
         K::DatagramsDropped,
         &["total"],
+    ),
+    (
+        "ros2:rmw_client_init",
+        K::RmwClientInit,
+        &["rmw_client_handle", "gid"],
+    ),
+    (
+        "ros2:rmw_send_request",
+        K::SendRequest,
+        &["rmw_client_handle", "sequence_number"],
+    ),
+    (
+        "ros2:rmw_take_request",
+        K::TakeRequest,
+        &[
+            "rmw_service_handle",
+            "client_gid",
+            "sequence_number",
+            "taken",
+        ],
+    ),
+    (
+        "ros2:rmw_send_response",
+        K::SendResponse,
+        &["rmw_service_handle", "client_gid", "sequence_number"],
+    ),
+    (
+        "ros2:rmw_take_response",
+        K::TakeResponse,
+        &["rmw_client_handle", "sequence_number", "taken"],
     ),
 ];

@@ -153,6 +153,8 @@ impl Analysis {
         let builder = Builder::keeping(keep);
         let read = read(folder.as_ref(), reading, builder, &mut |_, _| {})?;
         let mut analysis = read.adapter.builder.finish_kept();
+        analysis.clocks.clone_from(&overview.clocks);
+        analysis.services.clone_from(&overview.services);
         analysis.damage = read.damage;
         analysis.records.gaps.unreadable_events = read.adapter.unreadable;
         Ok(analysis)

@@ -2,8 +2,8 @@
 
 use crate::event::ProcessKey;
 use crate::ids::{
-    CallbackId, NodeId, ProcessId, PublisherId, ServiceId, SubscriptionId, Table, ThreadId,
-    TimerId, TopicId,
+    CallbackId, ClientId, Id, NodeId, ProcessId, PublisherId, ServiceId, SubscriptionId, Table,
+    ThreadId, TimerId, TopicId,
 };
 
 /// A process.
@@ -174,6 +174,8 @@ pub enum Owner {
     Subscription(SubscriptionId),
     /// A service server.
     Service(ServiceId),
+    /// A service client: index into [`Graph::clients`].
+    Client(ClientId),
     /// Not in the trace: it begins after the callback was added.
     Unknown,
 }
@@ -231,6 +233,8 @@ pub enum Trigger {
     Subscription(String),
     /// A request to this service.
     Service(String),
+    /// A response of this service.
+    Client(String),
     /// Not in the trace.
     Unknown,
 }
@@ -257,6 +261,7 @@ impl Graph {
             Owner::Timer(timer) => self.timers[timer].node,
             Owner::Subscription(subscription) => Some(self.subscriptions[subscription].node),
             Owner::Service(service) => Some(self.services[service].node),
+            Owner::Client(client) => Some(self.clients[client.index()].node),
             Owner::Unknown => None,
         }
     }
@@ -279,6 +284,7 @@ impl Graph {
                 Trigger::Subscription(self.topics[self.subscriptions[subscription].topic].clone())
             }
             Owner::Service(service) => Trigger::Service(self.services[service].name.clone()),
+            Owner::Client(client) => Trigger::Client(self.clients[client.index()].name.clone()),
             Owner::Unknown => Trigger::Unknown,
         }
     }
@@ -307,6 +313,7 @@ impl Graph {
             Trigger::Timer(period) => format!("{node} timer {period} ns"),
             Trigger::Subscription(topic) => format!("{node} subscription {topic}"),
             Trigger::Service(name) => format!("{node} service {name}"),
+            Trigger::Client(name) => format!("{node} client of {name}"),
             Trigger::Unknown => format!("{node} callback"),
         }
     }

@@ -12,6 +12,9 @@
 mod analysis;
 mod chain;
 mod check;
+mod clocks;
+#[cfg(test)]
+mod clocks_tests;
 mod ctf_classes;
 mod ctf_table;
 mod digest;
@@ -35,6 +38,9 @@ mod record;
 mod registry;
 #[cfg(test)]
 mod scripted;
+mod services;
+#[cfg(test)]
+mod services_tests;
 mod settle;
 mod startup;
 mod summary;
@@ -49,6 +55,7 @@ pub use chain::{
     NodeChain, NodeStep, Parts, Reference, Step, StepHop, StopCause,
 };
 pub use check::{Mismatch, PayloadCheck};
+pub use clocks::ClockDifference;
 pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 pub use from_ctf::{Linking, Reading, TraceError};
 pub use graph::{
@@ -56,13 +63,14 @@ pub use graph::{
     Publisher, Service, Subscription, Thread, Timer, Trigger,
 };
 pub use ids::{
-    CallbackId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
+    CallbackId, ClientId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
     SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
 };
 pub use losses::{EdgeLosses, Losses, Way};
 pub use marks::{CallbackCpu, Marks};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
+pub use services::{ServiceCalls, action_of};
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
 pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};

@@ -288,6 +288,7 @@ impl Registry {
                 service,
                 node,
                 name,
+                ..
             } => {
                 let node = self.node(process, node);
                 let id = self.graph.services.push(Service {
@@ -296,7 +297,7 @@ impl Registry {
                 });
                 self.services.insert((process, service), id);
             }
-            Body::ClientInit { node, name } => {
+            Body::ClientInit { node, name, .. } => {
                 let node = self.node(process, node);
                 let name = name.to_owned();
                 self.graph.clients.push(Client { node, name });

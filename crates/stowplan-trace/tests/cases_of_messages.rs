@@ -7,7 +7,10 @@ mod cases;
 
 use std::path::Path;
 
-use stowplan_trace::{Analysis, Link, LinkMethod, Overview, Reading};
+use stowplan_trace::{
+    Analysis, ChainResult, Distribution, Endpoint, Id as _, Link, LinkMethod, Overview, Reading,
+    Window,
+};
 
 fn both(folder: &Path) -> (Analysis, Overview) {
     let whole = Analysis::from_ctf(folder).unwrap();
@@ -82,4 +85,74 @@ fn a_take_is_not_linked_across_a_lost_publication() {
     assert_eq!(by_stamp[2], (3_001_500, None));
     let links = counted.link_summary();
     assert_eq!((links.linked, links.maybe_discarded), (1, 2));
+}
+
+/// The chains from talker to listener, and the trace.
+fn talker_to_listener(folder: &Path) -> (Overview, ChainResult) {
+    let (whole, counted) = both(folder);
+    assert_eq!(whole.clocks, counted.clocks);
+    let ends = (Endpoint::Node("talker"), Endpoint::Node("listener"));
+    let chain = counted
+        .find_chains(ends.0, ends.1, 1)
+        .chains
+        .remove(0)
+        .chain;
+    let kept = Analysis::of_chains(folder, Reading::default(), &counted, [&chain]).unwrap();
+    let result = kept.measure(chain.clone(), Window::ALWAYS);
+    let of_whole = whole.measure(chain, Window::ALWAYS);
+    assert_eq!(result.invalid.len(), of_whole.invalid.len());
+    assert_eq!(result.summary(), of_whole.summary());
+    (counted, result)
+}
+
+#[test]
+fn between_hosts_with_clocks_apart_chains_are_invalid() {
+    let Some(folder) = cases::case("09-two-hosts-clock-skew") else {
+        return;
+    };
+    let (overview, result) = talker_to_listener(&folder.join("trace"));
+    let [clocks] = &overview.clocks[..] else {
+        panic!("{:?}", overview.clocks)
+    };
+    assert_eq!(
+        (clocks.ahead.as_str(), clocks.behind.as_str()),
+        ("ecu1", "ecu2")
+    );
+    assert_eq!((clocks.messages, clocks.early), (100, 100));
+    // 3 ms, less the 500 µs that the messages need.
+    assert_eq!((clocks.least_ns, clocks.most_ns), (2_500_000, None));
+    assert_eq!((result.instances.len(), result.invalid.len()), (0, 100));
+    let (overview, result) = talker_to_listener(&folder.join("control"));
+    assert_eq!(overview.clocks, []);
+    assert_eq!((result.instances.len(), result.invalid.len()), (100, 0));
+    assert!(result.instances.iter().all(|i| i.e2e_ns == 2_700_000));
+}
+
+#[test]
+fn calls_of_services_have_request_response_and_round_trip() {
+    let Some(folder) = cases::case("14-service-latency/trace") else {
+        return;
+    };
+    let (whole, counted) = both(&folder);
+    assert_eq!(counted.services, whole.services);
+    let [calls] = &counted.services[..] else {
+        panic!("{:?}", counted.services)
+    };
+    let graph = &counted.graph;
+    assert_eq!(calls.name.as_deref(), Some("/map/get"));
+    let client = &graph.clients[calls.client.unwrap().index()];
+    assert_eq!(graph.nodes[client.node].full_name(), "/planner");
+    let server = &graph.services[calls.server.unwrap()];
+    assert_eq!(graph.nodes[server.node].full_name(), "/map_server");
+    assert_eq!(calls.calls, calls.answered);
+    let only = |of: &Option<Distribution>| {
+        let of = of.as_ref().unwrap();
+        assert_eq!(of.count, calls.calls);
+        assert_eq!(of.min_ns, of.max_ns);
+        of.min_ns
+    };
+    assert_eq!(only(&calls.request), 600_000);
+    assert_eq!(only(&calls.service), 8_000_000);
+    assert_eq!(only(&calls.response), 400_000);
+    assert_eq!(only(&calls.round_trip), 9_000_000);
 }

@@ -3,6 +3,7 @@
 mod analyze;
 mod architecture;
 mod callbacks;
+mod clocks;
 mod compare;
 mod graph;
 mod info;
@@ -11,6 +12,7 @@ mod learnt;
 mod links;
 mod record;
 mod report;
+mod services;
 mod start_up;
 mod window;
 
@@ -126,5 +128,6 @@ fn missing(overview: &Overview) -> Vec<String> {
         overview.damage.len() as u64,
         "places where a stream is broken",
     );
+    missing.extend(clocks::missing(&overview.clocks));
     missing
 }
