@@ -7,6 +7,8 @@ use crate::ctf_table::{CLASSES, Kind as K, Kind};
 use crate::digest::Newcomer;
 use crate::event::Body;
 
+mod services;
+
 /// Most fields that are read of an event.
 const MOST_FIELDS: usize = 5;
 
@@ -188,7 +190,7 @@ impl Said {
             | K::SendRequest
             | K::TakeRequest
             | K::SendResponse
-            | K::TakeResponse => service_body(kind, self),
+            | K::TakeResponse => services::body(kind, self),
             _ => own_body(kind, self),
         }
     }
@@ -402,37 +404,6 @@ fn link_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
             state_machine: read.u64(0)?,
             start: read.text(0)?,
             goal: read.text(1)?,
-        },
-        _ => return None,
-    })
-}
-
-/// Calls of services.
-fn service_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
-    Some(match kind {
-        K::RmwClientInit => Body::RmwClientInit {
-            rmw_client: read.u64(0)?,
-            gid: read.bytes()?,
-        },
-        K::SendRequest => Body::SendRequest {
-            rmw_client: read.u64(0)?,
-            sequence: read.i64(1)?,
-        },
-        K::TakeRequest => Body::TakeRequest {
-            rmw_service: read.u64(0)?,
-            client_gid: read.bytes()?,
-            sequence: read.i64(2)?,
-            taken: read.i64(3)? != 0,
-        },
-        K::SendResponse => Body::SendResponse {
-            rmw_service: read.u64(0)?,
-            client_gid: read.bytes()?,
-            sequence: read.i64(2)?,
-        },
-        K::TakeResponse => Body::TakeResponse {
-            rmw_client: read.u64(0)?,
-            sequence: read.i64(1)?,
-            taken: read.i64(2)? != 0,
         },
         _ => return None,
     })

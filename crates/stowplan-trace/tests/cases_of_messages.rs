@@ -62,12 +62,8 @@ fn a_take_is_not_linked_across_a_lost_publication() {
     let Some(folder) = cases::case("18-lost-publication") else {
         return;
     };
-    // What is no stream, as the case's README, would put all of the trace in doubt.
-    let trace = tempfile::tempdir().unwrap();
-    for file in ["metadata", "chan_0"] {
-        std::fs::copy(folder.join(file), trace.path().join(file)).unwrap();
-    }
-    let (whole, counted) = both(trace.path());
+    // Its README stands beside the stream, as notes do.
+    let (whole, counted) = both(&folder);
     let by_stamp: Vec<(i64, Option<i64>)> = whole
         .records
         .takes
