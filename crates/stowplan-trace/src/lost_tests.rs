@@ -198,8 +198,12 @@ fn chains_over_a_link_in_doubt_are_invalid() {
     assert!(result.instances.iter().all(|i| i.e2e_ns == 600));
 }
 
-/// Publications of two processes, and spans in which the first loses its events.
-fn publications() -> impl Strategy<Value = (Vec<(usize, i64)>, Vec<(i64, i64)>)> {
+/// Publications: number of the process and time since the last one.
+type Messages = Vec<(usize, i64)>;
+/// Spans in which the first process loses its events.
+type Lost = Vec<(i64, i64)>;
+
+fn publications() -> impl Strategy<Value = (Messages, Lost)> {
     let one = (0..2_usize, 20_000..2 * MS);
     let hole = (10 * MS..4_000 * MS, 1_000..40 * MS);
     let holes = prop::collection::vec(hole, 0..5).prop_map(|mut holes| {

@@ -139,8 +139,8 @@ impl Tracker {
             Body::IntraPublish { publisher, message } => {
                 let publisher = registry.publisher(event.process, publisher);
                 let id = self.publish(event, publisher, None);
-                let handed = (id, event.time_ns);
-                self.handed.insert((event.process, message), handed);
+                let handed = &mut self.handed;
+                handed.insert((event.process, message), (id, event.time_ns));
             }
             Body::Dispatch { .. } | Body::DispatchIntra { .. } => self.dispatch(registry, event),
             Body::RclPublish { publisher, message } => {
@@ -158,18 +158,7 @@ impl Tracker {
             Body::RingEnqueue { .. } | Body::RingDequeue { .. } | Body::RingClear { .. } => {
                 self.ring(registry, event);
             }
-            Body::Arrival {
-                rmw_subscription,
-                source_timestamp,
-            } => match registry.rmw_subscription(event.process, rmw_subscription) {
-                Some(subscription) => self.records.arrivals.push(Arrival {
-                    subscription,
-                    stamp: source_timestamp,
-                    time_ns: event.time_ns,
-                    take: None,
-                }),
-                None => self.records.gaps.arrivals_without_subscription += 1,
-            },
+            Body::Arrival { .. } => self.arrival(registry, event),
             Body::Message { .. } => self.message(registry, event),
             Body::TimerRelease {
                 callback,
@@ -378,6 +367,25 @@ impl Tracker {
                 self.take(event, subscription, Some(source_timestamp), None);
             }
             None => self.records.gaps.takes_without_subscription += 1,
+        }
+    }
+
+    fn arrival(&mut self, registry: &Registry, event: &TraceEvent<'_>) {
+        let Body::Arrival {
+            rmw_subscription,
+            source_timestamp,
+        } = event.body
+        else {
+            return;
+        };
+        match registry.rmw_subscription(event.process, rmw_subscription) {
+            Some(subscription) => self.records.arrivals.push(Arrival {
+                subscription,
+                stamp: source_timestamp,
+                time_ns: event.time_ns,
+                take: None,
+            }),
+            None => self.records.gaps.arrivals_without_subscription += 1,
         }
     }
 
