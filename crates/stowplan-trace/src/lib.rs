@@ -9,6 +9,7 @@
 //! Where the time of a chain goes, as the papers define it and as it is split here,
 //! is said at [`Parts`], [`ChainInstance`] and [`ChainInput`].
 
+mod actions;
 mod analysis;
 mod chain;
 mod check;
@@ -48,6 +49,7 @@ mod tracker;
 mod tum;
 mod window;
 
+pub use actions::{ActionSummary, action_of};
 pub use analysis::{Analysis, Builder};
 pub use chain::{
     BreakReason, Broken, CallbackBy, CallbackSelector, Chain, ChainError, ChainInput,
@@ -70,7 +72,7 @@ pub use losses::{EdgeLosses, Losses, Way};
 pub use marks::{CallbackCpu, Marks};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
-pub use services::{ServiceCalls, action_of};
+pub use services::ServiceCalls;
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
 pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};

@@ -44,12 +44,6 @@ pub struct ServiceCalls {
     pub clocks_differ: bool,
 }
 
-/// The action that a service or topic is part of, and which part it is.
-#[must_use]
-pub fn action_of(name: &str) -> Option<(&str, &str)> {
-    name.split_once("/_action/")
-}
-
 /// Who calls, as the events name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Caller {

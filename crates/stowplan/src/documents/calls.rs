@@ -53,7 +53,7 @@ pub struct TracedAction {
 }
 
 /// Messages of an action.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct ActionTopic {
     /// Published.
     pub published: u64,

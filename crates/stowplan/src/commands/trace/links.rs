@@ -44,7 +44,7 @@ pub fn run(args: &LinksArgs) -> Result<(), CommandError> {
             .iter()
             .map(|(c, n)| (c.name(), *n))
             .collect(),
-        actions: services::actions(&overview, &services),
+        actions: services::actions(&overview),
         services,
         clock_differences: clocks::document(&overview.clocks),
         missing: super::missing(&overview),

@@ -1,9 +1,11 @@
 //! Services and actions in `stowplan trace links`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use stowplan_model::units::show_ns;
-use stowplan_trace::{Id as _, NodeId, Overview, ServiceCalls, TopicSummary, action_of};
+use stowplan_trace::{
+    ActionSummary, Id as _, NodeId, Overview, ServiceCalls, TopicSummary, action_of,
+};
 
 use super::callbacks::durations;
 use crate::documents::calls::{ActionTopic, TracedAction, TracedService};
@@ -38,66 +40,31 @@ fn service(overview: &Overview, calls: &ServiceCalls) -> TracedService {
     }
 }
 
-/// Actions: those of which the trace has a service, a client or a topic.
-pub fn actions(overview: &Overview, services: &[TracedService]) -> Vec<TracedAction> {
-    let graph = &overview.graph;
-    let topics = overview.topic_summaries();
-    let servers = graph.services.iter().map(|(_, service)| &service.name);
-    let clients = graph.clients.iter().map(|client| &client.name);
-    let names = servers.chain(clients).chain(topics.iter().map(|t| &t.name));
-    let names: BTreeSet<&str> = names.filter_map(|name| Some(action_of(name)?.0)).collect();
-    let action = |name: &str| {
-        let mut calls = BTreeMap::new();
-        for service in services {
-            if let Some((of, part)) = service.service.as_deref().and_then(action_of)
-                && of == name
-            {
-                *calls.entry(part.to_owned()).or_insert(0) += service.calls;
-            }
-        }
-        TracedAction {
-            name: name.to_owned(),
-            servers: nodes(
-                overview,
-                graph.services.iter().map(|s| (&s.1.name, s.1.node)),
-                name,
-            ),
-            clients: nodes(
-                overview,
-                graph.clients.iter().map(|c| (&c.name, c.node)),
-                name,
-            ),
-            calls,
-            feedback: topic(&topics, name, "feedback"),
-            status: topic(&topics, name, "status"),
-        }
+/// Actions, as documents have them.
+pub fn actions(overview: &Overview) -> Vec<TracedAction> {
+    let nodes = |ids: BTreeSet<NodeId>| {
+        let nodes = ids
+            .into_iter()
+            .map(|id| overview.graph.nodes[id].full_name());
+        nodes.collect()
     };
-    names.into_iter().map(action).collect()
+    let action = |of: ActionSummary| TracedAction {
+        name: of.name,
+        servers: nodes(of.servers),
+        clients: nodes(of.clients),
+        calls: of.calls,
+        feedback: topic(of.feedback),
+        status: topic(of.status),
+    };
+    overview.actions().into_iter().map(action).collect()
 }
 
-/// The nodes that have a service or client of an action.
-fn nodes<'g>(
-    overview: &Overview,
-    all: impl Iterator<Item = (&'g String, NodeId)>,
-    action: &str,
-) -> Vec<String> {
-    let of = all.filter(|(name, _)| action_of(name).is_some_and(|(of, _)| of == action));
-    let nodes: BTreeSet<String> = of
-        .map(|(_, node)| overview.graph.nodes[node].full_name())
-        .collect();
-    nodes.into_iter().collect()
-}
-
-fn topic(topics: &[TopicSummary], action: &str, part: &str) -> ActionTopic {
-    let mut of = topics
-        .iter()
-        .filter(|t| action_of(&t.name) == Some((action, part)));
-    let of = of.next();
-    ActionTopic {
-        published: of.map_or(0, |t| t.publications),
-        taken: of.map_or(0, |t| t.takes),
-        linked: of.map_or(0, |t| t.linked),
-    }
+fn topic(of: Option<TopicSummary>) -> ActionTopic {
+    of.map_or_else(ActionTopic::default, |of| ActionTopic {
+        published: of.publications,
+        taken: of.takes,
+        linked: of.linked,
+    })
 }
 
 /// Shows them on the terminal.
