@@ -27,7 +27,7 @@ pub struct Analysis {
     pub damage: Vec<stowplan_ctf::CtfError>,
     /// Number of events read.
     pub events: u64,
-    /// First and last event, nanoseconds; `None` for a trace without events.
+    /// First and last event of ROS 2, nanoseconds; `None` for a trace without.
     pub extent: Option<Window>,
 }
 
@@ -121,6 +121,44 @@ impl Builder {
 
     /// Takes the next event; whether this was a time to look at what is settled.
     pub fn push(&mut self, event: &TraceEvent<'_>) -> bool {
+        self.seen(event);
+        self.observe(event, event.time_ns);
+        self.tracker.observe(&mut self.registry, event);
+        let look = self.settler.is_some() && self.events.is_multiple_of(SETTLE_EVERY);
+        if look {
+            self.settle(event.time_ns);
+        }
+        look
+    }
+
+    /// Takes the next event, which tells of something that was made at an earlier time.
+    pub(crate) fn push_created(&mut self, event: &TraceEvent<'_>, created_ns: i64) {
+        self.seen(event);
+        self.observe(event, created_ns);
+    }
+
+    /// Takes the next event, of which the trace does not say which thread recorded it: entities
+    /// and the number of calls are known, and nothing that needs an order of events.
+    pub(crate) fn push_without_thread(&mut self, event: &TraceEvent<'_>) {
+        self.seen(event);
+        self.registry.graph.without_vtid += 1;
+        if let Body::CallbackStart { callback, .. } = event.body {
+            let callback = self.registry.callback(event.process, callback);
+            if let Some(settler) = &mut self.settler {
+                settler.counted.call(callback);
+            }
+        }
+        self.registry
+            .observe(event.time_ns, event.process, &event.body);
+    }
+
+    /// Says that events of ROS 2 were left out, because the trace does not say which process
+    /// recorded them.
+    pub(crate) fn left_out_without_process(&mut self, events: u64) {
+        self.registry.graph.without_vpid += events;
+    }
+
+    fn seen(&mut self, event: &TraceEvent<'_>) {
         self.events += 1;
         let extent = self.extent.get_or_insert(Window {
             from_ns: event.time_ns,
@@ -130,27 +168,24 @@ impl Builder {
         let process = &mut self.registry.graph.processes[event.process];
         process.first_ns = process.first_ns.min(event.time_ns);
         process.last_ns = event.time_ns;
+    }
+
+    fn observe(&mut self, event: &TraceEvent<'_>, created_ns: i64) {
         match self
             .registry
-            .observe(event.time_ns, event.process, &event.body)
+            .observe(created_ns, event.process, &event.body)
         {
             Observed::Nothing => {
                 let call_began_ns = self.tracker.ended_began_ns(event.thread);
                 self.marks.observe(&self.registry, event, call_began_ns);
             }
-            Observed::Node(node) => self.marks.node_init(node, event.time_ns),
+            Observed::Node(node) => self.marks.node_init(node, created_ns),
             Observed::Entity => {
                 if let Body::RclInit { .. } = event.body {
-                    self.marks.rcl_init(event.process, event.time_ns);
+                    self.marks.rcl_init(event.process, created_ns);
                 }
             }
         }
-        self.tracker.observe(&mut self.registry, event);
-        let look = self.settler.is_some() && self.events.is_multiple_of(SETTLE_EVERY);
-        if look {
-            self.settle(event.time_ns);
-        }
-        look
     }
 
     /// The entities so far.

@@ -27,8 +27,10 @@ pub struct TraceEvent<'a> {
     reason = "fields carry the names of ros2_tracing, see stowplan_ctf::events"
 )]
 pub enum Body<'a> {
-    /// `ros2:rcl_init`
-    RclInit { version: &'a str },
+    /// `ros2:rcl_init`; CARET's has no version.
+    RclInit { version: Option<&'a str> },
+    /// `ros2_caret:caret_init`: the distribution of ROS 2.
+    CaretInit { distribution: &'a str },
     /// `ros2:rcl_node_init`
     NodeInit {
         node: Address,
@@ -144,8 +146,14 @@ pub enum Body<'a> {
     },
     /// `dds:write`: the source timestamp of what the thread publishes.
     DdsWrite { timestamp: i64 },
-    /// `ros2_caret:dds_write`
-    CaretWrite { message: Address },
+    /// `ros2_caret:dds_write`; the source timestamp exists from Jazzy on.
+    CaretWrite {
+        message: Address,
+        stamp: Option<i64>,
+    },
+    /// `ros2_caret:dds_bind_addr_to_addr` and `ros2:message_construct` (CARET): a message was
+    /// copied or serialised.
+    MessageCopy { from: Address, to: Address },
     /// `ros2_caret:dds_bind_addr_to_stamp`
     CaretStamp { message: Address, stamp: i64 },
     /// `ros2:dispatch_subscription_callback` (CARET)
@@ -202,8 +210,6 @@ pub enum Body<'a> {
     DatagramsDropped { total: u64 },
     /// A ROS event of which only time, process and thread matter here.
     Other,
-    /// An event of another provider: it has no meaning here.
-    Foreign,
 }
 
 /// Whom a process is: two processes with one key are the same process.

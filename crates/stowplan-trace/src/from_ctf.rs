@@ -12,9 +12,10 @@ use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Made, Merged, StreamInfo
 
 use crate::analysis::{Analysis, Builder};
 use crate::chain::Chain;
-use crate::ctf_classes::within_range;
+use crate::ctf_classes::{Provider, is_of_ros, within_range};
+use crate::created::{Created, Waiting};
 use crate::digest::{Classes, Digest, Digester, Newcomer, Who};
-use crate::event::{Discard, DiscardScope, ProcessKey, TraceEvent};
+use crate::event::{Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::graph::{EventKinds, Graph};
 use crate::ids::{ProcessId, ThreadId};
 use crate::keep::Keep;
@@ -45,6 +46,7 @@ struct OneTrace {
     /// Names of the classes, and how many events were of each.
     classes: Vec<(String, u64)>,
     kinds: EventKinds,
+    missing: MissingContexts,
     /// Takes are told by CARET's events alone.
     caret_takes: bool,
     /// `rmw_publish` has a timestamp.
@@ -53,15 +55,48 @@ struct OneTrace {
     epoch_ns: i64,
 }
 
+/// Contexts that events of ROS 2 lack in a trace.
+#[derive(Clone, Copy)]
+struct MissingContexts {
+    /// And the trace is not of one process whose number it has.
+    vpid: bool,
+    vtid: bool,
+}
+
+impl MissingContexts {
+    fn new(metadata: &Metadata) -> Self {
+        let classes = metadata.classes();
+        let lacks = |context: &str| {
+            let mut of_ros = classes.iter().filter(|class| is_of_ros(&class.name));
+            of_ros.any(|class| class.context(context).is_none())
+        };
+        Self {
+            vpid: metadata.env("vpid").is_none() && lacks("vpid"),
+            vtid: lacks("vtid"),
+        }
+    }
+}
+
 /// The ids of an event's process and thread.
 type Ids = (ProcessId, ThreadId);
+
+/// Who recorded events of a stream.
+enum Recorder {
+    /// Has recorded no event of ROS 2.
+    Other(Newcomer),
+    Known(Ids),
+    /// The trace does not say which thread it was.
+    WithoutThread(Ids),
+    /// The trace does not say which process it was.
+    WithoutProcess,
+}
 
 /// What one stream needs for its events.
 struct OneStream {
     /// Index of its trace.
     trace: u32,
-    /// Of those who recorded it, by their number.
-    recorders: Vec<Ids>,
+    /// Those who recorded it, by their number.
+    recorders: Vec<Recorder>,
 }
 
 /// From the events of the reader to those of the analysis.
@@ -70,6 +105,9 @@ struct Adapter {
     traces: Vec<OneTrace>,
     ids: FxHashMap<Who, Ids>,
     streams: Vec<OneStream>,
+    created: Waiting,
+    /// Events of other providers than ROS 2's.
+    other: u64,
     unreadable: u64,
     discarded_packets: u64,
     /// Time of the last event.
@@ -131,6 +169,7 @@ impl Analysis {
         if reading.linking == Linking::Tum {
             tum::link(&analysis.graph, &mut analysis.records);
         }
+        analysis.events += read.adapter.other;
         analysis.damage = read.damage;
         analysis.records.gaps.unreadable_events = read.adapter.unreadable;
         Ok(analysis)
@@ -153,6 +192,7 @@ impl Analysis {
         let builder = Builder::keeping(keep);
         let read = read(folder.as_ref(), reading, builder, &mut |_, _| {})?;
         let mut analysis = read.adapter.builder.finish_kept();
+        analysis.events += read.adapter.other;
         analysis.damage = read.damage;
         analysis.records.gaps.unreadable_events = read.adapter.unreadable;
         Ok(analysis)
@@ -193,6 +233,7 @@ impl Overview {
             pair(&overview.graph, &found);
         }
         overview.contents = contents;
+        overview.events += read.adapter.other;
         overview.damage = read.damage;
         overview.gaps.unreadable_events = read.adapter.unreadable;
         Ok(overview)
@@ -252,7 +293,7 @@ impl Adapter {
                     }
                 }
                 Ok(Some(Item::Lost(lost))) => self.lost(&lost),
-                Ok(None) => return,
+                Ok(None) => return self.end(),
                 Err(error) => {
                     // That stream goes on with its next packet, if there is one.
                     self.damaged(&error, self.now_ns, events.resumes_ns());
@@ -283,6 +324,8 @@ impl Adapter {
                     recorders: Vec::new(),
                 })
                 .collect(),
+            created: Waiting::default(),
+            other: 0,
             unreadable: 0,
             discarded_packets: 0,
             now_ns: i64::MIN,
@@ -293,27 +336,86 @@ impl Adapter {
     #[inline]
     fn event(&mut self, event: &Made<'_, Digest>) -> bool {
         let digest = event.value;
+        let stream = &mut self.streams[event.stream as usize];
         if let Some(newcomer) = digest.said.newcomer() {
-            let ids = self.ids(newcomer);
-            self.streams[event.stream as usize].recorders.push(ids);
+            stream.recorders.push(Recorder::Other(newcomer.clone()));
         }
-        let stream = &self.streams[event.stream as usize];
-        let (process, thread) = stream.recorders[digest.who as usize];
         let trace = &mut self.traces[stream.trace as usize];
         trace.classes[digest.class as usize].1 += 1;
         let epoch_ns = trace.epoch_ns;
+        let at = (event.stream as usize, digest.who as usize);
+        let recorder = match (&self.streams[at.0].recorders[at.1], digest.said.provider()) {
+            (_, Provider::Other) | (Recorder::Other(_), Provider::Middleware) => {
+                self.other += 1;
+                return false;
+            }
+            (Recorder::Other(_), Provider::Ros) => self.introduce(at),
+            (known, _) => known,
+        };
+        let ((process, thread), with_thread) = match recorder {
+            Recorder::Known(ids) => (*ids, true),
+            Recorder::WithoutThread(ids) => (*ids, false),
+            Recorder::Other(_) | Recorder::WithoutProcess => {
+                self.builder.left_out_without_process(1);
+                return false;
+            }
+        };
         let Some(body) = digest.said.body() else {
             self.unreadable += 1;
             return false;
         };
         let time_ns = within_range(event.timestamp_ns.saturating_sub(epoch_ns));
         self.now_ns = time_ns;
-        self.builder.push(&TraceEvent {
+        if let Some(created_ns) = digest.said.created_ns() {
+            let said = digest.said.clone();
+            let created = Created {
+                created_ns,
+                time_ns,
+                thread,
+                said,
+            };
+            self.created.add(process, created);
+            return false;
+        }
+        if !self.created.is_empty() && body != Body::Other {
+            Self::release(&mut self.builder, &mut self.created, process);
+        }
+        let event = TraceEvent {
             time_ns,
             process,
             thread,
             body,
-        })
+        };
+        if with_thread {
+            self.builder.push(&event)
+        } else {
+            self.builder.push_without_thread(&event);
+            false
+        }
+    }
+
+    /// Gives on what waits of a process.
+    #[cold]
+    fn release(builder: &mut Builder, created: &mut Waiting, process: ProcessId) {
+        for created in created.take(process) {
+            let Some(body) = created.said.body() else {
+                continue;
+            };
+            let event = TraceEvent {
+                time_ns: created.time_ns,
+                process,
+                thread: created.thread,
+                body,
+            };
+            builder.push_created(&event, created.created_ns);
+        }
+    }
+
+    /// The streams have ended.
+    fn end(&mut self) {
+        for process in self.created.processes() {
+            Self::release(&mut self.builder, &mut self.created, process);
+        }
     }
 
     /// What was counted of the streams.
@@ -321,6 +423,7 @@ impl Adapter {
         let mut contents = Contents {
             discarded_packets: self.discarded_packets,
             streams: self.streams.len() as u64,
+            other_events: self.other,
             ..Contents::default()
         };
         for trace in &self.traces {
@@ -332,6 +435,24 @@ impl Adapter {
         }
         contents.discarded_events = self.builder.discarded_events();
         contents
+    }
+
+    /// Gives somebody who has recorded an event of ROS 2 its ids.
+    #[cold]
+    fn introduce(&mut self, (stream, who): (usize, usize)) -> &Recorder {
+        let missing = self.traces[self.streams[stream].trace as usize].missing;
+        let known = match &self.streams[stream].recorders[who] {
+            Recorder::Other(newcomer) if !missing.vpid => Some(newcomer.clone()),
+            _ => None,
+        };
+        let recorder = match known.map(|newcomer| self.ids(&newcomer)) {
+            None => Recorder::WithoutProcess,
+            Some(ids) if missing.vtid => Recorder::WithoutThread(ids),
+            Some(ids) => Recorder::Known(ids),
+        };
+        let entry = &mut self.streams[stream].recorders[who];
+        *entry = recorder;
+        entry
     }
 
     fn ids(&mut self, newcomer: &Newcomer) -> Ids {
@@ -427,6 +548,7 @@ impl OneTrace {
                 rmw_publish: rmw_publish.is_some(),
                 arrivals: class("stowplan:arrival").is_some(),
             },
+            missing: MissingContexts::new(metadata),
             caret_takes: caret && !takes,
             publish_stamp: rmw_publish.is_some_and(|class| class.field("timestamp").is_some()),
             // Traces of one clock compare by its own readings: LTTng measures the

@@ -12,6 +12,7 @@
 mod analysis;
 mod chain;
 mod check;
+mod created;
 mod ctf_classes;
 mod ctf_table;
 mod digest;
@@ -38,6 +39,7 @@ mod startup;
 mod summary;
 mod tracker;
 mod tum;
+mod unnamed;
 mod window;
 
 pub use analysis::{Analysis, Builder};
@@ -50,7 +52,7 @@ pub use check::{Mismatch, PayloadCheck};
 pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 pub use from_ctf::{Linking, Reading, TraceError};
 pub use graph::{
-    Callback, CallbackIdentity, Client, EventKinds, Graph, MessageLink, Node, Owner, Process,
+    Callback, CallbackIdentity, Client, CreationEvent, EventKinds, Graph, MessageLink, Node, Owner, Process,
     Publisher, Service, Subscription, Thread, Timer, Trigger,
 };
 pub use ids::{
@@ -65,4 +67,5 @@ pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
 pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};
 pub use tracker::{Gaps, Records};
+pub use unnamed::Unnamed;
 pub use window::Window;

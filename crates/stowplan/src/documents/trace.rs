@@ -12,11 +12,13 @@ pub struct TraceInfo {
     pub schema: &'static str,
     /// Events of all streams.
     pub events: u64,
+    /// Those of them that are ROS 2's, CARET's, Stowplan's or a traced middleware's.
+    pub ros2_events: u64,
     /// Events that the tracer says it discarded.
     pub discarded_events: u64,
-    /// First to last event.
+    /// First to last event of ROS 2.
     pub duration_ns: u64,
-    /// Processes that emitted events.
+    /// Processes that emitted events of ROS 2.
     pub processes: u64,
     /// Nodes.
     pub nodes: u64,

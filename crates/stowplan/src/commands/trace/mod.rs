@@ -7,6 +7,7 @@ mod compare;
 mod graph;
 mod info;
 mod instances;
+mod lacks;
 mod learnt;
 mod links;
 mod record;
@@ -15,7 +16,7 @@ mod start_up;
 mod window;
 
 use stowplan_ctf::CtfError;
-use stowplan_trace::{Discard, Graph, Overview, Owner};
+use stowplan_trace::{Discard, Graph, Overview};
 
 use crate::cli::TraceCommand;
 use crate::failure::{CommandError, in_words};
@@ -60,36 +61,24 @@ fn warn(damage: &[CtfError], discards: &[Discard], graph: &Graph) {
              invalid\nhint: record with larger sub-buffers"
         );
     }
-    let unnamed = graph
-        .callbacks
-        .iter()
-        .filter(|(_, callback)| callback.owner == Owner::Unknown)
-        .count();
-    if unnamed > 0 {
-        note!(
-            "warning: nothing in the trace says to which node or topic {unnamed} callbacks belong; \
-             tracing may have begun after they were made"
-        );
+    for (lack, hint) in lacks::lacks(graph) {
+        match hint {
+            Some(hint) => note!("warning: {lack}\nhint: {hint}"),
+            None => note!("warning: {lack}"),
+        }
     }
 }
 
 /// What a trace lacks, in words.
 fn missing(overview: &Overview) -> Vec<String> {
-    let mut missing = Vec::new();
     let graph = &overview.graph;
+    let mut missing: Vec<String> = lacks::lacks(graph).into_iter().map(|lack| lack.0).collect();
     let mut say = |count: u64, what: &str| {
         if count > 0 {
             missing.push(format!("{count} {what}"));
         }
     };
     let unknown = |of: &dyn Fn() -> usize| of() as u64;
-    say(
-        unknown(&|| {
-            let callbacks = graph.callbacks.iter();
-            callbacks.filter(|c| c.1.owner == Owner::Unknown).count()
-        }),
-        "callbacks whose node and trigger are not in the trace; tracing may have begun later",
-    );
     say(
         unknown(&|| graph.nodes.iter().filter(|n| n.1.name.is_none()).count()),
         "nodes without a name: no rcl_node_init",
