@@ -133,7 +133,9 @@ impl Class {
             K::ServiceInit => held.texts[0] = text(2),
             K::CallbackRegister | K::ClientInit => held.texts[0] = text(1),
             K::NodeLoaded => held.texts = [text(0), text(1)],
-            K::RclInit | K::NodeLoadBegin | K::LaunchReady | K::CaretInit => held.texts[0] = text(0),
+            K::RclInit | K::NodeLoadBegin | K::LaunchReady | K::CaretInit => {
+                held.texts[0] = text(0)
+            }
             K::RmwPublisherInit => {
                 let bytes = field(1).and_then(|field| event.bytes(field.1));
                 held.bytes = bytes.map(<[u8]>::to_vec);

@@ -288,11 +288,7 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
         K::DatagramsDropped,
         &["total"],
     ),
-    (
-        "ros2_caret:caret_init",
-        K::CaretInit,
-        &["distribution"],
-    ),
+    ("ros2_caret:caret_init", K::CaretInit, &["distribution"]),
     (
         "ros2_caret:dds_bind_addr_to_addr",
         K::CaretCopy,

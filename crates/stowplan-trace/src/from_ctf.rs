@@ -12,8 +12,8 @@ use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Made, Merged, StreamInfo
 
 use crate::analysis::{Analysis, Builder};
 use crate::chain::Chain;
-use crate::ctf_classes::{Provider, is_of_ros, within_range};
 use crate::created::{Created, Waiting};
+use crate::ctf_classes::{Provider, is_of_ros, within_range};
 use crate::digest::{Classes, Digest, Digester, Newcomer, Who};
 use crate::event::{Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::graph::{EventKinds, Graph};

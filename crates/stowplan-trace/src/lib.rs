@@ -52,8 +52,8 @@ pub use check::{Mismatch, PayloadCheck};
 pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 pub use from_ctf::{Linking, Reading, TraceError};
 pub use graph::{
-    Callback, CallbackIdentity, Client, CreationEvent, EventKinds, Graph, MessageLink, Node, Owner, Process,
-    Publisher, Service, Subscription, Thread, Timer, Trigger,
+    Callback, CallbackIdentity, Client, CreationEvent, EventKinds, Graph, MessageLink, Node, Owner,
+    Process, Publisher, Service, Subscription, Thread, Timer, Trigger,
 };
 pub use ids::{
     CallbackId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,

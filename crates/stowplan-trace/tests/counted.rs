@@ -312,7 +312,11 @@ fn autoware_agrees_with_an_independent_computation() {
     let counted = Overview::from_ctf(folder.path(), Reading::default()).unwrap();
     let summaries = counted.callback_summaries();
     let unnamed = summaries.iter().filter(|of| of.identity.node.is_none());
-    assert_eq!(unnamed.count(), 0, "every callback that is called has its node");
+    assert_eq!(
+        unnamed.count(),
+        0,
+        "every callback that is called has its node"
+    );
     assert_eq!(counted.callback_summaries(), analysis.callback_summaries());
     assert_eq!(counted.topic_summaries().len(), topics.len());
     threads_change_nothing(folder.path());

@@ -191,17 +191,22 @@ fn last_of_launch(mut times: Vec<i64>) -> Option<i64> {
     Some(last)
 }
 
-/// Learns a stack from a trace.
-///
-/// # Errors
-/// When the trace does not say which process or thread recorded events, names no node, or no chain leads between the places that were asked for.
-pub fn learn(analysis: &Analysis, options: &Options) -> Result<Learned, LearnError> {
-    let graph = &analysis.graph;
+/// Without these contexts there are no durations.
+fn contexts(graph: &Graph) -> Result<(), LearnError> {
     for (events, context) in [(graph.without_vpid, "vpid"), (graph.without_vtid, "vtid")] {
         if events > 0 {
             return Err(LearnError::NoContext { context });
         }
     }
+    Ok(())
+}
+
+/// Learns a stack from a trace.
+///
+/// # Errors
+/// When the trace does not say which process or thread recorded events, names no node, or no chain leads between the places that were asked for.
+pub fn learn(analysis: &Analysis, options: &Options) -> Result<Learned, LearnError> {
+    contexts(&analysis.graph)?;
     let observed = Observed::new(analysis);
     let frame = Frame::new(analysis);
     if frame.nodes.is_empty() {

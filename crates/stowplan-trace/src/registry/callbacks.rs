@@ -106,7 +106,8 @@ impl Registry {
     /// Gives the callback at a service's address to the service, if the trace has named both.
     pub(super) fn bind_service(&mut self, process: ProcessId, service: Address) {
         let pieces = self.services.get(&(process, service));
-        if let Some((Some(id), Some(callback))) = pieces.map(|pieces| (pieces.made, pieces.callback))
+        if let Some((Some(id), Some(callback))) =
+            pieces.map(|pieces| (pieces.made, pieces.callback))
         {
             self.own(callback, Owner::Service(id));
         }

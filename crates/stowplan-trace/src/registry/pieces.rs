@@ -67,7 +67,14 @@ mod tests {
     #[test]
     fn pieces_come_together_in_any_order() {
         let first = CallbackId::new(1);
-        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        for order in [
+            [0, 1, 2],
+            [0, 2, 1],
+            [1, 0, 2],
+            [1, 2, 0],
+            [2, 0, 1],
+            [2, 1, 0],
+        ] {
             let mut pieces: Pieces<u64, u64> = Pieces::default();
             for piece in order {
                 match piece {

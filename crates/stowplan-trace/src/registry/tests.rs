@@ -159,7 +159,9 @@ fn the_next_object_at_an_address_is_another() {
         }
         let graph = &registry.graph;
         for (callback, topic) in callbacks.iter().zip(["/first", "/second"]) {
-            let found = graph.topic_of(*callback).map(|id| graph.topics[id].as_str());
+            let found = graph
+                .topic_of(*callback)
+                .map(|id| graph.topics[id].as_str());
             assert_eq!(found, Some(topic), "{lives:?}");
             assert_eq!(graph.callbacks[*callback].symbol.as_deref(), Some(topic));
         }

@@ -21,9 +21,7 @@ impl Tracker {
             Body::DdsWrite { timestamp } => {
                 (state.unfollowed, Some(timestamp), LinkMethod::DdsWrite)
             }
-            Body::CaretWrite { message, stamp } => {
-                (of_message(message), stamp, LinkMethod::Caret)
-            }
+            Body::CaretWrite { message, stamp } => (of_message(message), stamp, LinkMethod::Caret),
             Body::MessageCopy { from, to } => {
                 self.copied(event, from, to);
                 return true;

@@ -1,27 +1,16 @@
 //! Recorded traces that the integration tests share.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where recorded traces are kept: not in this repository.
-pub fn data() -> PathBuf {
-    std::env::var_os("STOWPLAN_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    )
-}
+mod data;
+
+pub use data::{data, is_there};
 
 /// The recorded trace of this name, unpacked. Without it the test passes,
 /// printing why; in CI it fails.
 pub fn kept_trace(name: &str) -> Option<tempfile::TempDir> {
     let archive = data().join("traces").join(format!("{name}.tar.zst"));
-    if !archive.is_file() {
-        let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-        assert!(!in_ci, "needed in CI: {}", archive.display());
-        println!(
-            "skipped: no {} (STOWPLAN_DATA names the folder)",
-            archive.display()
-        );
+    if !is_there(&archive) {
         return None;
     }
     let target = tempfile::tempdir().expect("a temporary folder");

@@ -78,7 +78,8 @@ fn document(overview: &Overview, with_events: bool) -> TraceInfo {
     TraceInfo {
         schema: "stowplan.trace-info/1",
         events: overview.contents.by_event.values().sum(),
-        ros2_events: overview.contents.by_event.values().sum::<u64>() - overview.contents.other_events,
+        ros2_events: overview.contents.by_event.values().sum::<u64>()
+            - overview.contents.other_events,
         discarded_events: overview.contents.discarded_events,
         duration_ns: duration.and_then(|ns| u64::try_from(ns).ok()).unwrap_or(0),
         processes: graph.processes.len() as u64,
