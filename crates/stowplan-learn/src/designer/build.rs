@@ -25,7 +25,8 @@ pub(super) struct Builder<'a> {
     /// Names of those whose nodes hand messages over by pointer.
     intra_process: BTreeSet<String>,
     modules: Vec<DraftModule>,
-    unconnected: usize,
+    /// Subscribers that no publisher is connected with, as `PATH PORT`.
+    unconnected: Vec<String>,
 }
 
 impl<'a> Builder<'a> {
@@ -49,7 +50,7 @@ impl<'a> Builder<'a> {
             processes: Vec::new(),
             intra_process: BTreeSet::new(),
             modules: Vec::new(),
-            unconnected: 0,
+            unconnected: Vec::new(),
         })
     }
 
@@ -60,7 +61,10 @@ impl<'a> Builder<'a> {
     pub fn node(&mut self, at: usize, node: &Node) -> Result<(), ImportError> {
         let place = &self.places[at];
         let wired = self.wiring.wired(at, node);
-        self.unconnected += wired.subscribers.values().filter(|t| t.is_empty()).count();
+        let subscribers = wired.subscribers.iter();
+        let unconnected = subscribers.filter(|(_, topics)| topics.is_empty());
+        self.unconnected
+            .extend(unconnected.map(|(port, _)| format!("{} {port}", place.path)));
         let callbacks = behaviour::callbacks(node, &wired)?;
         for port in &node.publishers {
             if let Some(topic) = wired.publishers.get(&port.name.value) {
@@ -131,7 +135,7 @@ impl<'a> Builder<'a> {
         let of_mode = mode.map_or_else(String::new, |mode| format!(" in mode {mode}"));
         let used = used_topics(&self.modules);
         Draft {
-            head: head(name, &of_mode, self.unconnected),
+            head: head(name, &of_mode, &self.unconnected),
             name: names::clean(name),
             description: format!("{nodes} nodes of the system {name}{of_mode}."),
             profile: Profile::Humble,
@@ -214,7 +218,7 @@ fn used_topics(modules: &[DraftModule]) -> HashSet<String> {
     nodes.flat_map(DraftNode::topics).cloned().collect()
 }
 
-fn head(name: &str, of_mode: &str, unconnected: usize) -> Vec<String> {
+fn head(name: &str, of_mode: &str, unconnected: &[String]) -> Vec<String> {
     let mut head = vec![
         format!("{name}: from its system design by `stowplan import designer`."),
         String::new(),
@@ -222,9 +226,11 @@ fn head(name: &str, of_mode: &str, unconnected: usize) -> Vec<String> {
         "Assumed: execution times and message sizes, with ranges; reliable, depth 1, where a port does not say; launching costs nothing; a timer uses what its node stores; of inputs that all have to be there the first starts the callback.".to_owned(),
         "Left out: parameters, services, actions.".to_owned(),
     ];
-    if unconnected > 0 {
+    if !unconnected.is_empty() {
         head.push(format!(
-            "{unconnected} subscribers are connected with no publisher and are left out."
+            "{} subscribers are connected with no publisher and are left out: {}.",
+            unconnected.len(),
+            unconnected.join(", ")
         ));
     }
     head
