@@ -177,6 +177,7 @@ fn analysis() -> Analysis {
         Body::ServiceInit {
             service,
             node: 1,
+            rmw_service: None,
             name,
         },
     );

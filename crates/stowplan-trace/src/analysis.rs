@@ -1,5 +1,6 @@
 //! From events to an [`Analysis`].
 
+use crate::clocks::{ClockDifference, Evidence};
 use crate::event::{Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::graph::{EventKinds, Graph};
 use crate::ids::{ProcessId, ThreadId};
@@ -8,6 +9,7 @@ use crate::links;
 use crate::marks::Marks;
 use crate::overview::{Contents, Overview};
 use crate::registry::{Observed, Registry};
+use crate::services::{Calls, ServiceCalls};
 use crate::settle::{Pair, Settler};
 use crate::tracker::{Records, Tracker};
 use crate::window::Window;
@@ -23,6 +25,10 @@ pub struct Analysis {
     pub discards: Vec<Discard>,
     /// Instants and totals that single events state.
     pub marks: Marks,
+    /// Hosts whose clocks do not agree.
+    pub clocks: Vec<ClockDifference>,
+    /// Calls of services, by service and client.
+    pub services: Vec<ServiceCalls>,
     /// Where streams are broken.
     pub damage: Vec<stowplan_ctf::CtfError>,
     /// Number of events read.
@@ -54,6 +60,16 @@ impl Analysis {
     }
 }
 
+impl Analysis {
+    /// What messages and calls together say.
+    fn conclude(&mut self, messages: &Evidence, calls: Calls) {
+        let mut evidence = messages.clone();
+        evidence.merge(&calls.clocks);
+        self.clocks = evidence.differences(&self.graph);
+        self.services = calls.summaries(&self.graph, &self.clocks);
+    }
+}
+
 /// Whether a process lies in a scope.
 fn concerns(graph: &Graph, scope: &DiscardScope, process: ProcessId) -> bool {
     match scope {
@@ -68,6 +84,7 @@ pub struct Builder {
     registry: Registry,
     tracker: Tracker,
     marks: Marks,
+    calls: Calls,
     discards: Vec<Discard>,
     events: u64,
     extent: Option<Window>,
@@ -186,6 +203,7 @@ impl Builder {
                 }
             }
         }
+        self.calls.observe(&mut self.registry, event);
     }
 
     /// The entities so far.
@@ -220,12 +238,9 @@ impl Builder {
     /// Says that events are missing: what is open in the scope may have ended unseen.
     pub fn discard(&mut self, discard: Discard) {
         let graph = &self.registry.graph;
-        let threads = graph
-            .threads
-            .iter()
-            .filter(|(_, thread)| concerns(graph, &discard.scope, thread.process))
-            .map(|(id, _)| id);
-        self.tracker.doubt(threads);
+        let concerned = |process| concerns(graph, &discard.scope, process);
+        self.tracker.doubt(graph, concerned, discard.to_ns);
+        self.calls.doubt(graph, concerned);
         self.discards.push(discard);
     }
 
@@ -239,26 +254,33 @@ impl Builder {
     }
 
     /// The trace has ended: what happened, and who settles the rest of it.
-    fn end(self) -> (Analysis, Box<Settler>) {
+    fn end(self) -> (Analysis, Calls, Box<Settler>) {
         let mut graph = self.registry.graph;
         graph.number_callbacks();
+        let mut calls = self.calls;
+        calls.end(&graph);
         let analysis = Analysis {
             graph,
             records: self.tracker.finish(),
             discards: self.discards,
             marks: self.marks,
+            clocks: Vec::new(),
+            services: Vec::new(),
             damage: Vec::new(),
             events: self.events,
             extent: self.extent,
         };
-        (analysis, self.settler.unwrap_or_default())
+        (analysis, calls, self.settler.unwrap_or_default())
     }
 
     /// The trace has ended: what was counted.
     pub(crate) fn finish_overview(self) -> Overview {
-        let (mut all, settler) = self.end();
+        let (mut all, calls, settler) = self.end();
         let (counted, _) = settler.finish(&all.graph, &mut all.records, &all.discards);
+        all.conclude(&counted.clocks, calls);
         Overview {
+            clocks: all.clocks,
+            services: all.services,
             graph: all.graph,
             marks: all.marks,
             gaps: all.records.gaps,
@@ -273,7 +295,7 @@ impl Builder {
 
     /// The trace has ended: what was kept.
     pub(crate) fn finish_kept(self) -> Analysis {
-        let (mut all, settler) = self.end();
+        let (mut all, _, settler) = self.end();
         let (_, kept) = settler.finish(&all.graph, &mut all.records, &all.discards);
         Analysis {
             records: kept,
@@ -284,8 +306,10 @@ impl Builder {
     /// The trace has ended: links messages and returns the result.
     #[must_use]
     pub fn finish(self) -> Analysis {
-        let (mut all, _) = self.end();
-        links::link(&all.graph, &mut all.records);
+        let (mut all, calls, _) = self.end();
+        links::link(&all.graph, &mut all.records, &all.discards);
+        let evidence = Evidence::of(&all.graph, &all.records);
+        all.conclude(&evidence, calls);
         all
     }
 }

@@ -7,6 +7,8 @@ use crate::ctf_table::{CLASSES, CREATED, Kind as K, Kind, caret_original};
 use crate::digest::Newcomer;
 use crate::event::Body;
 
+mod services;
+
 /// Most fields that are read of an event.
 const MOST_FIELDS: usize = 5;
 
@@ -136,7 +138,7 @@ impl Class {
             K::RclInit | K::NodeLoadBegin | K::LaunchReady | K::CaretInit => {
                 held.texts[0] = text(0)
             }
-            K::RmwPublisherInit => {
+            K::RmwPublisherInit | K::RmwClientInit | K::TakeRequest | K::SendResponse => {
                 let bytes = field(1).and_then(|field| event.bytes(field.1));
                 held.bytes = bytes.map(<[u8]>::to_vec);
             }
@@ -229,6 +231,11 @@ impl Said {
             | K::CallbackRegister
             | K::LifecycleInit
             | K::LifecycleTransition => link_body(kind, self),
+            K::RmwClientInit
+            | K::SendRequest
+            | K::TakeRequest
+            | K::SendResponse
+            | K::TakeResponse => services::body(kind, self),
             _ => own_body(kind, self),
         }
     }
@@ -400,10 +407,12 @@ fn entity_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
         K::ServiceInit => Body::ServiceInit {
             service: read.u64(0)?,
             node: read.u64(1)?,
+            rmw_service: read.u64(3),
             name: read.text(0)?,
         },
         K::ClientInit => Body::ClientInit {
             node: read.u64(0)?,
+            rmw_client: read.u64(2),
             name: read.text(0)?,
         },
         _ => return None,

@@ -57,6 +57,11 @@ pub(crate) enum Kind {
     CaretInit,
     CaretCopy,
     MessageConstruct,
+    RmwClientInit,
+    SendRequest,
+    TakeRequest,
+    SendResponse,
+    TakeResponse,
 }
 
 use Kind as K;
@@ -109,7 +114,12 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
     (
         "ros2:rcl_service_init",
         K::ServiceInit,
-        &["service_handle", "node_handle", "service_name"],
+        &[
+            "service_handle",
+            "node_handle",
+            "service_name",
+            "rmw_service_handle",
+        ],
     ),
     (
         "ros2:rclcpp_service_callback_added",
@@ -119,7 +129,7 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
     (
         "ros2:rcl_client_init",
         K::ClientInit,
-        &["node_handle", "service_name"],
+        &["node_handle", "service_name", "rmw_client_handle"],
     ),
     (
         "ros2:rcl_timer_init",
@@ -298,6 +308,36 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
         "ros2:message_construct",
         K::MessageConstruct,
         &["original_message", "constructed_message"],
+    ),
+    (
+        "ros2:rmw_client_init",
+        K::RmwClientInit,
+        &["rmw_client_handle", "gid"],
+    ),
+    (
+        "ros2:rmw_send_request",
+        K::SendRequest,
+        &["rmw_client_handle", "sequence_number"],
+    ),
+    (
+        "ros2:rmw_take_request",
+        K::TakeRequest,
+        &[
+            "rmw_service_handle",
+            "client_gid",
+            "sequence_number",
+            "taken",
+        ],
+    ),
+    (
+        "ros2:rmw_send_response",
+        K::SendResponse,
+        &["rmw_service_handle", "client_gid", "sequence_number"],
+    ),
+    (
+        "ros2:rmw_take_response",
+        K::TakeResponse,
+        &["rmw_client_handle", "sequence_number", "taken"],
     ),
 ];
 

@@ -69,12 +69,17 @@ pub enum Body<'a> {
     ServiceInit {
         service: Address,
         node: Address,
+        rmw_service: Option<Address>,
         name: &'a str,
     },
     /// `ros2:rclcpp_service_callback_added`
     ServiceCallbackAdded { service: Address, callback: Address },
     /// `ros2:rcl_client_init`
-    ClientInit { node: Address, name: &'a str },
+    ClientInit {
+        node: Address,
+        rmw_client: Option<Address>,
+        name: &'a str,
+    },
     /// `ros2:rcl_timer_init`
     TimerInit { timer: Address, period_ns: i64 },
     /// `ros2:rclcpp_timer_callback_added`
@@ -208,6 +213,29 @@ pub enum Body<'a> {
     },
     /// `stowplan:datagrams_dropped`
     DatagramsDropped { total: u64 },
+    /// `ros2:rmw_client_init`
+    RmwClientInit { rmw_client: Address, gid: &'a [u8] },
+    /// `ros2:rmw_send_request`
+    SendRequest { rmw_client: Address, sequence: i64 },
+    /// `ros2:rmw_take_request`
+    TakeRequest {
+        rmw_service: Address,
+        client_gid: &'a [u8],
+        sequence: i64,
+        taken: bool,
+    },
+    /// `ros2:rmw_send_response`
+    SendResponse {
+        rmw_service: Address,
+        client_gid: &'a [u8],
+        sequence: i64,
+    },
+    /// `ros2:rmw_take_response`
+    TakeResponse {
+        rmw_client: Address,
+        sequence: i64,
+        taken: bool,
+    },
     /// A ROS event of which only time, process and thread matter here.
     Other,
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use rustc_hash::FxHashMap;
-use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::{OpenTrace, TraceFolder};
 use stowplan_ctf::metadata::Metadata;
 use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Made, Merged, StreamInfo};
+use stowplan_ctf::{CtfError, Fault};
 
 use crate::analysis::{Analysis, Builder};
 use crate::chain::Chain;
@@ -193,6 +193,8 @@ impl Analysis {
         let read = read(folder.as_ref(), reading, builder, &mut |_, _| {})?;
         let mut analysis = read.adapter.builder.finish_kept();
         analysis.events += read.adapter.other;
+        analysis.clocks.clone_from(&overview.clocks);
+        analysis.services.clone_from(&overview.services);
         analysis.damage = read.damage;
         analysis.records.gaps.unreadable_events = read.adapter.unreadable;
         Ok(analysis)
@@ -477,9 +479,17 @@ impl Adapter {
     /// What a damaged stream still had to say is missing from `from_ns` on, until it
     /// goes on.
     fn damaged(&mut self, error: &CtfError, from_ns: i64, resumes_ns: Option<i64>) {
-        let CtfError::Stream { file, .. } = error else {
+        let CtfError::Stream {
+            file,
+            offset,
+            fault,
+        } = error
+        else {
             return;
         };
+        if *offset == 0 && is_text(fault) {
+            return;
+        }
         let folder = Path::new(file).parent();
         for trace in &self.traces {
             if folder == Some(&trace.folder) {
@@ -513,6 +523,17 @@ impl Adapter {
             },
         });
     }
+}
+
+/// Whether what stands where a stream would begin is text: a note beside the streams, of
+/// which nothing is missing.
+fn is_text(fault: &Fault) -> bool {
+    let Fault::Magic { found } = *fault else {
+        return false;
+    };
+    let bytes = found.to_le_bytes();
+    let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    bytes[4..] == [0; 4] && bytes[..4].iter().all(text)
 }
 
 /// A clock's identity and its offset from the epoch.

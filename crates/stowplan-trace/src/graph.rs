@@ -2,8 +2,8 @@
 
 use crate::event::ProcessKey;
 use crate::ids::{
-    CallbackId, NodeId, ProcessId, PublisherId, ServiceId, SubscriptionId, Table, ThreadId,
-    TimerId, TopicId,
+    CallbackId, ClientId, Id, NodeId, ProcessId, PublisherId, ServiceId, SubscriptionId, Table,
+    ThreadId, TimerId, TopicId,
 };
 
 /// A process.
@@ -178,6 +178,8 @@ pub enum Owner {
     Subscription(SubscriptionId),
     /// A service server.
     Service(ServiceId),
+    /// A service client: index into [`Graph::clients`].
+    Client(ClientId),
     /// Not in the trace; [`Callback::missing`] says which event lacks.
     Unknown,
 }
@@ -273,6 +275,8 @@ pub enum Trigger {
     Subscription(String),
     /// A request to this service.
     Service(String),
+    /// A response of this service.
+    Client(String),
     /// Not in the trace.
     Unknown,
 }
@@ -299,6 +303,7 @@ impl Graph {
             Owner::Timer(timer) => self.timers[timer].node,
             Owner::Subscription(subscription) => Some(self.subscriptions[subscription].node),
             Owner::Service(service) => Some(self.services[service].node),
+            Owner::Client(client) => Some(self.clients[client.index()].node),
             Owner::Unknown => None,
         }
     }
@@ -321,6 +326,7 @@ impl Graph {
                 Trigger::Subscription(self.topics[self.subscriptions[subscription].topic].clone())
             }
             Owner::Service(service) => Trigger::Service(self.services[service].name.clone()),
+            Owner::Client(client) => Trigger::Client(self.clients[client.index()].name.clone()),
             Owner::Unknown => Trigger::Unknown,
         }
     }
@@ -349,6 +355,7 @@ impl Graph {
             Trigger::Timer(period) => format!("{node} timer {period} ns"),
             Trigger::Subscription(topic) => format!("{node} subscription {topic}"),
             Trigger::Service(name) => format!("{node} service {name}"),
+            Trigger::Client(name) => format!("{node} client of {name}"),
             Trigger::Unknown => format!("{node} callback"),
         }
     }

@@ -13,7 +13,9 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::graph::Graph;
+use crate::holes::Holes;
 use crate::ids::{PublicationId, SubscriptionId, TakeId, TopicId};
+use crate::links::Bare;
 use crate::record::{Confidence, Link, LinkMethod, Take};
 use crate::tracker::Records;
 
@@ -29,7 +31,7 @@ pub(crate) struct Guesses {
 }
 
 /// Publications of a topic by time.
-type Published = VecDeque<(i64, PublicationId)>;
+type Published = VecDeque<Bare>;
 
 impl Guesses {
     /// Adds an inferred take.
@@ -44,6 +46,7 @@ impl Guesses {
     pub fn link<'p>(
         &mut self,
         graph: &Graph,
+        holes: &Holes,
         records: &mut Records,
         published: impl Fn(TopicId) -> Option<&'p Published>,
     ) {
@@ -55,26 +58,29 @@ impl Guesses {
             let depth = usize::try_from(entry.depth).unwrap_or(usize::MAX).max(1);
             // Ids ascend with time.
             let last = self.last.get(&subscription).copied();
-            let mut free = last.map_or(0, |last| list.partition_point(|&(_, id)| id <= last));
-            let sent = |take: &(i64, TakeId)| list.partition_point(|&(time, _)| time < take.0);
+            let mut free = last.map_or(0, |last| list.partition_point(|bare| bare.id <= last));
+            let sent = |take: &(i64, TakeId)| list.partition_point(|bare| bare.time_ns < take.0);
             for together in takes.chunk_by(|a, b| sent(a) == sent(b)) {
                 let sent = sent(&together[0]);
                 let from = free.max(sent.saturating_sub(depth));
                 let count = sent.saturating_sub(from).min(together.len());
                 free = free.max(sent);
                 for (at, &(time_ns, take)) in (sent - count..sent).zip(together) {
-                    let (sent_ns, publication) = list[at];
-                    if time_ns - sent_ns <= LONGEST_NS {
-                        records.takes[take].link = Some(Link {
-                            publication,
+                    let sent = list[at];
+                    if time_ns - sent.time_ns <= LONGEST_NS {
+                        let link = Link {
+                            publication: sent.id,
                             method: LinkMethod::LatestBeforeCallback,
                             confidence: Confidence::Guessed,
-                        });
+                        };
+                        // A later publication may have been discarded.
+                        let doubt = holes.touch(sent.process, sent.time_ns, time_ns);
+                        records.takes[take].set_link(Some(link), doubt);
                     }
                 }
             }
-            if let Some(&(_, passed)) = free.checked_sub(1).and_then(|at| list.get(at)) {
-                self.last.insert(subscription, passed);
+            if let Some(passed) = free.checked_sub(1).and_then(|at| list.get(at)) {
+                self.last.insert(subscription, passed.id);
             }
         }
     }

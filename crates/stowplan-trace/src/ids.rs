@@ -53,6 +53,8 @@ ids! {
     TimerId,
     /// A service server.
     ServiceId,
+    /// A service client.
+    ClientId,
     /// A callback.
     CallbackId,
     /// One execution of a callback.

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::chain::Chain;
 use crate::graph::Graph;
 use crate::ids::{CallbackId, Id, InstanceId, PublicationId, SubscriptionId, TakeId, TopicId};
-use crate::record::{Instance, Publication, Take};
+use crate::record::{Instance, Link, Publication, Take};
 use crate::tracker::Records;
 
 /// What is kept, under ids of its own.
@@ -103,13 +103,15 @@ impl Keep {
             return;
         }
         let instance = of.instance.and_then(|id| self.instances.get(&id)).copied();
-        let link = of.link.and_then(|mut link| {
+        let kept = |mut link: Link| {
             link.publication = *self.publications.get(&link.publication)?;
             Some(link)
-        });
+        };
+        let (link, doubtful) = (of.link.and_then(kept), of.doubtful.and_then(kept));
         let new = self.records.takes.push(Take {
             instance,
             link,
+            doubtful,
             ..of.clone()
         });
         match (instance, of.instance) {

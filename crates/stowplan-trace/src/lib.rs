@@ -9,10 +9,14 @@
 //! Where the time of a chain goes, as the papers define it and as it is split here,
 //! is said at [`Parts`], [`ChainInstance`] and [`ChainInput`].
 
+mod actions;
 mod analysis;
 mod chain;
 mod check;
 mod created;
+mod clocks;
+#[cfg(test)]
+mod clocks_tests;
 mod ctf_classes;
 mod ctf_table;
 mod digest;
@@ -26,6 +30,8 @@ mod ids;
 mod keep;
 mod links;
 mod losses;
+#[cfg(test)]
+mod lost_tests;
 mod marks;
 #[cfg(test)]
 mod other_tracers_tests;
@@ -34,6 +40,9 @@ mod record;
 mod registry;
 #[cfg(test)]
 mod scripted;
+mod services;
+#[cfg(test)]
+mod services_tests;
 mod settle;
 mod startup;
 mod summary;
@@ -42,6 +51,7 @@ mod tum;
 mod unnamed;
 mod window;
 
+pub use actions::{ActionSummary, action_of};
 pub use analysis::{Analysis, Builder};
 pub use chain::{
     BreakReason, Broken, CallbackBy, CallbackSelector, Chain, ChainError, ChainInput,
@@ -49,6 +59,7 @@ pub use chain::{
     NodeChain, NodeStep, Parts, Reference, Step, StepHop, StopCause,
 };
 pub use check::{Mismatch, PayloadCheck};
+pub use clocks::ClockDifference;
 pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 pub use from_ctf::{Linking, Reading, TraceError};
 pub use graph::{
@@ -56,13 +67,14 @@ pub use graph::{
     Process, Publisher, Service, Subscription, Thread, Timer, Trigger,
 };
 pub use ids::{
-    CallbackId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
+    CallbackId, ClientId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
     SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
 };
 pub use losses::{EdgeLosses, Losses, Way};
 pub use marks::{CallbackCpu, Marks};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
+pub use services::ServiceCalls;
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
 pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};

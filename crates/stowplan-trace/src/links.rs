@@ -8,20 +8,25 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use crate::event::Discard;
 use crate::graph::Graph;
 use crate::guess::Guesses;
-use crate::ids::{Id, PublicationId, PublisherId, SubscriptionId, TakeId, ThreadId, TopicId};
+use crate::holes::Holes;
+use crate::ids::{
+    Id, ProcessId, PublicationId, PublisherId, SubscriptionId, TakeId, ThreadId, TopicId,
+};
 use crate::record::{Confidence, Link, LinkMethod, Publication, Take};
 use crate::tracker::Records;
 
 /// Links every take that can be linked and gives it its arrival.
-pub(crate) fn link(graph: &Graph, records: &mut Records) {
+pub(crate) fn link(graph: &Graph, records: &mut Records, discards: &[Discard]) {
+    let holes = Holes::new(graph, discards);
     let mut linker = Linker::default();
     for (id, publication) in records.publications.iter() {
         linker.add(graph, id, publication);
     }
     let takes = 0..records.takes.len();
-    linker.link(graph, records, takes);
+    linker.link(graph, &holes, records, takes);
     arrivals(records);
 }
 
@@ -52,8 +57,24 @@ struct OfTopic {
     /// source timestamps were taken follow each other.
     timed: FxHashMap<(PublisherId, ThreadId), VecDeque<Timed>>,
     /// Those of which the trace has neither timestamp nor middleware.
-    bare: VecDeque<(i64, PublicationId)>,
+    bare: VecDeque<Bare>,
+    /// The processes that publish.
+    processes: Vec<ProcessId>,
 }
+
+/// A publication of which only its entry into rclcpp or rcl is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bare {
+    pub time_ns: i64,
+    pub id: PublicationId,
+    pub process: ProcessId,
+}
+
+/// A source timestamp is drawn sooner than this after its publication began, nanoseconds.
+const SLOWEST_NS: i64 = 1_000_000_000;
+
+/// Mostly it is drawn sooner than this, nanoseconds.
+const USUAL_NS: i64 = 10_000_000;
 
 /// Publications already given to a take, where several have one stamp.
 type Given = FxHashMap<(SubscriptionId, i64), Vec<PublicationId>>;
@@ -75,6 +96,9 @@ impl Linker {
             self.topics.resize_with(topic.index() + 1, OfTopic::default);
         }
         let of_topic = &mut self.topics[topic.index()];
+        if !of_topic.processes.contains(&publisher.process) {
+            of_topic.processes.push(publisher.process);
+        }
         if let Some(stamp) = publication.stamp {
             let entry = Stamped {
                 stamp,
@@ -93,20 +117,37 @@ impl Linker {
             let Some(offset) = graph.processes[publisher.process].realtime_offset_ns else {
                 return;
             };
-            let followed = publication.followed_ns.unwrap_or(i64::MAX);
+            let slowest = publication.time_ns.saturating_add(SLOWEST_NS);
+            let followed = publication.followed_ns.unwrap_or(slowest).min(slowest);
             let key = (publication.publisher, publication.thread);
+            // The distributions that record timestamps draw them before `rmw_publish`.
+            let from_ns = if publication.unstamped {
+                publication.time_ns
+            } else {
+                rmw_ns
+            };
             of_topic.timed.entry(key).or_default().push_back(Timed {
-                from_ns: rmw_ns.saturating_add(offset),
+                from_ns: from_ns.saturating_add(offset),
                 to_ns: followed.saturating_add(offset),
                 id,
             });
         } else {
-            of_topic.bare.push_back((publication.time_ns, id));
+            of_topic.bare.push_back(Bare {
+                time_ns: publication.time_ns,
+                id,
+                process: publisher.process,
+            });
         }
     }
 
     /// Links a range of takes; all publications before them were added.
-    pub fn link(&mut self, graph: &Graph, records: &mut Records, takes: Range<usize>) {
+    pub fn link(
+        &mut self,
+        graph: &Graph,
+        holes: &Holes,
+        records: &mut Records,
+        takes: Range<usize>,
+    ) {
         for index in takes {
             let id = TakeId::new(index);
             let take = &records.takes[id];
@@ -119,37 +160,21 @@ impl Linker {
             let Some(stamp) = take.stamp.filter(|&stamp| stamp != 0) else {
                 continue;
             };
-            let link = self.by_stamp(topic, stamp, take);
-            records.takes[id].link = link;
+            let Some(of_topic) = self.topics.get(topic.index()) else {
+                continue;
+            };
+            let lost = Lost {
+                graph,
+                holes,
+                processes: &of_topic.processes,
+            };
+            let (link, doubt) = of_topic.by_stamp(stamp, take, &lost, &mut self.given);
+            records.takes[id].set_link(link, doubt);
         }
         let topics = &self.topics;
-        self.guesses.link(graph, records, |topic| {
+        self.guesses.link(graph, holes, records, |topic| {
             topics.get(topic.index()).map(|topic| &topic.bare)
         });
-    }
-
-    fn by_stamp(&mut self, topic: TopicId, stamp: i64, take: &Take) -> Option<Link> {
-        let of_topic = self.topics.get(topic.index())?;
-        let stamped = &of_topic.stamped;
-        let from = stamped.partition_point(|s| s.stamp < stamp);
-        let to = stamped.partition_point(|s| s.stamp <= stamp);
-        match to - from {
-            0 => of_topic.at_time(stamp).map(|(publication, alone)| Link {
-                publication,
-                method: LinkMethod::TopicAndTime,
-                confidence: if alone {
-                    Confidence::Probable
-                } else {
-                    Confidence::Ambiguous
-                },
-            }),
-            1 => Some(Link {
-                publication: stamped[from].id,
-                method: stamped[from].method,
-                confidence: Confidence::Certain,
-            }),
-            _ => among_equal(take, stamped.range(from..to), &mut self.given),
-        }
     }
 
     /// Forgets publications before a time of the trace, but the last `keep` of a
@@ -183,11 +208,11 @@ impl Linker {
                     list.pop_front();
                 }
             }
-            while let Some(&(time_ns, id)) = of_topic.bare.front()
+            while let Some(bare) = of_topic.bare.front()
                 && of_topic.bare.len() > keep
-                && time_ns < before_ns
+                && bare.time_ns < before_ns
             {
-                gone(id);
+                gone(bare.id);
                 of_topic.bare.pop_front();
             }
         }
@@ -195,12 +220,37 @@ impl Linker {
 }
 
 impl OfTopic {
-    /// The publication whose source timestamp can be `stamp`, and whether no
-    /// other's can. Of several, the latest.
-    fn at_time(&self, stamp: i64) -> Option<(PublicationId, bool)> {
-        let mut best: Option<Timed> = None;
+    /// The publication with this source timestamp, and whether events may be missing that
+    /// are of another one.
+    fn by_stamp(
+        &self,
+        stamp: i64,
+        take: &Take,
+        lost: &Lost<'_>,
+        given: &mut Given,
+    ) -> (Option<Link>, bool) {
+        let stamped = &self.stamped;
+        let from = stamped.partition_point(|s| s.stamp < stamp);
+        let to = stamped.partition_point(|s| s.stamp <= stamp);
+        match to - from {
+            0 => self.at_time(stamp, lost),
+            1 => {
+                let link = Link {
+                    publication: stamped[from].id,
+                    method: stamped[from].method,
+                    confidence: Confidence::Certain,
+                };
+                (Some(link), false)
+            }
+            _ => (among_equal(take, stamped.range(from..to), given), false),
+        }
+    }
+
+    /// The publication whose source timestamp can be `stamp`. Of several, the latest.
+    fn at_time(&self, stamp: i64, lost: &Lost<'_>) -> (Option<Link>, bool) {
+        let mut best: Option<(Timed, PublisherId)> = None;
         let mut fitting = 0;
-        for list in self.timed.values() {
+        for (&(publisher, _), list) in &self.timed {
             let end = list.partition_point(|timed| timed.from_ns <= stamp);
             let Some(&last) = end.checked_sub(1).map(|at| &list[at]) else {
                 continue;
@@ -209,11 +259,51 @@ impl OfTopic {
                 continue;
             }
             fitting += 1;
-            if best.is_none_or(|best| (best.from_ns, best.id) < (last.from_ns, last.id)) {
-                best = Some(last);
+            if best.is_none_or(|(best, _)| (best.from_ns, best.id) < (last.from_ns, last.id)) {
+                best = Some((last, publisher));
             }
         }
-        Some((best?.id, fitting == 1))
+        let Some((best, publisher)) = best else {
+            return (None, lost.before(stamp, None));
+        };
+        let link = Link {
+            publication: best.id,
+            method: LinkMethod::TopicAndTime,
+            confidence: if fitting == 1 {
+                Confidence::Probable
+            } else {
+                Confidence::Ambiguous
+            },
+        };
+        let process = lost.graph.publishers[publisher].process;
+        let doubt = lost.between(process, best.from_ns, stamp);
+        (Some(link), doubt || lost.before(stamp, Some(process)))
+    }
+}
+
+/// Where publications of a topic may be missing.
+struct Lost<'a> {
+    graph: &'a Graph,
+    holes: &'a Holes,
+    /// The processes that publish on it.
+    processes: &'a [ProcessId],
+}
+
+impl Lost<'_> {
+    /// Whether events of a process may be missing between two times, CLOCK_REALTIME.
+    fn between(&self, process: ProcessId, from_ns: i64, to_ns: i64) -> bool {
+        let offset = self.graph.processes[process].realtime_offset_ns;
+        offset.is_some_and(|offset| {
+            let (from_ns, to_ns) = (from_ns.saturating_sub(offset), to_ns.saturating_sub(offset));
+            self.holes.touch(process, from_ns, to_ns)
+        })
+    }
+
+    /// Whether a publication with this source timestamp may be missing, of another process
+    /// than one.
+    fn before(&self, stamp: i64, but: Option<ProcessId>) -> bool {
+        let mut others = self.processes.iter().filter(|&&id| Some(id) != but);
+        others.any(|&id| self.between(id, stamp.saturating_sub(USUAL_NS), stamp))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Links where several publications, threads and processes look alike.
 
-use crate::event::{Body, ProcessKey};
+use crate::event::{Body, DiscardScope, ProcessKey};
 use crate::record::{Confidence, LinkMethod};
 use crate::scripted::{At, Script, Sub};
 use crate::{Address, Analysis, Id};
@@ -216,6 +216,39 @@ fn without_a_recorded_stamp_the_publication_that_can_have_it_is_found() {
 }
 
 #[test]
+fn a_stamp_of_zero_is_none_and_the_publication_is_found_by_time() {
+    let mut script = Script::new();
+    let sources = publishers(&mut script, 2);
+    let (at, sub) = reader(&mut script, 7);
+    let offset = 1_000_000_000;
+    for (k, &(source, timer, publisher)) in sources.iter().enumerate() {
+        script
+            .builder
+            .describe_process(source.process, None, Some(offset));
+        let t = 1000 * (k as i64 + 1);
+        script.start(t, source, timer);
+        // Loaned, then copied.
+        script.publish(t + 100, source, publisher, Some(0));
+        script.publish(t + 200, source, publisher, Some(offset + t + 201));
+        script.end(t + 300, source, timer);
+    }
+    // Drawn before `rmw_publish`, which is 2 ns after the publication, or after it.
+    for (n, stamp) in [1101, 1201, 2150, 2201, 0].into_iter().enumerate() {
+        let start = 3000 + 100 * n as i64;
+        let stamp = if stamp == 0 { 0 } else { offset + stamp };
+        script.receive(start, start + 50, at, sub, stamp);
+    }
+    let analysis = script.analyse();
+    let probable = |k| Some((k, 0, Confidence::Probable));
+    let certain = |k| Some((k, 1, Confidence::Certain));
+    assert_eq!(
+        linked(&analysis),
+        [probable(0), certain(0), probable(1), certain(1), None]
+    );
+    assert_eq!(analysis.records.gaps.publications_without_stamp, 2);
+}
+
+#[test]
 fn an_address_that_is_used_again_is_a_new_callback() {
     let mut script = Script::new();
     let at = script.process(1);
@@ -258,4 +291,88 @@ fn a_trace_that_begins_and_ends_inside_callbacks_says_so() {
     assert_eq!(analysis.records.gaps.starts_without_end, 1);
     let (_, instance) = analysis.records.instances.iter().next().unwrap();
     assert_eq!(instance.end_ns, None);
+}
+
+/// Start and end of every instance, by start.
+fn spans(analysis: &Analysis) -> Vec<(i64, Option<i64>)> {
+    let instances = analysis.records.instances.iter();
+    instances.map(|(_, i)| (i.start_ns, i.end_ns)).collect()
+}
+
+#[test]
+fn a_callback_that_spins_keeps_its_outer_call() {
+    let mut script = Script::new();
+    let at = script.process(1);
+    let node = script.node(at, "server");
+    let sub = script.deep_subscription(node, "/goal", "server::on", 10);
+    let tick = script.timer(node, 1000, "server::tick");
+    let out = script.publisher(node, "/out");
+    // Itself twice, one inside the other, and a timer: all inside the outermost call.
+    script.take(95, at, sub, 1);
+    script.start(100, at, sub.callback);
+    script.take(195, at, sub, 2);
+    script.start(200, at, sub.callback);
+    script.receive(300, 320, at, sub, 3);
+    script.publish(330, at, out, Some(9));
+    script.end(350, at, sub.callback);
+    script.start(400, at, tick);
+    script.end(410, at, tick);
+    script.publish(450, at, out, Some(10));
+    script.end(500, at, sub.callback);
+    let analysis = script.analyse();
+    assert_eq!(
+        spans(&analysis),
+        [
+            (100, Some(500)),
+            (200, Some(350)),
+            (300, Some(320)),
+            (400, Some(410))
+        ]
+    );
+    assert_eq!(analysis.records.gaps, crate::Gaps::default());
+    let records = &analysis.records;
+    let stamps: Vec<Option<i64>> = records
+        .instances
+        .iter()
+        .map(|(_, i)| records.takes[i.take?].stamp)
+        .collect();
+    assert_eq!(stamps, [Some(1), Some(2), Some(3), None]);
+    let inside: Vec<Option<usize>> = records
+        .publications
+        .iter()
+        .map(|(_, p)| p.instance.map(Id::index))
+        .collect();
+    assert_eq!(inside, [Some(1), Some(0)]);
+}
+
+#[test]
+fn ends_that_are_missing_do_not_pile_up() {
+    let mut script = Script::new();
+    let at = script.process(1);
+    let node = script.node(at, "n");
+    let tick = script.timer(node, 1000, "n::tick");
+    // A callback that leaves by an exception has no end.
+    for k in 0..1000 {
+        script.start(10 * k, at, tick);
+    }
+    script.start(10_000, at, tick);
+    script.end(10_007, at, tick);
+    let analysis = script.analyse();
+    assert_eq!(spans(&analysis).last(), Some(&(10_000, Some(10_007))));
+    assert_eq!(analysis.records.gaps.starts_without_end, 1000);
+}
+
+#[test]
+fn after_lost_events_nothing_is_taken_to_be_still_open() {
+    let mut script = Script::new();
+    let at = script.process(1);
+    let node = script.node(at, "n");
+    let tick = script.timer(node, 1000, "n::tick");
+    script.start(0, at, tick);
+    script.lose(DiscardScope::Process(at.process), 5, 95);
+    script.start(100, at, tick);
+    script.end(110, at, tick);
+    let analysis = script.analyse();
+    assert_eq!(spans(&analysis), [(0, None), (100, Some(110))]);
+    assert_eq!(analysis.records.gaps.ends_without_start, 0);
 }

@@ -189,7 +189,8 @@ impl Seen {
             arrivals_recorded: !records.arrivals.is_empty(),
         };
         for (_, take) in records.takes.iter() {
-            if let Some(link) = take.link {
+            // Which publication it was may be in doubt; that one was taken is not.
+            if let Some(link) = take.link.or(take.doubtful) {
                 seen.taken.insert((take.subscription, link.publication));
             }
             seen.last_take.insert(take.subscription, take.time_ns);

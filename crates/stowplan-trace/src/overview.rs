@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::chain::find::{Endpoint, FoundChain, FoundChains, Seen};
+use crate::clocks::ClockDifference;
 use crate::event::Discard;
 use crate::graph::Graph;
 use crate::ids::{CallbackId, Id, PublisherId, SubscriptionId, TopicId};
 use crate::marks::Marks;
+use crate::services::ServiceCalls;
 use crate::settle::Counted;
 use crate::summary::{CallbackSummary, Distribution, LinkSummary, TopicSummary};
 use crate::tracker::Gaps;
@@ -44,6 +46,10 @@ pub struct Overview {
     pub gaps: Gaps,
     /// Where events were discarded.
     pub discards: Vec<Discard>,
+    /// Hosts whose clocks do not agree.
+    pub clocks: Vec<ClockDifference>,
+    /// Calls of services, by service and client.
+    pub services: Vec<ServiceCalls>,
     /// What the streams hold.
     pub contents: Contents,
     /// Where streams are broken.

@@ -45,6 +45,9 @@ pub struct Publication {
     pub stamp: Option<i64>,
     /// What a link by [`stamp`](Self::stamp) is called: which events gave it.
     pub stamp_by: LinkMethod,
+    /// Its `rmw_publish` gives 0 for the source timestamp, as rmw_cyclonedds does for
+    /// loaned messages.
+    pub unstamped: bool,
     /// First event of the thread after it: the source timestamp lies before.
     pub followed_ns: Option<i64>,
     /// Its number among the publications of its publisher.
@@ -155,6 +158,11 @@ pub struct Take {
     pub stamp: Option<i64>,
     /// The publication it came from.
     pub link: Option<Link>,
+    /// The publication that would be its link, had no events been discarded that may be of
+    /// another one: what rests on it is invalid.
+    pub doubtful: Option<Link>,
+    /// It has no link, and its publication may be among the discarded events.
+    pub maybe_discarded: bool,
     /// When the sample was in the reader's cache (inside a process: in its ring
     /// buffer), nanoseconds; `None` where the trace does not have it.
     pub arrival_ns: Option<i64>,
@@ -164,6 +172,15 @@ pub struct Take {
     pub payload: Option<Box<Payload>>,
     /// The trace records no takes: this one stands for the start of its callback.
     pub inferred: bool,
+}
+
+impl Take {
+    /// Takes a link over; `doubt`: whether events may be missing that are of another publication.
+    pub(crate) fn set_link(&mut self, link: Option<Link>, doubt: bool) {
+        self.link = link.filter(|_| !doubt);
+        self.doubtful = link.filter(|_| doubt);
+        self.maybe_discarded = doubt;
+    }
 }
 
 /// A sample in a reader's cache.

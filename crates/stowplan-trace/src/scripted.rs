@@ -2,8 +2,9 @@
 //! the same one, so that every test with two processes has equal addresses.
 
 use crate::analysis::{Analysis, Builder};
-use crate::event::{Address, Body, ProcessKey, TraceEvent};
+use crate::event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::ids::{Id, ProcessId, ThreadId};
+use crate::overview::Overview;
 
 /// A thread of a process.
 #[derive(Debug, Clone, Copy)]
@@ -222,11 +223,34 @@ impl Script {
         self.add(start - 3, at, body);
     }
 
-    pub fn analyse(mut self) -> Analysis {
+    /// Reads what was added so far; then events were discarded.
+    pub fn lose(&mut self, scope: DiscardScope, from_ns: i64, to_ns: i64) {
+        self.read();
+        let count = 1;
+        self.builder.discard(Discard {
+            scope,
+            from_ns,
+            to_ns,
+            count,
+        });
+    }
+
+    fn read(&mut self) {
         self.events.sort_by_key(|event| event.time_ns);
-        for event in &self.events {
-            self.builder.push(event);
+        for event in self.events.drain(..) {
+            self.builder.push(&event);
         }
+    }
+
+    /// As a reader of long traces does it, with all links.
+    pub fn overview(mut self) -> Overview {
+        self.builder.count(true);
+        self.read();
+        self.builder.finish_overview()
+    }
+
+    pub fn analyse(mut self) -> Analysis {
+        self.read();
         self.builder.finish()
     }
 }

@@ -7,6 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::clocks::{Evidence, is_sure};
 use crate::durations::{Budget, Durations};
 use crate::event::Discard;
 use crate::graph::Graph;
@@ -87,6 +88,7 @@ pub(crate) struct Counted {
     /// By subscription: takes and links.
     pub takes: Vec<(u64, u64)>,
     pub links: LinkSummary,
+    pub clocks: Evidence,
     pub pairs: Vec<Pair>,
     budget: Budget,
 }
@@ -230,10 +232,12 @@ impl Settler {
             to += 1;
         }
         self.next_take = to;
-        self.linker.link(graph, records, from..to);
+        if let Some((_, holes)) = &self.holes {
+            self.linker.link(graph, holes, records, from..to);
+        }
         for index in from..to {
             let id = TakeId::new(index);
-            self.taken(records, &records.takes[id]);
+            self.taken(graph, records, &records.takes[id]);
             if let Some(keep) = &mut self.keep {
                 keep.take(graph, &records.takes[id]);
             }
@@ -241,7 +245,7 @@ impl Settler {
         }
     }
 
-    fn taken(&mut self, records: &Records, take: &Take) {
+    fn taken(&mut self, graph: &Graph, records: &Records, take: &Take) {
         let counted = &mut self.counted;
         let index = take.subscription.index();
         if counted.takes.len() <= index {
@@ -254,6 +258,12 @@ impl Settler {
         let Some(sent) = self.sent.get(&link.publication) else {
             return;
         };
+        if is_sure(&link) {
+            let from = graph.publishers[sent.publisher].process;
+            let to = graph.subscriptions[take.subscription].process;
+            let clocks = &mut counted.clocks;
+            clocks.add(graph, (from, to), sent.time_ns, take.time_ns);
+        }
         if self.with_pairs {
             counted.pairs.push(Pair {
                 published_ns: sent.time_ns,

@@ -120,6 +120,8 @@ pub struct LinkSummary {
     pub linked: u64,
     /// Whose was not.
     pub unlinked: u64,
+    /// Of these, those whose publication may be among the discarded events.
+    pub maybe_discarded: u64,
     /// The found ones by method.
     pub by_method: BTreeMap<LinkMethod, u64>,
     /// The found ones by how sure they are.
@@ -129,6 +131,7 @@ pub struct LinkSummary {
 impl LinkSummary {
     pub(crate) fn add(&mut self, take: &Take) {
         self.takes += 1;
+        self.maybe_discarded += u64::from(take.maybe_discarded);
         match take.link {
             Some(link) => {
                 self.linked += 1;

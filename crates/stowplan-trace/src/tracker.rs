@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::event::{Address, Body, TraceEvent};
-use crate::graph::Owner;
+use crate::graph::{Graph, Owner};
 use crate::ids::{
     CallbackId, Id, InstanceId, ProcessId, PublicationId, PublisherId, SubscriptionId, Table,
     TakeId, ThreadId,
@@ -46,12 +46,15 @@ pub struct Gaps {
     pub arrivals_without_subscription: u64,
     /// `rmw_publish` without `rcl_publish`, such as the middleware's own discovery.
     pub rmw_publish_without_rcl: u64,
+    /// `rmw_publish` with 0 for the source timestamp: loaned messages of rmw_cyclonedds.
+    pub publications_without_stamp: u64,
     /// Events that lack a field which every distribution records.
     pub unreadable_events: u64,
 }
 
 #[derive(Debug, Default)]
 struct ThreadState {
+    /// Callbacks that run, each inside the one before it.
     open: Vec<InstanceId>,
     /// When the callback that ended last began, where the trace has that.
     ended_began_ns: Option<i64>,
@@ -97,6 +100,9 @@ struct Slot {
     enqueued_ns: i64,
 }
 
+/// Most callbacks that are taken to be open inside each other on a thread.
+const DEEPEST: usize = 32;
+
 /// The state of all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
@@ -104,8 +110,10 @@ pub(crate) struct Tracker {
     threads: Vec<ThreadState>,
     ordinals: Vec<u32>,
     slots: FxHashMap<(ProcessId, Address, u64), Slot>,
-    /// What was last published inside a process at an address.
-    handed: FxHashMap<(ProcessId, Address), PublicationId>,
+    /// What was last published inside a process at an address, and when.
+    handed: FxHashMap<(ProcessId, Address), (PublicationId, i64)>,
+    /// Until when events of a process may be missing.
+    lost_until_ns: FxHashMap<ProcessId, i64>,
 }
 
 impl Tracker {
@@ -141,7 +149,8 @@ impl Tracker {
             Body::IntraPublish { publisher, message } => {
                 let publisher = registry.publisher(event.process, publisher);
                 let id = self.publish(event, publisher, None);
-                self.handed.insert((event.process, message), id);
+                let handed = &mut self.handed;
+                handed.insert((event.process, message), (id, event.time_ns));
             }
             Body::Dispatch { .. } | Body::DispatchIntra { .. } => self.dispatch(registry, event),
             Body::RclPublish { publisher, message } => {
@@ -159,18 +168,7 @@ impl Tracker {
             Body::RingEnqueue { .. } | Body::RingDequeue { .. } | Body::RingClear { .. } => {
                 self.ring(registry, event);
             }
-            Body::Arrival {
-                rmw_subscription,
-                source_timestamp,
-            } => match registry.rmw_subscription(event.process, rmw_subscription) {
-                Some(subscription) => self.records.arrivals.push(Arrival {
-                    subscription,
-                    stamp: source_timestamp,
-                    time_ns: event.time_ns,
-                    take: None,
-                }),
-                None => self.records.gaps.arrivals_without_subscription += 1,
-            },
+            Body::Arrival { .. } => self.arrival(registry, event),
             Body::Message { .. } => self.message(registry, event),
             Body::TimerRelease {
                 callback,
@@ -185,16 +183,28 @@ impl Tracker {
         }
     }
 
-    /// Events of these threads may be missing: a callback that is open may have
-    /// ended unseen.
-    pub fn doubt(&mut self, threads: impl Iterator<Item = ThreadId>) {
-        for thread in threads {
-            if let Some(state) = self.threads.get_mut(thread.index()) {
-                state.doubtful = true;
-                state.take = None;
-                state.publishing = None;
+    /// Events of these processes may be missing until `to_ns`: a callback that is open
+    /// may have ended unseen, and what comes next may belong to what was not seen.
+    pub fn doubt(&mut self, graph: &Graph, concerned: impl Fn(ProcessId) -> bool, to_ns: i64) {
+        for process in graph.processes.ids().filter(|&id| concerned(id)) {
+            let until = self.lost_until_ns.entry(process).or_insert(to_ns);
+            *until = to_ns.max(*until);
+        }
+        for (thread, state) in graph.threads.ids().zip(&mut self.threads) {
+            if concerned(graph.threads[thread].process) {
+                *state = ThreadState {
+                    open: std::mem::take(&mut state.open),
+                    doubtful: true,
+                    ..ThreadState::default()
+                };
             }
         }
+    }
+
+    /// Whether events of a process may be missing at a time or after it.
+    fn lost_since(&self, process: ProcessId, time_ns: i64) -> bool {
+        let until = self.lost_until_ns.get(&process);
+        until.is_some_and(|&until_ns| until_ns >= time_ns)
     }
 
     /// The trace has ended.
@@ -216,14 +226,11 @@ impl Tracker {
             self.records.gaps.starts_without_end += state.open.len() as u64;
             self.records.abandoned.append(&mut state.open);
         }
-        // A callback does not call itself: its end is missing.
-        if let Some(at) = state
-            .open
-            .iter()
-            .position(|&id| self.records.instances[id].callback == callback)
-        {
-            self.records.gaps.starts_without_end += (state.open.len() - at) as u64;
-            self.records.abandoned.extend(state.open.drain(at..));
+        // Calls nest where a callback spins, also calls of one callback. Where ends are
+        // missing, what is outside is given up sooner or later.
+        if state.open.len() >= DEEPEST {
+            self.records.gaps.starts_without_end += 1;
+            self.records.abandoned.push(state.open.remove(0));
         }
         let id = self.records.instances.next_id();
         let take = state.take.take().filter(|&take| {
@@ -301,6 +308,7 @@ impl Tracker {
             rmw_ns: None,
             stamp: None,
             stamp_by: LinkMethod::SourceTimestamp,
+            unstamped: false,
             followed_ns: None,
             ordinal: self.ordinals[index],
             next: None,
@@ -349,7 +357,9 @@ impl Tracker {
         state.unfollowed = Some(publishing.id);
         if let Some(publication) = self.records.publications.get_mut(publishing.id) {
             publication.rmw_ns = Some(event.time_ns);
-            publication.stamp = stamp;
+            publication.stamp = stamp.filter(|&stamp| stamp != 0);
+            publication.unstamped = stamp == Some(0);
+            self.records.gaps.publications_without_stamp += u64::from(publication.unstamped);
         }
     }
 
@@ -371,6 +381,25 @@ impl Tracker {
         }
     }
 
+    fn arrival(&mut self, registry: &Registry, event: &TraceEvent<'_>) {
+        let Body::Arrival {
+            rmw_subscription,
+            source_timestamp,
+        } = event.body
+        else {
+            return;
+        };
+        match registry.rmw_subscription(event.process, rmw_subscription) {
+            Some(subscription) => self.records.arrivals.push(Arrival {
+                subscription,
+                stamp: source_timestamp,
+                time_ns: event.time_ns,
+                take: None,
+            }),
+            None => self.records.gaps.arrivals_without_subscription += 1,
+        }
+    }
+
     fn take(
         &mut self,
         event: &TraceEvent<'_>,
@@ -378,23 +407,30 @@ impl Tracker {
         stamp: Option<i64>,
         slot: Option<Slot>,
     ) -> TakeId {
+        let link = slot.map(|slot| Link {
+            publication: slot.publication,
+            method: LinkMethod::RingBuffer,
+            confidence: Confidence::Certain,
+        });
+        // The slot may have been used again unseen.
+        let doubt = slot.is_some_and(|slot| self.lost_since(event.process, slot.enqueued_ns));
         let state = &mut self.threads[event.thread.index()];
         let payload = state.payload.take().filter(|p| p.0 == subscription);
-        let id = self.records.takes.push(Take {
+        let mut take = Take {
             subscription,
             thread: event.thread,
             time_ns: event.time_ns,
             stamp,
-            link: slot.map(|slot| Link {
-                publication: slot.publication,
-                method: LinkMethod::RingBuffer,
-                confidence: Confidence::Certain,
-            }),
+            link: None,
+            doubtful: None,
+            maybe_discarded: false,
             arrival_ns: slot.map(|slot| slot.enqueued_ns),
             instance: None,
             payload: payload.map(|p| Box::new(p.1)),
             inferred: false,
-        });
+        };
+        take.set_link(link, doubt);
+        let id = self.records.takes.push(take);
         state.take = Some(id);
         id
     }

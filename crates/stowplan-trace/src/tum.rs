@@ -42,6 +42,8 @@ pub(crate) fn link(graph: &Graph, records: &mut Records) {
                 time_ns: instance.start_ns,
                 stamp: None,
                 link: None,
+                doubtful: None,
+                maybe_discarded: false,
                 arrival_ns: None,
                 instance: Some(id),
                 payload: None,

@@ -194,7 +194,7 @@ impl Nodes<'_> {
                 let trigger = DraftTrigger::Subscription(topic.clone());
                 (trigger, on_topic(topic), String::new())
             }
-            Owner::Service(_) | Owner::Unknown => return None,
+            Owner::Service(_) | Owner::Client(_) | Owner::Unknown => return None,
         };
         let wish = self.recorded_name(callback).unwrap_or(wish);
         let comment = match self.heard(calls) {

@@ -255,7 +255,7 @@ pub(super) fn is_modelled(analysis: &Analysis, callback: CallbackId) -> bool {
     match graph.callbacks[callback].owner {
         Owner::Timer(_) => true,
         Owner::Subscription(id) => !is_implicit(&graph.topics[graph.subscriptions[id].topic]),
-        Owner::Service(_) | Owner::Unknown => false,
+        Owner::Service(_) | Owner::Client(_) | Owner::Unknown => false,
     }
 }
 

@@ -60,7 +60,7 @@ fn callback(overview: &Overview, of: CallbackSummary) -> Callback {
     let (kind, topic, period_ns) = match of.identity.trigger {
         Trigger::Timer(ns) => (Some("timer"), None, Some(ns)),
         Trigger::Subscription(topic) => (Some("subscription"), Some(topic), None),
-        Trigger::Service(name) => (Some("service"), Some(name), None),
+        Trigger::Service(name) | Trigger::Client(name) => (Some("service"), Some(name), None),
         Trigger::Unknown => (None, None, None),
     };
     let durations = of.durations.as_ref();

@@ -29,6 +29,8 @@ pub(super) struct Came {
     pub publication: Option<PublicationId>,
     /// How sure.
     pub confidence: Confidence,
+    /// Whether the publication may be another one, that was discarded.
+    pub doubtful: bool,
 }
 
 /// Why the path of an output cannot be followed to an input.
@@ -106,7 +108,8 @@ fn by_message(
             let take = records.instances[id].take.ok_or(BreakReason::NoTake)?;
             let take = &records.takes[take];
             debug_assert_eq!(analysis.graph.subscriptions[take.subscription].topic, topic);
-            let link = take.link.ok_or(BreakReason::NoPublication)?;
+            let link = take.link.or(take.doubtful);
+            let link = link.ok_or(BreakReason::NoPublication)?;
             let source = records.publications[link.publication]
                 .instance
                 .ok_or(BreakReason::OutsideCallback)?;
@@ -118,6 +121,7 @@ fn by_message(
                 from,
                 publication: Some(link.publication),
                 confidence: link.confidence,
+                doubtful: take.link.is_none(),
             })
         })
         .collect()
@@ -147,6 +151,7 @@ fn by_latest(
                 from: ended[latest].1,
                 publication: None,
                 confidence: Confidence::Certain,
+                doubtful: false,
             })
         })
         .collect()
@@ -161,6 +166,12 @@ pub(super) fn path(levels: &[Level], last: usize) -> Result<Vec<usize>, (usize, 
         path[at - 1] = came.from;
     }
     Ok(path)
+}
+
+/// Whether a publication on a path may be another one, that was discarded.
+pub(super) fn is_doubtful(levels: &[Level], path: &[usize]) -> bool {
+    let mut came = levels.iter().zip(path).skip(1).map(|(l, &at)| l.came[at]);
+    came.any(|came| came.is_ok_and(|came| came.doubtful))
 }
 
 /// For each input, the furthest level that its data reached and the instance there.

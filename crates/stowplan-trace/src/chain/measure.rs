@@ -67,7 +67,8 @@ pub struct ChainInput {
     pub touched_by_discard: bool,
 }
 
-/// An output that does not count because events are missing on its way.
+/// An output that does not count: events are missing on its way, or times on it are of clocks
+/// that do not agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
     /// Instance of the last callback.
@@ -104,7 +105,7 @@ pub struct ChainResult {
     pub inputs: Vec<ChainInput>,
     /// One per output that rests on one of the inputs, by output time.
     pub instances: Vec<ChainInstance>,
-    /// Outputs that do not count because events are missing.
+    /// Outputs that do not count.
     pub invalid: Vec<Invalid>,
     /// Outputs in the window that cannot be followed to an input.
     pub broken: Vec<Broken>,
@@ -169,6 +170,9 @@ impl Analysis {
             .collect();
         let (mut instances, invalid) =
             self.instances(&way, &levels, outputs, &kept, &kept_inputs, reference);
+        if way.clocks.is_some() {
+            kept_inputs.iter_mut().for_each(|i| i.reaction_ns = None);
+        }
         until_next(&way, &mut instances);
         means(&mut kept_inputs, &instances);
         ChainResult {
@@ -321,11 +325,17 @@ impl Analysis {
             };
             let from = &inputs[input];
             let from_ns = from.reference_ns(reference);
-            if way.touched(from_ns.min(from.start_ns), output.time_ns) {
+            let lost = way.touched(from_ns.min(from.start_ns), output.time_ns)
+                || follow::is_doubtful(levels, &output.path);
+            let reason = match &way.clocks {
+                _ if lost => Some("events were discarded on its way"),
+                clocks => clocks.as_deref(),
+            };
+            if let Some(reason) = reason {
                 let last = &levels[levels.len() - 1];
                 invalid.push(Invalid {
                     output: last.instances[output.path[levels.len() - 1]],
-                    reason: "events were discarded on its way".to_owned(),
+                    reason: reason.to_owned(),
                 });
                 continue;
             }
@@ -355,16 +365,36 @@ impl ChainInput {
     }
 }
 
-/// The processes of a chain and where their events may be missing.
+/// The processes of a chain, where their events may be missing, and whether their times
+/// compare.
 struct Way {
     holes: Option<Holes>,
+    /// Which clocks on it do not agree, in words.
+    clocks: Option<String>,
     processes: Vec<ProcessId>,
 }
 
 impl Way {
     fn new(analysis: &Analysis, chain: &Chain) -> Self {
         let process = |&callback: &CallbackId| analysis.graph.callbacks[callback].process;
+        let hosts: Vec<&str> = chain
+            .callbacks
+            .iter()
+            .map(|callback| {
+                analysis.graph.processes[process(callback)]
+                    .key
+                    .host
+                    .as_str()
+            })
+            .collect();
+        let apart = |ends: &[&str]| {
+            let mut clocks = analysis.clocks.iter();
+            let clocks = clocks.find(|clocks| clocks.is_between(ends[0], ends[1]))?;
+            let (a, b) = (&clocks.ahead, &clocks.behind);
+            Some(format!("the clocks of hosts {a} and {b} differ"))
+        };
         Self {
+            clocks: hosts.windows(2).find_map(apart),
             holes: (!analysis.discards.is_empty())
                 .then(|| Holes::new(&analysis.graph, &analysis.discards)),
             processes: chain.callbacks.iter().map(process).collect(),

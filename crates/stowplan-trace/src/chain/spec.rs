@@ -235,7 +235,7 @@ fn present(graph: &Graph, callbacks: &[CallbackId]) -> String {
         .filter_map(|&id| match graph.trigger_of(id) {
             Trigger::Timer(period) => Some(format!("timer {period} ns")),
             Trigger::Subscription(topic) => Some(format!("subscription {topic}")),
-            Trigger::Service(_) | Trigger::Unknown => None,
+            Trigger::Service(_) | Trigger::Client(_) | Trigger::Unknown => None,
         })
         .collect();
     words.join(", ")

@@ -319,6 +319,7 @@ impl Registry {
                 service,
                 node,
                 name,
+                ..
             } => {
                 let node = self.node(process, node);
                 let id = self.graph.services.push(Service {
@@ -329,7 +330,7 @@ impl Registry {
                 pieces.make(id);
                 self.bind_service(process, service);
             }
-            Body::ClientInit { node, name } => {
+            Body::ClientInit { node, name, .. } => {
                 let node = self.node(process, node);
                 let name = name.to_owned();
                 self.graph.clients.push(Client { node, name });

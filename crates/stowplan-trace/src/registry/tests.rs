@@ -116,6 +116,7 @@ fn timers_and_services_are_what_their_events_say_in_any_order() {
         Body::ServiceInit {
             service: SERVICE,
             node: NODE,
+            rmw_service: None,
             name: "/s",
         },
         Body::ServiceCallbackAdded {

@@ -35,7 +35,10 @@ impl Tracker {
             && let Some(publication) = self.records.publications.get_mut(id)
         {
             publication.rmw_ns.get_or_insert(event.time_ns);
-            if publication.stamp.is_none() && stamp.is_some() {
+            let until = self.lost_until_ns.get(&event.process);
+            // What was lost may be the publication that this belongs to.
+            let lost = until.is_some_and(|&until_ns| until_ns >= event.time_ns);
+            if publication.stamp.is_none() && stamp.is_some() && !lost {
                 publication.stamp = stamp;
                 publication.stamp_by = method;
             }
@@ -94,13 +97,15 @@ impl Tracker {
                 }
             }
             Body::DispatchIntra { message, .. } => {
-                let publication = self.handed.get(&(event.process, message)).copied();
+                let handed = self.handed.get(&(event.process, message)).copied();
+                let doubt = handed.is_some_and(|handed| self.lost_since(event.process, handed.1));
                 let id = self.take(event, subscription, None, None);
-                self.records.takes[id].link = publication.map(|publication| Link {
+                let link = handed.map(|(publication, _)| Link {
                     publication,
                     method: LinkMethod::MessageAddress,
                     confidence: Confidence::Probable,
                 });
+                self.records.takes[id].set_link(link, doubt);
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! The JSON documents that scripts read. Each begins with its schema's name and version; the
 //! JSON Schemas are committed under `schemas/` and held equal to these types by a test.
 
+pub mod calls;
 pub mod clean;
 pub mod doctor;
 pub mod learn;

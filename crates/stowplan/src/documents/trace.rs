@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::calls::{ClockDifference, TracedAction, TracedService};
+
 /// What is in a trace.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TraceInfo {
@@ -56,10 +58,18 @@ pub struct TraceLinks {
     pub linked: u64,
     /// Whose was not.
     pub unlinked: u64,
+    /// Of these, those whose publication may be among the discarded events.
+    pub maybe_discarded: u64,
     /// The found ones by method.
     pub by_method: BTreeMap<&'static str, u64>,
     /// The found ones by how sure they are: certain, probable, ambiguous, guessed.
     pub by_confidence: BTreeMap<&'static str, u64>,
+    /// Calls by service and client: tracetools from 8.5 on.
+    pub services: Vec<TracedService>,
+    /// Actions.
+    pub actions: Vec<TracedAction>,
+    /// Hosts whose clocks differ: times between them are invalid.
+    pub clock_differences: Vec<ClockDifference>,
     /// What the trace lacks, in words.
     pub missing: Vec<String>,
 }
@@ -123,6 +133,8 @@ pub enum CallbackKind {
     Subscription,
     /// A request.
     Service,
+    /// A response.
+    Client,
 }
 
 /// What starts a callback, by name or period.
@@ -173,7 +185,7 @@ pub struct AnalyzedChain {
     pub path: Vec<String>,
     /// Instances measured.
     pub instances: u64,
-    /// Instances that lost events make invalid.
+    /// Instances that are invalid: events on their way were lost, or clocks on it differ.
     pub invalid: u64,
     /// End to end as in the papers: start of the first callback to the last publication.
     pub e2e_ns: Option<Part>,
@@ -193,7 +205,7 @@ pub struct AnalyzedChain {
     /// How sure the least sure link of all instances is: certain, probable, ambiguous,
     /// guessed; null without instances.
     pub least_sure_link: Option<&'static str>,
-    /// Why a part is null.
+    /// Why a part is null, and under `invalid` why instances are.
     pub reasons: BTreeMap<String, String>,
 }
 

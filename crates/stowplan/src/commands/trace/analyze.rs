@@ -1,6 +1,6 @@
 //! `stowplan trace analyze`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use stowplan_model::units::show_ns;
@@ -56,6 +56,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<(), CommandError> {
 pub fn open(dir: &Path, reading: Reading) -> Result<Analysis, CommandError> {
     let analysis = Analysis::from_ctf_with(dir, reading).or_exit(ExitCode::BadInput)?;
     super::warn(&analysis.damage, &analysis.discards, &analysis.graph);
+    super::clocks::warn(&analysis.clocks);
     Ok(analysis)
 }
 
@@ -97,6 +98,7 @@ pub fn between(
         Linking::Best => {
             let overview = Overview::from_ctf(dir, reading).or_exit(ExitCode::BadInput)?;
             super::warn(&overview.damage, &overview.discards, &overview.graph);
+            super::clocks::warn(&overview.clocks);
             let found = overview.find_chains(ends.0, ends.1, CHAINS);
             let chains = found.chains.iter().map(|found| &found.chain);
             let analysis =
@@ -160,10 +162,21 @@ fn print(
     for chain in &chains {
         tell!("{}", chain.name.as_deref().unwrap_or("chain"))?;
         tell!("  {}", chain.path.join("\n  → "))?;
-        tell!("  {} instances, {} invalid", chain.instances, chain.invalid)?;
+        tell!(
+            "  {} instances, {} invalid{}",
+            chain.instances,
+            chain.invalid,
+            because(chain)
+        )?;
         tell!("{}\n", parts_table(chain))?;
     }
     Ok(())
+}
+
+/// Why instances are invalid.
+fn because(chain: &AnalyzedChain) -> String {
+    let reason = chain.reasons.get("invalid");
+    reason.map_or_else(String::new, |reason| format!(": {reason}"))
 }
 
 fn parts_table(chain: &AnalyzedChain) -> comfy_table::Table {
@@ -221,6 +234,11 @@ pub fn describe(analysis: &Analysis, result: &ChainResult, as_tum: bool) -> Anal
         idle_ns: part("tum.idle_ns", &|i| Some(i.parts.idle_ns)),
         cpu_ns: part("tum.cpu_ns", &|i| Some(i.parts.computation_ns)),
     });
+    let why: BTreeSet<&str> = result.invalid.iter().map(|i| i.reason.as_str()).collect();
+    if !why.is_empty() {
+        let why: Vec<&str> = why.into_iter().collect();
+        reasons.insert("invalid".to_owned(), why.join("; "));
+    }
     let confidence = result.instances.iter().map(|i| i.confidence).min();
     AnalyzedChain {
         name: (!result.chain.name.is_empty()).then(|| result.chain.name.clone()),

@@ -68,6 +68,9 @@ fn started_by(callback: &TracedCallback) -> String {
         (Some(CallbackKind::Timer), Some(TopicOrPeriod::Period(ns))) => {
             format!("timer {}", show_ns(*ns as f64))
         }
+        (Some(CallbackKind::Client), Some(TopicOrPeriod::Name(name))) => {
+            format!("response of {name}")
+        }
         (_, Some(TopicOrPeriod::Name(name))) => name.clone(),
         _ => "–".to_owned(),
     }
@@ -83,6 +86,7 @@ fn traced(overview: &Overview, summary: CallbackSummary) -> TracedCallback {
             Some(TopicOrPeriod::Name(topic)),
         ),
         Trigger::Service(name) => (Some(CallbackKind::Service), Some(TopicOrPeriod::Name(name))),
+        Trigger::Client(name) => (Some(CallbackKind::Client), Some(TopicOrPeriod::Name(name))),
         Trigger::Unknown => (None, None),
     };
     let process = &graph.processes[graph.callbacks[summary.callback].process];
@@ -106,7 +110,7 @@ fn traced(overview: &Overview, summary: CallbackSummary) -> TracedCallback {
     }
 }
 
-fn durations(of: Distribution) -> Durations {
+pub fn durations(of: Distribution) -> Durations {
     Durations {
         mean: of.mean_ns,
         min: of.min_ns,

@@ -90,6 +90,7 @@ fn in_words(identity: &CallbackIdentity) -> String {
         Trigger::Timer(ns) => format!("{node} timer {}", show_ns(*ns as f64)),
         Trigger::Subscription(topic) => format!("{node} subscription {topic}"),
         Trigger::Service(name) => format!("{node} service {name}"),
+        Trigger::Client(name) => format!("{node} client of {name}"),
         Trigger::Unknown => format!("{node} callback"),
     };
     if identity.ordinal > 0 {

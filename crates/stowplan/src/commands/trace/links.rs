@@ -6,6 +6,7 @@ use std::path::Path;
 
 use stowplan_trace::{Graph, Overview, Pair, Reading};
 
+use super::{clocks, services};
 use crate::cli::LinksArgs;
 use crate::documents;
 use crate::documents::trace::TraceLinks;
@@ -24,12 +25,15 @@ pub fn run(args: &LinksArgs) -> Result<(), CommandError> {
         Some(file) => with_pairs(&args.dir, reading, file)?,
     };
     super::warn(&overview.damage, &overview.discards, &overview.graph);
+    clocks::warn(&overview.clocks);
     let links = overview.link_summary();
+    let services = services::services(&overview);
     let document = TraceLinks {
         schema: "stowplan.trace-links/1",
         takes: links.takes,
         linked: links.linked,
         unlinked: links.unlinked,
+        maybe_discarded: links.maybe_discarded,
         by_method: links
             .by_method
             .iter()
@@ -40,6 +44,9 @@ pub fn run(args: &LinksArgs) -> Result<(), CommandError> {
             .iter()
             .map(|(c, n)| (c.name(), *n))
             .collect(),
+        actions: services::actions(&overview),
+        services,
+        clock_differences: clocks::document(&overview.clocks),
         missing: super::missing(&overview),
     };
     if args.json {
@@ -56,6 +63,7 @@ pub fn run(args: &LinksArgs) -> Result<(), CommandError> {
         table.add_row([(*name).to_owned(), count.to_string()]);
     }
     tell!("{table}")?;
+    services::show(&document.services, &document.actions)?;
     for missing in &document.missing {
         tell!("missing: {missing}")?;
     }

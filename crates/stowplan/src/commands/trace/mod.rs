@@ -3,6 +3,7 @@
 mod analyze;
 mod architecture;
 mod callbacks;
+mod clocks;
 mod compare;
 mod graph;
 mod info;
@@ -12,6 +13,7 @@ mod learnt;
 mod links;
 mod record;
 mod report;
+mod services;
 mod start_up;
 mod window;
 
@@ -98,8 +100,16 @@ fn missing(overview: &Overview) -> Vec<String> {
         "takes by subscriptions that the trace does not name",
     );
     say(
+        gaps.publications_without_stamp,
+        "publications without a source timestamp (loaned messages), linked by topic and time",
+    );
+    say(
         gaps.unreadable_events,
         "events that lack a field which every distribution records",
+    );
+    say(
+        overview.link_summary().maybe_discarded,
+        "messages not linked because their publication may be among the discarded events",
     );
     say(overview.contents.discarded_events, "discarded events");
     say(overview.contents.discarded_packets, "discarded packets");
@@ -107,5 +117,6 @@ fn missing(overview: &Overview) -> Vec<String> {
         overview.damage.len() as u64,
         "places where a stream is broken",
     );
+    missing.extend(clocks::missing(&overview.clocks));
     missing
 }
