@@ -29,8 +29,10 @@ mod marks;
 #[cfg(test)]
 mod other_tracers_tests;
 mod overview;
+mod processes;
 mod record;
 mod registry;
+mod repeats;
 #[cfg(test)]
 mod scripted;
 mod settle;
@@ -61,6 +63,7 @@ pub use losses::{EdgeLosses, Losses, Way};
 pub use marks::{CallbackCpu, Marks};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
+pub use repeats::{FolderOverlap, Repeats};
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
 pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};

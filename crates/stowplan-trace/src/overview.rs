@@ -7,6 +7,7 @@ use crate::event::Discard;
 use crate::graph::Graph;
 use crate::ids::{CallbackId, Id, PublisherId, SubscriptionId, TopicId};
 use crate::marks::Marks;
+use crate::repeats::Repeats;
 use crate::settle::Counted;
 use crate::summary::{CallbackSummary, Distribution, LinkSummary, TopicSummary};
 use crate::tracker::Gaps;
@@ -46,6 +47,8 @@ pub struct Overview {
     pub contents: Contents,
     /// Where streams are broken.
     pub damage: Vec<stowplan_ctf::CtfError>,
+    /// What several traces say of the same.
+    pub repeats: Repeats,
     /// Number of events read.
     pub events: u64,
     /// First and last event, nanoseconds; `None` for a trace without events.

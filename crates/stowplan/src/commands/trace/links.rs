@@ -24,6 +24,7 @@ pub fn run(args: &LinksArgs) -> Result<(), CommandError> {
         Some(file) => with_pairs(&args.dir, reading, file)?,
     };
     super::warn(&overview.damage, &overview.discards, &overview.graph);
+    super::warn_of_repeats(&overview.repeats);
     let links = overview.link_summary();
     let document = TraceLinks {
         schema: "stowplan.trace-links/1",

@@ -1,0 +1,149 @@
+//! Who recorded the events of a stream, and what several sessions recorded of one process.
+
+use std::path::Path;
+
+use stowplan_ctf::dir::TraceFolder;
+use stowplan_ctf::reader::{Overlap, Shared};
+
+use super::{Adapter, name_in};
+use crate::digest::Newcomer;
+use crate::event::Body;
+use crate::ids::{ProcessId, ThreadId};
+use crate::processes::Recorded;
+use crate::repeats::{FolderOverlap, Repeats};
+
+/// Who recorded events of a stream.
+pub(super) struct Recorder {
+    /// Index of the trace.
+    pub trace: u32,
+    pid_namespace: Option<u64>,
+    vpid: i64,
+    vtid: i64,
+    pub process: ProcessId,
+    pub thread: ThreadId,
+    /// As [`Local::tentative`](crate::processes::Local::tentative).
+    tentative: bool,
+}
+
+/// An event by its stream, the number of its recorder there, its class and its time.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub stream: usize,
+    pub who: usize,
+    pub class: usize,
+    pub time_ns: i64,
+}
+
+impl Adapter {
+    /// Keeps which folders hold the same packets.
+    pub(super) fn note_overlaps(
+        &mut self,
+        folder: &Path,
+        traces: &TraceFolder,
+        overlaps: &[Overlap],
+    ) {
+        let name = |trace: u32| name_in(folder, &traces.traces()[trace as usize]);
+        let overlaps = overlaps.iter().map(|overlap| FolderOverlap {
+            folders: [name(overlap.traces.0), name(overlap.traces.1)],
+            packets: match overlap.shared {
+                Shared::Packets(packets) => Some(packets),
+                Shared::Contradiction => None,
+            },
+        });
+        self.repeats.overlaps = overlaps.collect();
+    }
+
+    /// What was read of several traces.
+    pub(super) fn repeats(&self) -> Repeats {
+        Repeats {
+            guessed: self.processes.guessed(),
+            ..self.repeats.clone()
+        }
+    }
+
+    /// Somebody of whom a stream had no event before.
+    pub(super) fn recorder(&mut self, newcomer: &Newcomer) -> Recorder {
+        let Newcomer { who, procname } = newcomer;
+        let trace = &self.traces[who.trace as usize];
+        // The main thread has the name of the process.
+        let name = procname.as_deref().filter(|_| who.vtid == who.vpid);
+        let recorded = Recorded {
+            trace: who.trace,
+            number: (who.pid_namespace, who.vpid),
+            name,
+            kinds: trace.kinds,
+        };
+        let (home, offset) = (trace.home, trace.realtime_offset_ns);
+        let before = self.processes.known(&recorded);
+        let local = self.processes.of(&recorded, &mut self.builder);
+        if before.is_some_and(|before| before.process != local.process) {
+            self.rebind(home, recorded.number, local.process);
+        }
+        let builder = &mut self.builder;
+        builder.describe_process(local.process, name, Some(offset));
+        Recorder {
+            trace: who.trace,
+            pid_namespace: who.pid_namespace,
+            vpid: who.vpid,
+            vtid: who.vtid,
+            process: local.process,
+            thread: builder.thread(local.process, who.vtid),
+            tentative: local.tentative,
+        }
+    }
+
+    /// Whether another session recorded this event, too. If not, and it is the first ROS
+    /// event of its process in its trace, finds out whether the process is the one it was
+    /// taken for.
+    pub(super) fn is_repeat(&mut self, place: Place, body: &Body<'_>) -> bool {
+        let recorder = &self.recorders[place.stream][place.who];
+        let trace = &self.traces[recorder.trace as usize];
+        self.processes.seen(trace.home, place.time_ns);
+        let name = &trace.classes[place.class].0;
+        let at = (recorder.thread, place.time_ns);
+        if self.twice.is_repeat(at, trace.home, name, body) {
+            self.repeats.events += 1;
+            return true;
+        }
+        if recorder.tentative && !matches!(body, Body::Foreign) {
+            self.decide(place, body);
+        }
+        false
+    }
+
+    #[cold]
+    fn decide(&mut self, place: Place, body: &Body<'_>) {
+        let recorder = &self.recorders[place.stream][place.who];
+        let trace = &self.traces[recorder.trace as usize];
+        let (number, home) = ((recorder.pid_namespace, recorder.vpid), trace.home);
+        let recorded = Recorded {
+            trace: recorder.trace,
+            number,
+            name: None,
+            kinds: trace.kinds,
+        };
+        let taken_for = &self.builder.graph().processes[recorder.process];
+        let is_start = matches!(body, Body::RclInit { .. } | Body::ProcessStart { .. });
+        let starts_again = is_start && taken_for.tracetools_version.is_some();
+        let name = taken_for.name.clone();
+        let offset = trace.realtime_offset_ns;
+        let builder = &mut self.builder;
+        let Some(local) = self.processes.decide(&recorded, starts_again, builder) else {
+            return;
+        };
+        builder.describe_process(local.process, name.as_deref(), Some(offset));
+        self.rebind(home, number, local.process);
+    }
+
+    /// Who recorded this number in this home is of this process.
+    fn rebind(&mut self, home: usize, number: (Option<u64>, i64), process: ProcessId) {
+        for recorder in self.recorders.iter_mut().flatten() {
+            let same = (recorder.pid_namespace, recorder.vpid) == number;
+            if same && self.traces[recorder.trace as usize].home == home {
+                recorder.process = process;
+                recorder.thread = self.builder.thread(process, recorder.vtid);
+                recorder.tentative = false;
+            }
+        }
+    }
+}
