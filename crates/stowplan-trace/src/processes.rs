@@ -13,13 +13,13 @@
 //!    metadata says of the process is equal: name, vpid and start. Buffers per user hold
 //!    processes of that user and word size only.
 //! 4. A main thread of another name is that of another process.
-//! 5. A process whose first ROS event in a trace is its start (`ros2:rcl_init`) is another
+//! 5. A process whose first ROS event in a trace is its start (`ros2:rcl_init`, `stowplan:process_start`) is another
 //!    one than a process that had started before; unless both recorded one start
 //!    ([`Twice`](crate::repeats::Twice)).
 //! 6. Else it is one. Where the two traces have no time in common that is a guess, which
 //!    [`Repeats::guessed`](crate::Repeats::guessed) counts.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stowplan_ctf::metadata::{EnvValue, Metadata};
 
 use crate::analysis::Builder;
@@ -93,6 +93,8 @@ pub(crate) struct Processes {
     locals: FxHashMap<(usize, Number), Local>,
     /// By their number, the latest last.
     known: FxHashMap<Number, Vec<Known>>,
+    /// Those whose start a trace has.
+    started: FxHashSet<ProcessId>,
 }
 
 impl Processes {
@@ -166,18 +168,23 @@ impl Processes {
         }
     }
 
-    /// The first ROS event of a tentative process in a trace is there: it is another one
-    /// than it was taken for if it `starts_again`.
+    /// The start of a process is there.
+    pub fn starts(&mut self, process: ProcessId) {
+        self.started.insert(process);
+    }
+
+    /// The first ROS event of a tentative process in a trace is there: the process is
+    /// another one than it was taken for if that is a start, and that one had started.
     pub fn decide(
         &mut self,
         recorded: &Recorded<'_>,
-        starts_again: bool,
+        is_start: bool,
         builder: &mut Builder,
     ) -> Option<Local> {
         let home = self.home(recorded.trace);
         let local = self.locals.get_mut(&(home, recorded.number))?;
         local.tentative = false;
-        if starts_again {
+        if is_start && self.started.contains(&local.process) {
             return Some(self.another(recorded, builder));
         }
         Some(*local)

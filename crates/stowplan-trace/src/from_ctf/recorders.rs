@@ -105,14 +105,19 @@ impl Adapter {
             self.repeats.events += 1;
             return true;
         }
+        let is_start = matches!(body, Body::RclInit { .. } | Body::ProcessStart { .. });
         if recorder.tentative && !matches!(body, Body::Foreign) {
-            self.decide(place, body);
+            self.decide(place, is_start);
+        }
+        if is_start {
+            let recorder = &self.recorders[place.stream][place.who];
+            self.processes.starts(recorder.process);
         }
         false
     }
 
     #[cold]
-    fn decide(&mut self, place: Place, body: &Body<'_>) {
+    fn decide(&mut self, place: Place, is_start: bool) {
         let recorder = &self.recorders[place.stream][place.who];
         let trace = &self.traces[recorder.trace as usize];
         let (number, home) = ((recorder.pid_namespace, recorder.vpid), trace.home);
@@ -123,12 +128,10 @@ impl Adapter {
             kinds: trace.kinds,
         };
         let taken_for = &self.builder.graph().processes[recorder.process];
-        let is_start = matches!(body, Body::RclInit { .. } | Body::ProcessStart { .. });
-        let starts_again = is_start && taken_for.tracetools_version.is_some();
         let name = taken_for.name.clone();
         let offset = trace.realtime_offset_ns;
         let builder = &mut self.builder;
-        let Some(local) = self.processes.decide(&recorded, starts_again, builder) else {
+        let Some(local) = self.processes.decide(&recorded, is_start, builder) else {
             return;
         };
         builder.describe_process(local.process, name.as_deref(), Some(offset));
