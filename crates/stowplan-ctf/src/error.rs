@@ -13,6 +13,14 @@ pub enum CtfError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// A folder has stream files and no metadata, without which they mean nothing.
+    #[error("cannot read {}: no file named metadata beside its {} stream files", path.display(), files)]
+    NoMetadata {
+        /// The folder.
+        path: PathBuf,
+        /// How many files of it begin as a packet does.
+        files: usize,
+    },
     /// A file or folder cannot be read.
     #[error("cannot read {}", path.display())]
     Io {

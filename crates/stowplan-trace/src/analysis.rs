@@ -10,6 +10,7 @@ use crate::marks::Marks;
 use crate::overview::{Contents, Overview};
 use crate::registry::{Observed, Registry};
 use crate::services::{Calls, ServiceCalls};
+use crate::repeats::Repeats;
 use crate::settle::{Pair, Settler};
 use crate::tracker::{Records, Tracker};
 use crate::window::Window;
@@ -31,6 +32,8 @@ pub struct Analysis {
     pub services: Vec<ServiceCalls>,
     /// Where streams are broken.
     pub damage: Vec<stowplan_ctf::CtfError>,
+    /// What several traces say of the same.
+    pub repeats: Repeats,
     /// Number of events read.
     pub events: u64,
     /// First and last event of ROS 2, nanoseconds; `None` for a trace without.
@@ -74,7 +77,7 @@ impl Analysis {
 fn concerns(graph: &Graph, scope: &DiscardScope, process: ProcessId) -> bool {
     match scope {
         DiscardScope::Process(id) => *id == process,
-        DiscardScope::Trace(trace) => graph.processes[process].key.trace == *trace,
+        DiscardScope::Trace(trace) => graph.processes[process].traces.contains(trace),
     }
 }
 
@@ -230,6 +233,17 @@ impl Builder {
         settler.map_or_else(Vec::new, |s| std::mem::take(&mut s.counted.pairs))
     }
 
+    /// Says that a trace has events of a process, too.
+    pub(crate) fn add_trace(&mut self, process: ProcessId, trace: &str, kinds: EventKinds) {
+        let entry = &mut self.registry.graph.processes[process];
+        if !entry.traces.iter().any(|known| known == trace) {
+            entry.traces.push(trace.to_owned());
+        }
+        entry.kinds.takes |= kinds.takes;
+        entry.kinds.rmw_publish |= kinds.rmw_publish;
+        entry.kinds.arrivals |= kinds.arrivals;
+    }
+
     /// Says which kinds of events a process's distribution has.
     pub(crate) fn set_kinds(&mut self, process: ProcessId, kinds: EventKinds) {
         self.registry.graph.processes[process].kinds = kinds;
@@ -267,6 +281,7 @@ impl Builder {
             clocks: Vec::new(),
             services: Vec::new(),
             damage: Vec::new(),
+            repeats: Repeats::default(),
             events: self.events,
             extent: self.extent,
         };
@@ -287,6 +302,7 @@ impl Builder {
             discards: all.discards,
             contents: Contents::default(),
             damage: all.damage,
+            repeats: all.repeats,
             events: all.events,
             extent: all.extent,
             counted,

@@ -21,7 +21,7 @@ pub struct TraceEvent<'a> {
 }
 
 /// What happened. Texts and byte strings borrow from the trace.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Hash)]
 #[expect(
     missing_docs,
     reason = "fields carry the names of ros2_tracing, see stowplan_ctf::events"
@@ -243,12 +243,14 @@ pub enum Body<'a> {
 /// Whom a process is: two processes with one key are the same process.
 ///
 /// `vpid` alone is not enough: it is local to a PID namespace, so several
-/// containers can each have a process 1.
+/// containers can each have a process 1, and it is used again. A process that several
+/// sessions recorded has one key; which processes are one is said in `processes`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessKey {
     /// Name of the host.
     pub host: String,
-    /// Trace that holds its events: folder below the one that was opened.
+    /// Trace that holds its first event: folder below the one that was opened; of a trace
+    /// that lies in several folders, the first.
     pub trace: String,
     /// Inode of its PID namespace, where the trace has that context.
     pub pid_namespace: Option<u64>,
@@ -274,6 +276,7 @@ pub struct Discard {
 pub enum DiscardScope {
     /// One process.
     Process(ProcessId),
-    /// Every process of this trace (buffers per user or per CPU): [`ProcessKey::trace`].
+    /// Every process of this trace (buffers per user or per CPU): one of
+    /// [`Process::traces`](crate::Process::traces).
     Trace(String),
 }

@@ -11,6 +11,8 @@ use crate::ids::{
 pub struct Process {
     /// What identifies it.
     pub key: ProcessKey,
+    /// Traces that hold its events, named as in [`ProcessKey::trace`].
+    pub traces: Vec<String>,
     /// Its `comm`, where the trace has it.
     pub name: Option<String>,
     /// CLOCK_REALTIME - trace clock, nanoseconds; needed where links rest on

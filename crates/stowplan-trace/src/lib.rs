@@ -36,8 +36,10 @@ mod marks;
 #[cfg(test)]
 mod other_tracers_tests;
 mod overview;
+mod processes;
 mod record;
 mod registry;
+mod repeats;
 #[cfg(test)]
 mod scripted;
 mod services;
@@ -75,6 +77,7 @@ pub use marks::{CallbackCpu, Marks};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
 pub use services::ServiceCalls;
+pub use repeats::{FolderOverlap, Repeats};
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
 pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};

@@ -9,6 +9,7 @@ use crate::graph::Graph;
 use crate::ids::{CallbackId, Id, PublisherId, SubscriptionId, TopicId};
 use crate::marks::Marks;
 use crate::services::ServiceCalls;
+use crate::repeats::Repeats;
 use crate::settle::Counted;
 use crate::summary::{CallbackSummary, Distribution, LinkSummary, TopicSummary};
 use crate::tracker::Gaps;
@@ -54,6 +55,8 @@ pub struct Overview {
     pub contents: Contents,
     /// Where streams are broken.
     pub damage: Vec<stowplan_ctf::CtfError>,
+    /// What several traces say of the same.
+    pub repeats: Repeats,
     /// Number of events read.
     pub events: u64,
     /// First and last event of ROS 2, nanoseconds; `None` for a trace without.

@@ -4,17 +4,10 @@
     reason = "what a test cannot go on without ends it"
 )]
 
-#[path = "common/data.rs"]
-mod data;
+mod common;
 
-use std::path::PathBuf;
-
+use common::case;
 use stowplan_trace::{Analysis, CallbackSummary, LinkMethod, Overview, Reading};
-
-fn case(name: &str) -> Option<PathBuf> {
-    let folder = data::data().join("../cases").join(name);
-    data::is_there(&folder).then_some(folder)
-}
 
 /// Node and trigger, calls, mean duration in nanoseconds of each callback; links by method.
 type Figures = (Vec<(String, u64, Option<f64>)>, Vec<(LinkMethod, u64)>);

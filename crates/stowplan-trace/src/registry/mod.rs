@@ -55,6 +55,7 @@ impl Registry {
         }
         let id = self.graph.processes.push(Process {
             key: key.clone(),
+            traces: vec![key.trace.clone()],
             name: None,
             realtime_offset_ns: None,
             tracetools_version: None,

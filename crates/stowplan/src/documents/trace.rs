@@ -104,7 +104,7 @@ pub struct TracedCallback {
     pub pid_ns: Option<u64>,
     /// Host.
     pub host: String,
-    /// Folder of the trace that has its events.
+    /// Folder of the trace that has its events; of several, one.
     pub trace: String,
     /// Thread that it ran on, the one with the least number of several.
     pub tid: i64,

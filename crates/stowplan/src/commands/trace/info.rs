@@ -17,6 +17,7 @@ pub fn run(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError
     let overview = Overview::from_ctf(dir, Reading::default()).or_exit(ExitCode::BadInput)?;
     super::warn(&overview.damage, &overview.discards, &overview.graph);
     super::clocks::warn(&overview.clocks);
+    super::warn_of_repeats(&overview.repeats);
     let document = document(&overview, with_events);
     if json {
         return documents::print(&document);

@@ -18,7 +18,7 @@ mod start_up;
 mod window;
 
 use stowplan_ctf::CtfError;
-use stowplan_trace::{Discard, Graph, Overview};
+use stowplan_trace::{Discard, Graph, Overview, Repeats};
 
 use crate::cli::TraceCommand;
 use crate::failure::{CommandError, in_words};
@@ -68,6 +68,41 @@ fn warn(damage: &[CtfError], discards: &[Discard], graph: &Graph) {
             Some(hint) => note!("warning: {lack}\nhint: {hint}"),
             None => note!("warning: {lack}"),
         }
+    }
+}
+
+/// Says on standard error what several sessions or snapshots hold of the same.
+pub fn warn_of_repeats(repeats: &Repeats) {
+    for overlap in repeats.overlaps.iter().take(SHOWN) {
+        let [a, b] = &overlap.folders;
+        match overlap.packets {
+            Some(packets) => note!(
+                "warning: {a} and {b} hold {packets} equal packets of one trace; each is read once"
+            ),
+            None => note!(
+                "warning: {a} and {b} hold different packets of one time and trace; both are read, \
+                 and events may be counted twice\nhint: analyse one of the folders alone"
+            ),
+        }
+    }
+    if repeats.overlaps.len() > SHOWN {
+        note!(
+            "warning: {} more pairs of folders hold the same packets",
+            repeats.overlaps.len() - SHOWN
+        );
+    }
+    if repeats.events > 0 {
+        note!(
+            "note: two sessions recorded {} events; each is counted once",
+            repeats.events
+        );
+    }
+    if repeats.guessed > 0 {
+        note!(
+            "note: {} processes are in sessions of different times and taken for the same: host, boot, \
+             PID namespace, vpid and name are equal, and no later session has their start (ros2:rcl_init)",
+            repeats.guessed
+        );
     }
 }
 
