@@ -5,12 +5,14 @@
 //! memory depends on the number of streams and not on their length.
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use memmap2::{Advice, Mmap};
 
 use crate::error::CtfError;
 use crate::metadata::Metadata;
+use crate::packet::MAGIC;
 use crate::reader::{Events, Summary, TraceInput};
 
 mod release;
@@ -46,13 +48,16 @@ impl TraceFolder {
     /// Symbolic links to folders are not followed.
     ///
     /// # Errors
-    /// If there is none, or a file cannot be opened or parsed.
+    /// If there is none, or a file cannot be opened or parsed, or streams have no metadata.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, CtfError> {
-        let traces = folders(path.as_ref())?
-            .into_iter()
-            .map(OpenTrace::open)
-            .collect::<Result<_, _>>()?;
-        Ok(Self { traces })
+        let (folders, mut lacking) = folders(path.as_ref())?;
+        if !lacking.is_empty() {
+            return Err(lacking.swap_remove(0));
+        }
+        let traces = folders.into_iter().map(OpenTrace::open);
+        Ok(Self {
+            traces: traces.collect::<Result<_, _>>()?,
+        })
     }
 
     /// As [`TraceFolder::open`], without the traces that cannot be opened: their
@@ -65,8 +70,8 @@ impl TraceFolder {
         damage: &mut Vec<CtfError>,
     ) -> Result<Self, CtfError> {
         let mut traces = Vec::new();
-        let mut errors = Vec::new();
-        for folder in folders(path.as_ref())? {
+        let (folders, mut errors) = folders(path.as_ref())?;
+        for folder in folders {
             match OpenTrace::open(folder) {
                 Ok(trace) => traces.push(trace),
                 Err(error) => errors.push(error),
@@ -214,29 +219,52 @@ impl StreamFile {
     }
 }
 
-/// The folders of the traces in `path` and below it.
-fn folders(path: &Path) -> Result<Vec<PathBuf>, CtfError> {
-    let mut folders = Vec::new();
-    find(path, 0, &mut folders)?;
-    if folders.is_empty() {
+/// The folders of the traces in `path` and below it, and an error for each that has streams without metadata.
+fn folders(path: &Path) -> Result<(Vec<PathBuf>, Vec<CtfError>), CtfError> {
+    let (mut folders, mut lacking) = (Vec::new(), Vec::new());
+    find(path, 0, &mut folders, &mut lacking)?;
+    if folders.is_empty() && lacking.is_empty() {
         return Err(CtfError::NoTrace { path: path.into() });
     }
-    Ok(folders)
+    Ok((folders, lacking))
 }
 
-fn find(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), CtfError> {
+fn find(
+    path: &Path,
+    depth: usize,
+    found: &mut Vec<PathBuf>,
+    lacking: &mut Vec<CtfError>,
+) -> Result<(), CtfError> {
+    let entries = entries(path)?;
     if path.join("metadata").is_file() {
         found.push(path.to_path_buf());
+    } else {
+        let files = entries.iter().filter(|entry| is_stream(entry)).count();
+        if files > 0 {
+            lacking.push(CtfError::NoMetadata {
+                path: path.to_path_buf(),
+                files,
+            });
+        }
     }
     if depth == DEEPEST {
         return Ok(());
     }
-    for entry in entries(path)? {
+    for entry in entries {
         if entry.is_dir() && !entry.is_symlink() {
-            find(&entry, depth + 1, found)?;
+            find(&entry, depth + 1, found, lacking)?;
         }
     }
     Ok(())
+}
+
+/// Whether a file begins as a packet of events does, in either byte order.
+fn is_stream(path: &Path) -> bool {
+    let mut start = [0; 4];
+    let read = |mut file: File| file.read_exact(&mut start);
+    path.is_file()
+        && File::open(path).and_then(read).is_ok()
+        && [u32::from_le_bytes(start), u32::from_be_bytes(start)].contains(&MAGIC)
 }
 
 /// What a folder contains, sorted.

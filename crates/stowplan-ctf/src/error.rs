@@ -13,6 +13,14 @@ pub enum CtfError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// A folder has stream files and no metadata, without which they mean nothing.
+    #[error("cannot read {}: no file named metadata beside its {} stream files", path.display(), files)]
+    NoMetadata {
+        /// The folder.
+        path: PathBuf,
+        /// How many files of it begin as a packet does.
+        files: usize,
+    },
     /// A file or folder cannot be read.
     #[error("cannot read {}", path.display())]
     Io {
@@ -154,4 +162,17 @@ pub enum Fault {
         /// Time of this event.
         after_ns: i64,
     },
+}
+
+impl Fault {
+    /// Whether text stands where a packet should begin.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        let Self::Magic { found } = self else {
+            return false;
+        };
+        let bytes = found.to_le_bytes();
+        let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+        bytes[4..] == [0; 4] && bytes[..4].iter().all(text)
+    }
 }

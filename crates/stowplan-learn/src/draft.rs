@@ -2,6 +2,8 @@
 
 use stowplan_model::{Executor, NodeOptions, Profile, SilentEndpoints};
 
+use crate::error::ImportError;
+
 /// A whole number that is known, or assumed with its range and reason. The unit is that of its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
@@ -121,6 +123,15 @@ pub struct Draft {
     pub modules: Vec<DraftModule>,
     /// Chains.
     pub chains: Vec<DraftChain>,
+}
+
+/// A stack from another project's files, with what it does not have of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The stack.
+    pub draft: Draft,
+    /// What is not carried over or not understood, each with its place.
+    pub warnings: Vec<ImportError>,
 }
 
 /// Cost of `ros2 launch`, in iterations of the work kernel.

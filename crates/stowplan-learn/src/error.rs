@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A file that cannot become a stack.
+/// A file that cannot become a stack, or a part of one that cannot be carried over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportError {
     /// Name of the file, as it was given.
@@ -66,3 +66,19 @@ impl fmt::Display for ImportError {
 }
 
 impl std::error::Error for ImportError {}
+
+/// What a stack does not have of the file that it is from, each thing once.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings(Vec<ImportError>);
+
+impl Warnings {
+    pub(crate) fn add(&mut self, warning: ImportError) {
+        if !self.0.contains(&warning) {
+            self.0.push(warning);
+        }
+    }
+
+    pub(crate) fn all(self) -> Vec<ImportError> {
+        self.0
+    }
+}

@@ -24,7 +24,7 @@ mod write;
 
 pub use draft::{
     Draft, DraftCallback, DraftChain, DraftLaunch, DraftModule, DraftNode, DraftProcess, DraftQos,
-    DraftTopic, DraftTrigger, Figure, LogNormal,
+    DraftTopic, DraftTrigger, Figure, Imported, LogNormal,
 };
 pub use error::ImportError;
 pub use facts::{CallbackFacts, Facts, TopicFacts};

@@ -161,7 +161,13 @@ fn analysis() -> Analysis {
     let (launch, container, planner) = (tape.process(1), tape.process(2), tape.process(3));
     tape.node(SECOND, launch, 1, "/launch_ros_1");
     for (who, time) in [(container, 11), (planner, 12)] {
-        tape.say(time * SECOND, who, Body::RclInit { version: "4.1.1" });
+        tape.say(
+            time * SECOND,
+            who,
+            Body::RclInit {
+                version: Some("4.1.1"),
+            },
+        );
     }
     tape.node(11 * SECOND, container, 1, "/box");
     let (service, name) = (1, "/box/_container/load_node");

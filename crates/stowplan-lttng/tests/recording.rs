@@ -16,6 +16,7 @@ use stowplan_lttng::{Buffers, Container, Memory, Options, Produced, Recorder, To
 use stowplan_testkit::{
     emitted, events_in_container, events_program, in_chroot, only_child, wait_until_events,
 };
+use stowplan_trace::{Analysis, LinkMethod, Trigger};
 
 /// A recording below a folder of the test's own.
 struct Bench {
@@ -57,7 +58,17 @@ impl Bench {
     }
 
     /// Starts the program; with `alone` as the first process of its own PID namespace.
-    fn program(&self, [cycles, period_us, work_us]: [u64; 3], prefix: &str, alone: bool) -> Child {
+    fn program(&self, numbers: [u64; 3], prefix: &str, alone: bool) -> Child {
+        self.program_with(numbers, prefix, alone, None)
+    }
+
+    fn program_with(
+        &self,
+        [cycles, period_us, work_us]: [u64; 3],
+        prefix: &str,
+        alone: bool,
+        more: Option<&str>,
+    ) -> Child {
         let mut command = if alone {
             let mut command = Command::new("unshare");
             command.args(["--fork", "--pid", "--mount-proc"]);
@@ -70,6 +81,7 @@ impl Bench {
             .args([cycles, period_us, work_us].map(|number| number.to_string()))
             .args(["/counted", prefix])
             .arg(self.counts(prefix))
+            .args(more)
             .envs(self.recorder.environment())
             .stdout(Stdio::piped())
             .spawn()
@@ -157,6 +169,29 @@ fn two_programs_that_are_both_pid_1_are_counted_apart() {
     events.sort_unstable();
     expected.sort_unstable();
     assert_eq!(events, expected);
+}
+
+/// rclcpp makes the part of a subscription that gets messages inside the process before it says
+/// which subscription that is of.
+#[test]
+fn messages_inside_a_process_are_linked_through_their_ring_buffer() {
+    const CYCLES: u64 = 20;
+    let bench = Bench::start("ring", large());
+    let mut program = bench.program_with([CYCLES, 1000, 0], "i_", false, Some("inside"));
+    assert!(program.wait().unwrap().success());
+    let (folder, _) = bench.stop();
+
+    let analysis = Analysis::from_ctf(folder.path().join("trace")).unwrap();
+    assert_eq!(analysis.graph.unnamed_callbacks(), []);
+    let by_method = analysis.link_summary().by_method;
+    assert_eq!(by_method[&LinkMethod::RingBuffer], CYCLES);
+    assert_eq!(by_method[&LinkMethod::SourceTimestamp], CYCLES);
+    let filter = analysis.callback_summaries().into_iter().find(|callback| {
+        callback.identity.trigger == Trigger::Subscription("/counted/inside".into())
+    });
+    let filter = filter.unwrap();
+    assert_eq!(filter.identity.node.as_deref(), Some("/i_filter"));
+    assert_eq!(filter.count, CYCLES);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::links;
 use crate::marks::Marks;
 use crate::overview::{Contents, Overview};
 use crate::registry::{Observed, Registry};
+use crate::repeats::Repeats;
 use crate::services::{Calls, ServiceCalls};
 use crate::settle::{Pair, Settler};
 use crate::tracker::{Records, Tracker};
@@ -31,9 +32,11 @@ pub struct Analysis {
     pub services: Vec<ServiceCalls>,
     /// Where streams are broken.
     pub damage: Vec<stowplan_ctf::CtfError>,
+    /// What several traces say of the same.
+    pub repeats: Repeats,
     /// Number of events read.
     pub events: u64,
-    /// First and last event, nanoseconds; `None` for a trace without events.
+    /// First and last event of ROS 2, nanoseconds; `None` for a trace without.
     pub extent: Option<Window>,
 }
 
@@ -74,7 +77,7 @@ impl Analysis {
 fn concerns(graph: &Graph, scope: &DiscardScope, process: ProcessId) -> bool {
     match scope {
         DiscardScope::Process(id) => *id == process,
-        DiscardScope::Trace(trace) => graph.processes[process].key.trace == *trace,
+        DiscardScope::Trace(trace) => graph.processes[process].traces.contains(trace),
     }
 }
 
@@ -138,6 +141,44 @@ impl Builder {
 
     /// Takes the next event; whether this was a time to look at what is settled.
     pub fn push(&mut self, event: &TraceEvent<'_>) -> bool {
+        self.seen(event);
+        self.observe(event, event.time_ns);
+        self.tracker.observe(&mut self.registry, event);
+        let look = self.settler.is_some() && self.events.is_multiple_of(SETTLE_EVERY);
+        if look {
+            self.settle(event.time_ns);
+        }
+        look
+    }
+
+    /// Takes the next event, which tells of something that was made at an earlier time.
+    pub(crate) fn push_created(&mut self, event: &TraceEvent<'_>, created_ns: i64) {
+        self.seen(event);
+        self.observe(event, created_ns);
+    }
+
+    /// Takes the next event, of which the trace does not say which thread recorded it: entities
+    /// and the number of calls are known, and nothing that needs an order of events.
+    pub(crate) fn push_without_thread(&mut self, event: &TraceEvent<'_>) {
+        self.seen(event);
+        self.registry.graph.without_vtid += 1;
+        if let Body::CallbackStart { callback, .. } = event.body {
+            let callback = self.registry.callback(event.process, callback);
+            if let Some(settler) = &mut self.settler {
+                settler.counted.call(callback);
+            }
+        }
+        self.registry
+            .observe(event.time_ns, event.process, &event.body);
+    }
+
+    /// Says that events of ROS 2 were left out, because the trace does not say which process
+    /// recorded them.
+    pub(crate) fn left_out_without_process(&mut self, events: u64) {
+        self.registry.graph.without_vpid += events;
+    }
+
+    fn seen(&mut self, event: &TraceEvent<'_>) {
         self.events += 1;
         let extent = self.extent.get_or_insert(Window {
             from_ns: event.time_ns,
@@ -147,28 +188,25 @@ impl Builder {
         let process = &mut self.registry.graph.processes[event.process];
         process.first_ns = process.first_ns.min(event.time_ns);
         process.last_ns = event.time_ns;
+    }
+
+    fn observe(&mut self, event: &TraceEvent<'_>, created_ns: i64) {
         match self
             .registry
-            .observe(event.time_ns, event.process, &event.body)
+            .observe(created_ns, event.process, &event.body)
         {
             Observed::Nothing => {
                 let call_began_ns = self.tracker.ended_began_ns(event.thread);
                 self.marks.observe(&self.registry, event, call_began_ns);
             }
-            Observed::Node(node) => self.marks.node_init(node, event.time_ns),
+            Observed::Node(node) => self.marks.node_init(node, created_ns),
             Observed::Entity => {
                 if let Body::RclInit { .. } = event.body {
-                    self.marks.rcl_init(event.process, event.time_ns);
+                    self.marks.rcl_init(event.process, created_ns);
                 }
             }
         }
         self.calls.observe(&mut self.registry, event);
-        self.tracker.observe(&mut self.registry, event);
-        let look = self.settler.is_some() && self.events.is_multiple_of(SETTLE_EVERY);
-        if look {
-            self.settle(event.time_ns);
-        }
-        look
     }
 
     /// The entities so far.
@@ -193,6 +231,17 @@ impl Builder {
     pub(crate) fn drain_pairs(&mut self) -> Vec<Pair> {
         let settler = self.settler.as_mut();
         settler.map_or_else(Vec::new, |s| std::mem::take(&mut s.counted.pairs))
+    }
+
+    /// Says that a trace has events of a process, too.
+    pub(crate) fn add_trace(&mut self, process: ProcessId, trace: &str, kinds: EventKinds) {
+        let entry = &mut self.registry.graph.processes[process];
+        if !entry.traces.iter().any(|known| known == trace) {
+            entry.traces.push(trace.to_owned());
+        }
+        entry.kinds.takes |= kinds.takes;
+        entry.kinds.rmw_publish |= kinds.rmw_publish;
+        entry.kinds.arrivals |= kinds.arrivals;
     }
 
     /// Says which kinds of events a process's distribution has.
@@ -232,6 +281,7 @@ impl Builder {
             clocks: Vec::new(),
             services: Vec::new(),
             damage: Vec::new(),
+            repeats: Repeats::default(),
             events: self.events,
             extent: self.extent,
         };
@@ -252,6 +302,7 @@ impl Builder {
             discards: all.discards,
             contents: Contents::default(),
             damage: all.damage,
+            repeats: all.repeats,
             events: all.events,
             extent: all.extent,
             counted,

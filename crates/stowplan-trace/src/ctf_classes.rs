@@ -3,7 +3,7 @@
 use stowplan_ctf::reader::Event;
 use stowplan_ctf::{EventClassInfo, FieldRef};
 
-use crate::ctf_table::{CLASSES, Kind as K, Kind};
+use crate::ctf_table::{CLASSES, CREATED, Kind as K, Kind, caret_original};
 use crate::digest::Newcomer;
 use crate::event::Body;
 
@@ -16,18 +16,20 @@ const MOST_FIELDS: usize = 5;
 #[derive(Debug)]
 pub(crate) struct Class {
     kind: Option<Kind>,
-    foreign: bool,
+    provider: Provider,
     /// The fields that this trace has, with their places among those that are read.
     fields: Vec<(usize, FieldRef)>,
+    /// When what the event tells of was made, where that is not the event's own time.
+    created: Option<FieldRef>,
     /// Context `pid_ns`.
     pub pid_namespace: Option<FieldRef>,
 }
 
 /// What an event says, taken out of its packet.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Said {
     kind: Option<Kind>,
-    foreign: bool,
+    provider: Provider,
     numbers: [u64; MOST_FIELDS],
     /// Which of the numbers there are, one bit each.
     present: u8,
@@ -37,28 +39,52 @@ pub(crate) struct Said {
 }
 
 /// What few events have: what they say that is no number, and who is new with them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Held {
     newcomer: Option<Newcomer>,
+    created_ns: Option<i64>,
     texts: [Option<String>; 2],
     lists: [Vec<u64>; 2],
     bytes: Option<Vec<u8>>,
 }
 
+/// Whose events those of a class are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Provider {
+    /// ROS 2's, CARET's or our own program's.
+    Ros,
+    /// The traced middleware's: they say something of messages of ROS 2.
+    Middleware,
+    /// Others', such as the kernel's: they have no meaning here.
+    Other,
+}
+
+/// Whether events of this name are those of ROS 2: its tracepoints, CARET's and our own program's.
+pub(crate) fn is_of_ros(name: &str) -> bool {
+    let providers = ["ros2:", "ros2_caret:", "stowplan:"];
+    providers.iter().any(|provider| name.starts_with(provider))
+}
+
 impl Class {
     /// `middleware`: whether events from inside the middleware are to be used.
     pub fn new(info: &EventClassInfo, middleware: bool) -> Self {
-        let known = CLASSES.iter().find(|(name, ..)| *name == info.name);
+        let named = |wanted: &str| CLASSES.iter().find(|(name, ..)| *name == wanted);
+        let created = info.field(CREATED);
+        let original = created.and_then(|_| named(&caret_original(&info.name)?));
+        let known = original.or_else(|| named(&info.name));
         let known = known.filter(|class| middleware || class.1 != K::DdsWrite);
         let names = known.map_or(&[][..], |class| class.2).iter().enumerate();
         Self {
             kind: known.map(|class| class.1),
-            foreign: !["ros2:", "stowplan:"]
-                .iter()
-                .any(|provider| info.name.starts_with(provider)),
+            provider: match known {
+                _ if is_of_ros(&info.name) => Provider::Ros,
+                Some(_) => Provider::Middleware,
+                None => Provider::Other,
+            },
             fields: names
                 .filter_map(|(at, name)| Some((at, info.field(name)?)))
                 .collect(),
+            created: created.filter(|_| original.is_some()),
             pid_namespace: info.context("pid_ns"),
         }
     }
@@ -68,7 +94,7 @@ impl Class {
     pub fn read(&self, event: &Event<'_>) -> Said {
         let mut said = Said {
             kind: self.kind,
-            foreign: self.foreign,
+            provider: self.provider,
             numbers: [0; MOST_FIELDS],
             present: 0,
             negative: 0,
@@ -86,6 +112,10 @@ impl Class {
         }
         if said.present.count_ones() as usize != self.fields.len() {
             said.held = self.held(event).map(Box::new);
+        }
+        if let Some(created) = self.created {
+            let held = said.held.get_or_insert_default();
+            held.created_ns = event.i64(created).map(within_range);
         }
         said
     }
@@ -105,7 +135,9 @@ impl Class {
             K::ServiceInit => held.texts[0] = text(2),
             K::CallbackRegister | K::ClientInit => held.texts[0] = text(1),
             K::NodeLoaded => held.texts = [text(0), text(1)],
-            K::RclInit | K::NodeLoadBegin | K::LaunchReady => held.texts[0] = text(0),
+            K::RclInit | K::NodeLoadBegin | K::LaunchReady | K::CaretInit => {
+                held.texts[0] = text(0)
+            }
             K::RmwPublisherInit | K::RmwClientInit | K::TakeRequest | K::SendResponse => {
                 let bytes = field(1).and_then(|field| event.bytes(field.1));
                 held.bytes = bytes.map(<[u8]>::to_vec);
@@ -124,6 +156,18 @@ impl Said {
         self.held.get_or_insert_default().newcomer = Some(newcomer);
     }
 
+    /// When what it tells of was made, nanoseconds of its trace's clock, where that is not its own time.
+    #[inline]
+    pub fn created_ns(&self) -> Option<i64> {
+        self.held.as_ref()?.created_ns
+    }
+
+    /// Whose event it is.
+    #[inline]
+    pub fn provider(&self) -> Provider {
+        self.provider
+    }
+
     /// Who is new with it.
     #[inline]
     pub fn newcomer(&self) -> Option<&Newcomer> {
@@ -134,11 +178,7 @@ impl Said {
     /// distribution has is missing.
     pub fn body(&self) -> Option<Body<'_>> {
         let Some(kind) = self.kind else {
-            return Some(if self.foreign {
-                Body::Foreign
-            } else {
-                Body::Other
-            });
+            return Some(Body::Other);
         };
         match kind {
             // The most frequent first.
@@ -162,9 +202,14 @@ impl Said {
                 publishers: self.list(1),
                 synchronised: kind == K::MessageLinkSync,
             }),
-            K::DdsWrite | K::CaretWrite | K::CaretStamp | K::Dispatch | K::DispatchIntra => {
-                middleware_body(kind, self)
-            }
+            K::DdsWrite
+            | K::CaretInit
+            | K::CaretWrite
+            | K::CaretStamp
+            | K::CaretCopy
+            | K::MessageConstruct
+            | K::Dispatch
+            | K::DispatchIntra => middleware_body(kind, self),
             K::RingEnqueue
             | K::RingDequeue
             | K::RingClear
@@ -278,8 +323,16 @@ fn middleware_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
         K::DdsWrite => Body::DdsWrite {
             timestamp: read.i64(0)?,
         },
+        K::CaretInit => Body::CaretInit {
+            distribution: read.text(0)?,
+        },
         K::CaretWrite => Body::CaretWrite {
             message: read.u64(0)?,
+            stamp: read.i64(1),
+        },
+        K::CaretCopy | K::MessageConstruct => Body::MessageCopy {
+            from: read.u64(0)?,
+            to: read.u64(1)?,
         },
         K::CaretStamp => Body::CaretStamp {
             message: read.u64(0)?,
@@ -326,7 +379,7 @@ fn buffer_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
 fn entity_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
     Some(match kind {
         K::RclInit => Body::RclInit {
-            version: read.text(0)?,
+            version: read.text(0),
         },
         K::NodeInit => Body::NodeInit {
             node: read.u64(0)?,

@@ -54,6 +54,9 @@ pub(crate) enum Kind {
     CallbackCpu,
     SampleLost,
     DatagramsDropped,
+    CaretInit,
+    CaretCopy,
+    MessageConstruct,
     RmwClientInit,
     SendRequest,
     TakeRequest,
@@ -219,7 +222,11 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
         &["subs", "pubs"],
     ),
     ("dds:write", K::DdsWrite, &["timestamp"]),
-    ("ros2_caret:dds_write", K::CaretWrite, &["message"]),
+    (
+        "ros2_caret:dds_write",
+        K::CaretWrite,
+        &["message", "timestamp"],
+    ),
     (
         "ros2_caret:dds_bind_addr_to_stamp",
         K::CaretStamp,
@@ -291,6 +298,17 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
         K::DatagramsDropped,
         &["total"],
     ),
+    ("ros2_caret:caret_init", K::CaretInit, &["distribution"]),
+    (
+        "ros2_caret:dds_bind_addr_to_addr",
+        K::CaretCopy,
+        &["addr_from", "addr_to"],
+    ),
+    (
+        "ros2:message_construct",
+        K::MessageConstruct,
+        &["original_message", "constructed_message"],
+    ),
     (
         "ros2:rmw_client_init",
         K::RmwClientInit,
@@ -322,3 +340,14 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
         &["rmw_client_handle", "sequence_number", "taken"],
     ),
 ];
+
+/// The class whose meaning a class of CARET has: since its runtime recording, CARET keeps what
+/// entities are made and emits it later, as `ros2_caret:rcl_node_init` for `ros2:rcl_node_init`
+/// and so on (`CARET_trace/include/caret_trace/tp.h`). The time of creation is in the field
+/// [`CREATED`].
+pub(crate) fn caret_original(name: &str) -> Option<String> {
+    Some(format!("ros2:{}", name.strip_prefix("ros2_caret:")?))
+}
+
+/// Field of CARET's classes for when an entity was made, nanoseconds of the trace's clock.
+pub(crate) const CREATED: &str = "init_timestamp";

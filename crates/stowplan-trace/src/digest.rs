@@ -25,7 +25,7 @@ pub(crate) struct Who {
 }
 
 /// Somebody of whom a stream has no earlier event.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Newcomer {
     pub who: Who,
     /// Name of the process or thread.

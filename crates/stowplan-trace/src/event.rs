@@ -21,14 +21,16 @@ pub struct TraceEvent<'a> {
 }
 
 /// What happened. Texts and byte strings borrow from the trace.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Hash)]
 #[expect(
     missing_docs,
     reason = "fields carry the names of ros2_tracing, see stowplan_ctf::events"
 )]
 pub enum Body<'a> {
-    /// `ros2:rcl_init`
-    RclInit { version: &'a str },
+    /// `ros2:rcl_init`; CARET's has no version.
+    RclInit { version: Option<&'a str> },
+    /// `ros2_caret:caret_init`: the distribution of ROS 2.
+    CaretInit { distribution: &'a str },
     /// `ros2:rcl_node_init`
     NodeInit {
         node: Address,
@@ -149,8 +151,14 @@ pub enum Body<'a> {
     },
     /// `dds:write`: the source timestamp of what the thread publishes.
     DdsWrite { timestamp: i64 },
-    /// `ros2_caret:dds_write`
-    CaretWrite { message: Address },
+    /// `ros2_caret:dds_write`; the source timestamp exists from Jazzy on.
+    CaretWrite {
+        message: Address,
+        stamp: Option<i64>,
+    },
+    /// `ros2_caret:dds_bind_addr_to_addr` and `ros2:message_construct` (CARET): a message was
+    /// copied or serialised.
+    MessageCopy { from: Address, to: Address },
     /// `ros2_caret:dds_bind_addr_to_stamp`
     CaretStamp { message: Address, stamp: i64 },
     /// `ros2:dispatch_subscription_callback` (CARET)
@@ -230,19 +238,19 @@ pub enum Body<'a> {
     },
     /// A ROS event of which only time, process and thread matter here.
     Other,
-    /// An event of another provider: it has no meaning here.
-    Foreign,
 }
 
 /// Whom a process is: two processes with one key are the same process.
 ///
 /// `vpid` alone is not enough: it is local to a PID namespace, so several
-/// containers can each have a process 1.
+/// containers can each have a process 1, and it is used again. A process that several
+/// sessions recorded has one key; which processes are one is said in `processes`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessKey {
     /// Name of the host.
     pub host: String,
-    /// Trace that holds its events: folder below the one that was opened.
+    /// Trace that holds its first event: folder below the one that was opened; of a trace
+    /// that lies in several folders, the first.
     pub trace: String,
     /// Inode of its PID namespace, where the trace has that context.
     pub pid_namespace: Option<u64>,
@@ -268,6 +276,7 @@ pub struct Discard {
 pub enum DiscardScope {
     /// One process.
     Process(ProcessId),
-    /// Every process of this trace (buffers per user or per CPU): [`ProcessKey::trace`].
+    /// Every process of this trace (buffers per user or per CPU): one of
+    /// [`Process::traces`](crate::Process::traces).
     Trace(String),
 }

@@ -4,23 +4,31 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use rustc_hash::FxHashMap;
+use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::{OpenTrace, TraceFolder};
 use stowplan_ctf::metadata::Metadata;
-use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Made, Merged, StreamInfo};
-use stowplan_ctf::{CtfError, Fault};
+use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Made, Merged};
 
 use crate::analysis::{Analysis, Builder};
 use crate::chain::Chain;
-use crate::ctf_classes::within_range;
-use crate::digest::{Classes, Digest, Digester, Newcomer, Who};
-use crate::event::{Discard, DiscardScope, ProcessKey, TraceEvent};
+use crate::created::{Created, Waiting};
+use crate::ctf_classes::{Provider, within_range};
+use crate::digest::{Classes, Digest, Digester};
+use crate::event::{Body, Discard, DiscardScope, TraceEvent};
 use crate::graph::{EventKinds, Graph};
-use crate::ids::{ProcessId, ThreadId};
+use crate::ids::ProcessId;
 use crate::keep::Keep;
 use crate::overview::{Contents, Overview};
+use crate::processes::Processes;
+use crate::repeats::{Repeats, Twice};
 use crate::settle::Pair;
 use crate::tum;
+
+mod contexts;
+mod recorders;
+
+use contexts::MissingContexts;
+use recorders::{Place, Seat};
 
 /// A trace that cannot be analysed.
 #[derive(Debug, thiserror::Error)]
@@ -39,37 +47,36 @@ pub enum TraceError {
 /// What one trace below the folder needs for its events.
 struct OneTrace {
     folder: PathBuf,
-    /// Folder relative to the one that was opened.
-    name: String,
-    host: String,
+    /// The trace that it is a part of, as a number in [`Processes`].
+    home: usize,
+    /// Whether other traces can have events of its processes.
+    shares: bool,
     /// Names of the classes, and how many events were of each.
     classes: Vec<(String, u64)>,
     kinds: EventKinds,
+    missing: MissingContexts,
     /// Takes are told by CARET's events alone.
     caret_takes: bool,
     /// `rmw_publish` has a timestamp.
     publish_stamp: bool,
-    /// To be subtracted from time since the epoch: gives the analysis's clock.
-    epoch_ns: i64,
-}
-
-/// The ids of an event's process and thread.
-type Ids = (ProcessId, ThreadId);
-
-/// What one stream needs for its events.
-struct OneStream {
-    /// Index of its trace.
-    trace: u32,
-    /// Of those who recorded it, by their number.
-    recorders: Vec<Ids>,
+    /// Time since the epoch at which its clock read 0.
+    realtime_offset_ns: i64,
 }
 
 /// From the events of the reader to those of the analysis.
 struct Adapter {
     builder: Builder,
     traces: Vec<OneTrace>,
-    ids: FxHashMap<Who, Ids>,
-    streams: Vec<OneStream>,
+    processes: Processes,
+    twice: Twice,
+    /// Of each stream those who recorded it, by their number.
+    seats: Vec<Vec<Seat>>,
+    created: Waiting,
+    repeats: Repeats,
+    /// To be subtracted from time since the epoch: gives the analysis's clock.
+    epoch_ns: i64,
+    /// Events of other providers than ROS 2's.
+    other: u64,
     unreadable: u64,
     discarded_packets: u64,
     /// Time of the last event.
@@ -127,11 +134,14 @@ impl Analysis {
     /// As [`Analysis::from_ctf`].
     pub fn from_ctf_with(folder: impl AsRef<Path>, reading: Reading) -> Result<Self, TraceError> {
         let read = read(folder.as_ref(), reading, Builder::new(), &mut |_, _| {})?;
+        let repeats = read.adapter.repeats();
         let mut analysis = read.adapter.builder.finish();
         if reading.linking == Linking::Tum {
             tum::link(&analysis.graph, &mut analysis.records);
         }
+        analysis.events += read.adapter.other;
         analysis.damage = read.damage;
+        analysis.repeats = repeats;
         analysis.records.gaps.unreadable_events = read.adapter.unreadable;
         Ok(analysis)
     }
@@ -152,10 +162,13 @@ impl Analysis {
         let keep = Keep::new(&overview.graph, chains, &overview.counted.publishes);
         let builder = Builder::keeping(keep);
         let read = read(folder.as_ref(), reading, builder, &mut |_, _| {})?;
+        let repeats = read.adapter.repeats();
         let mut analysis = read.adapter.builder.finish_kept();
         analysis.clocks.clone_from(&overview.clocks);
         analysis.services.clone_from(&overview.services);
+        analysis.events += read.adapter.other;
         analysis.damage = read.damage;
+        analysis.repeats = repeats;
         analysis.records.gaps.unreadable_events = read.adapter.unreadable;
         Ok(analysis)
     }
@@ -190,12 +203,15 @@ impl Overview {
     ) -> Result<Self, TraceError> {
         let read = read(folder, reading, Builder::counting(with_pairs), pair)?;
         let contents = read.adapter.contents();
+        let repeats = read.adapter.repeats();
         let mut overview = read.adapter.builder.finish_overview();
         for found in std::mem::take(&mut overview.counted.pairs) {
             pair(&overview.graph, &found);
         }
         overview.contents = contents;
+        overview.events += read.adapter.other;
         overview.damage = read.damage;
+        overview.repeats = repeats;
         overview.gaps.unreadable_events = read.adapter.unreadable;
         Ok(overview)
     }
@@ -220,13 +236,14 @@ fn read(
     let mut damage = Vec::new();
     let traces = TraceFolder::open_readable(folder, &mut damage).map_err(open)?;
     let events = traces.readable_events(&mut damage).map_err(open)?;
-    let streams = events.streams();
+    let streams = events.streams().len();
     let mut adapter = Adapter::new(folder, &traces, builder, streams);
+    adapter.note_overlaps(folder, &traces, events.overlaps());
     let metadata = traces.traces().iter().map(OpenTrace::metadata);
     let classes: Vec<Classes> = metadata
         .map(|metadata| Classes::new(metadata, reading.middleware_events))
         .collect();
-    let mut digester = Digester::new(&classes, streams.len());
+    let mut digester = Digester::new(&classes, streams);
     let digest = move |event: &Event<'_>| digester.digest(event);
     for error in &damage {
         adapter.damaged(error, i64::MIN, None);
@@ -254,7 +271,7 @@ impl Adapter {
                     }
                 }
                 Ok(Some(Item::Lost(lost))) => self.lost(&lost),
-                Ok(None) => return,
+                Ok(None) => return self.end(),
                 Err(error) => {
                     // That stream goes on with its next packet, if there is one.
                     self.damaged(&error, self.now_ns, events.resumes_ns());
@@ -264,27 +281,30 @@ impl Adapter {
         }
     }
 
-    fn new(folder: &Path, traces: &TraceFolder, builder: Builder, streams: &[StreamInfo]) -> Self {
-        let common = traces
-            .traces()
+    fn new(folder: &Path, traces: &TraceFolder, builder: Builder, streams: usize) -> Self {
+        let metadata: Vec<&Metadata> = traces.traces().iter().map(OpenTrace::metadata).collect();
+        let common = metadata
             .first()
-            .map(|trace| clock(trace.metadata()))
+            .map(|first| clock(first))
             .unwrap_or_default();
+        let mut processes = Processes::default();
+        for (at, trace) in traces.traces().iter().enumerate() {
+            let mut earlier = metadata[..at].iter();
+            let part_of = earlier.position(|other| metadata[at].is_same_trace(other));
+            processes.add(&name_in(folder, trace), metadata[at], part_of);
+        }
+        let opened = (0u32..).zip(traces.traces());
+        let opened = opened.map(|(at, trace)| OneTrace::new(trace, common, at, &processes));
         Self {
             builder,
-            traces: traces
-                .traces()
-                .iter()
-                .map(|trace| OneTrace::new(folder, trace, common))
-                .collect(),
-            ids: FxHashMap::default(),
-            streams: streams
-                .iter()
-                .map(|stream| OneStream {
-                    trace: stream.trace,
-                    recorders: Vec::new(),
-                })
-                .collect(),
+            traces: opened.collect(),
+            processes,
+            twice: Twice::default(),
+            seats: (0..streams).map(|_| Vec::new()).collect(),
+            created: Waiting::default(),
+            repeats: Repeats::default(),
+            epoch_ns: common.1,
+            other: 0,
             unreadable: 0,
             discarded_packets: 0,
             now_ns: i64::MIN,
@@ -295,34 +315,102 @@ impl Adapter {
     #[inline]
     fn event(&mut self, event: &Made<'_, Digest>) -> bool {
         let digest = event.value;
+        let stream = event.stream as usize;
         if let Some(newcomer) = digest.said.newcomer() {
-            let ids = self.ids(newcomer);
-            self.streams[event.stream as usize].recorders.push(ids);
+            self.seats[stream].push(Seat::Other(newcomer.clone()));
         }
-        let stream = &self.streams[event.stream as usize];
-        let (process, thread) = stream.recorders[digest.who as usize];
-        let trace = &mut self.traces[stream.trace as usize];
-        trace.classes[digest.class as usize].1 += 1;
-        let epoch_ns = trace.epoch_ns;
-        let Some(body) = digest.said.body() else {
+        let place = Place {
+            stream,
+            who: digest.who as usize,
+            class: digest.class as usize,
+            time_ns: within_range(event.timestamp_ns.saturating_sub(self.epoch_ns)),
+        };
+        let seat = &self.seats[stream][place.who];
+        let trace = seat.trace() as usize;
+        match (seat, digest.said.provider()) {
+            (_, Provider::Other) | (Seat::Other(_), Provider::Middleware) => {
+                self.other += 1;
+                self.traces[trace].classes[place.class].1 += 1;
+                return false;
+            }
+            (Seat::Other(_), Provider::Ros) => self.introduce(place),
+            _ => {}
+        }
+        let body = digest.said.body();
+        if self.traces[trace].shares
+            && let Some(body) = &body
+            && self.is_repeat(place, body)
+        {
+            return false;
+        }
+        self.traces[trace].classes[place.class].1 += 1;
+        let Some(body) = body else {
             self.unreadable += 1;
             return false;
         };
-        let time_ns = within_range(event.timestamp_ns.saturating_sub(epoch_ns));
-        self.now_ns = time_ns;
-        self.builder.push(&TraceEvent {
-            time_ns,
-            process,
-            thread,
+        self.now_ns = place.time_ns;
+        let Seat::Known(recorder) = &self.seats[stream][place.who] else {
+            self.builder.left_out_without_process(1);
+            return false;
+        };
+        let with_thread = recorder.with_thread;
+        let event = TraceEvent {
+            time_ns: place.time_ns,
+            process: recorder.process,
+            thread: recorder.thread,
             body,
-        })
+        };
+        if let Some(created_ns) = digest.said.created_ns() {
+            let created = Created {
+                created_ns,
+                time_ns: place.time_ns,
+                thread: event.thread,
+                said: digest.said.clone(),
+            };
+            self.created.add(event.process, created);
+            return false;
+        }
+        if !self.created.is_empty() && body != Body::Other {
+            Self::release(&mut self.builder, &mut self.created, event.process);
+        }
+        if with_thread {
+            self.builder.push(&event)
+        } else {
+            self.builder.push_without_thread(&event);
+            false
+        }
+    }
+
+    /// Gives on what waits of a process.
+    #[cold]
+    fn release(builder: &mut Builder, created: &mut Waiting, process: ProcessId) {
+        for created in created.take(process) {
+            let Some(body) = created.said.body() else {
+                continue;
+            };
+            let event = TraceEvent {
+                time_ns: created.time_ns,
+                process,
+                thread: created.thread,
+                body,
+            };
+            builder.push_created(&event, created.created_ns);
+        }
+    }
+
+    /// The streams have ended.
+    fn end(&mut self) {
+        for process in self.created.processes() {
+            Self::release(&mut self.builder, &mut self.created, process);
+        }
     }
 
     /// What was counted of the streams.
     fn contents(&self) -> Contents {
         let mut contents = Contents {
             discarded_packets: self.discarded_packets,
-            streams: self.streams.len() as u64,
+            streams: self.seats.len() as u64,
+            other_events: self.other,
             ..Contents::default()
         };
         for trace in &self.traces {
@@ -336,25 +424,6 @@ impl Adapter {
         contents
     }
 
-    fn ids(&mut self, newcomer: &Newcomer) -> Ids {
-        let Newcomer { who, procname } = newcomer;
-        let trace = &self.traces[who.trace as usize];
-        let builder = &mut self.builder;
-        *self.ids.entry(*who).or_insert_with(|| {
-            let process = builder.process(&ProcessKey {
-                host: trace.host.clone(),
-                trace: trace.name.clone(),
-                pid_namespace: who.pid_namespace,
-                vpid: who.vpid,
-            });
-            // The main thread has the name of the process.
-            let name = procname.as_deref().filter(|_| who.vtid == who.vpid);
-            builder.describe_process(process, name, Some(trace.epoch_ns));
-            builder.set_kinds(process, trace.kinds);
-            (process, builder.thread(process, who.vtid))
-        })
-    }
-
     /// What a damaged stream still had to say is missing from `from_ns` on, until it
     /// goes on.
     fn damaged(&mut self, error: &CtfError, from_ns: i64, resumes_ns: Option<i64>) {
@@ -366,16 +435,17 @@ impl Adapter {
         else {
             return;
         };
-        if *offset == 0 && is_text(fault) {
+        // Of a note beside the streams nothing is missing.
+        if *offset == 0 && fault.is_text() {
             return;
         }
         let folder = Path::new(file).parent();
-        for trace in &self.traces {
+        for (at, trace) in (0u32..).zip(&self.traces) {
             if folder == Some(&trace.folder) {
                 self.builder.discard(Discard {
-                    scope: DiscardScope::Trace(trace.name.clone()),
+                    scope: DiscardScope::Trace(self.processes.name(at).to_owned()),
                     from_ns,
-                    to_ns: resumes_ns.map_or(i64::MAX, |ns| ns.saturating_sub(trace.epoch_ns)),
+                    to_ns: resumes_ns.map_or(i64::MAX, |ns| ns.saturating_sub(self.epoch_ns)),
                     // How many events is not known.
                     count: 0,
                 });
@@ -387,12 +457,11 @@ impl Adapter {
         if lost.kind == LostKind::Packets {
             self.discarded_packets += lost.count;
         }
-        let trace = &self.traces[lost.trace as usize];
         let time = |ns: Option<i64>, otherwise| {
-            ns.map_or(otherwise, |ns: i64| ns.saturating_sub(trace.epoch_ns))
+            ns.map_or(otherwise, |ns: i64| ns.saturating_sub(self.epoch_ns))
         };
         self.builder.discard(Discard {
-            scope: DiscardScope::Trace(trace.name.clone()),
+            scope: DiscardScope::Trace(self.processes.name(lost.trace).to_owned()),
             from_ns: time(lost.begin_ns, i64::MIN),
             to_ns: time(lost.end_ns, i64::MAX),
             count: match lost.kind {
@@ -402,17 +471,6 @@ impl Adapter {
             },
         });
     }
-}
-
-/// Whether what stands where a stream would begin is text: a note beside the streams, of
-/// which nothing is missing.
-fn is_text(fault: &Fault) -> bool {
-    let Fault::Magic { found } = *fault else {
-        return false;
-    };
-    let bytes = found.to_le_bytes();
-    let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
-    bytes[4..] == [0; 4] && bytes[..4].iter().all(text)
 }
 
 /// A clock's identity and its offset from the epoch.
@@ -425,8 +483,14 @@ fn clock(metadata: &Metadata) -> ClockOrigin {
         .map_or((None, 0), |clock| (clock.uuid, clock.offset_ns))
 }
 
+/// The folder of a trace relative to the one that was opened.
+fn name_in(folder: &Path, trace: &OpenTrace) -> String {
+    let name = trace.path().strip_prefix(folder).unwrap_or(trace.path());
+    name.display().to_string()
+}
+
 impl OneTrace {
-    fn new(folder: &Path, trace: &OpenTrace, common: ClockOrigin) -> Self {
+    fn new(trace: &OpenTrace, common: ClockOrigin, at: u32, processes: &Processes) -> Self {
         let metadata = trace.metadata();
         let (uuid, offset) = clock(metadata);
         let classes = metadata.classes();
@@ -434,11 +498,10 @@ impl OneTrace {
         let takes = class("ros2:rmw_take").is_some();
         let caret = class("ros2:dispatch_subscription_callback").is_some();
         let rmw_publish = class("ros2:rmw_publish");
-        let name = trace.path().strip_prefix(folder).unwrap_or(trace.path());
         Self {
             folder: trace.path().to_path_buf(),
-            name: name.display().to_string(),
-            host: metadata.env_text("hostname").unwrap_or_default().to_owned(),
+            home: processes.home(at),
+            shares: processes.may_share(at),
             classes: classes
                 .iter()
                 .map(|class| (class.name.clone(), 0))
@@ -448,11 +511,11 @@ impl OneTrace {
                 rmw_publish: rmw_publish.is_some(),
                 arrivals: class("stowplan:arrival").is_some(),
             },
+            missing: MissingContexts::new(metadata),
             caret_takes: caret && !takes,
             publish_stamp: rmw_publish.is_some_and(|class| class.field("timestamp").is_some()),
-            // Traces of one clock compare by its own readings: LTTng measures the
-            // offset anew for each process, and gets it wrong by some nanoseconds.
-            epoch_ns: if uuid.is_some() && uuid == common.0 {
+            // LTTng measures the offset anew for each trace.
+            realtime_offset_ns: if uuid.is_some() && uuid == common.0 {
                 offset
             } else {
                 common.1

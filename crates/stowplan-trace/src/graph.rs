@@ -11,6 +11,8 @@ use crate::ids::{
 pub struct Process {
     /// What identifies it.
     pub key: ProcessKey,
+    /// Traces that hold its events, named as in [`ProcessKey::trace`].
+    pub traces: Vec<String>,
     /// Its `comm`, where the trace has it.
     pub name: Option<String>,
     /// CLOCK_REALTIME - trace clock, nanoseconds; needed where links rest on
@@ -18,6 +20,10 @@ pub struct Process {
     pub realtime_offset_ns: Option<i64>,
     /// tracetools version.
     pub tracetools_version: Option<String>,
+    /// Distribution of ROS 2, where the trace names it.
+    pub distribution: Option<String>,
+    /// Whether the trace has its `rcl_init`: then what it made afterwards is in the trace, too.
+    pub initialised: bool,
     /// Which kinds of events its distribution has.
     pub kinds: EventKinds,
     /// Time of its first event, nanoseconds.
@@ -176,8 +182,38 @@ pub enum Owner {
     Service(ServiceId),
     /// A service client: index into [`Graph::clients`].
     Client(ClientId),
-    /// Not in the trace: it begins after the callback was added.
+    /// Not in the trace; [`Callback::missing`] says which event lacks.
     Unknown,
+}
+
+/// The events that together say whose a callback is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CreationEvent {
+    /// `rclcpp_subscription_callback_added`, `rclcpp_timer_callback_added` or
+    /// `rclcpp_service_callback_added`.
+    CallbackAdded,
+    /// The object that the callback was added to is of no known subscription.
+    RclcppSubscriptionInit,
+    /// The topic of the subscription is not known.
+    RclSubscriptionInit,
+    /// The timer that the callback was added to is not known.
+    RclTimerInit,
+    /// The service that the callback was added to is not known.
+    RclServiceInit,
+}
+
+impl CreationEvent {
+    /// Its name in a trace.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CallbackAdded => "rclcpp_*_callback_added",
+            Self::RclcppSubscriptionInit => "rclcpp_subscription_init",
+            Self::RclSubscriptionInit => "rcl_subscription_init",
+            Self::RclTimerInit => "rcl_timer_init",
+            Self::RclServiceInit => "rcl_service_init",
+        }
+    }
 }
 
 /// A callback.
@@ -187,6 +223,8 @@ pub struct Callback {
     pub process: ProcessId,
     /// What it belongs to.
     pub owner: Owner,
+    /// While the owner is unknown: the first event of its creation that the trace lacks.
+    pub missing: Option<CreationEvent>,
     /// Name of the function, as the trace has it.
     pub symbol: Option<String>,
     /// Which of the callbacks with the same owner kind, topic or period and symbol
@@ -222,6 +260,12 @@ pub struct Graph {
     pub clients: Vec<Client>,
     /// What programs say of the causes of their publications.
     pub message_links: Vec<MessageLink>,
+    /// Events of ROS 2 that were left out because the trace lacks their context `vpid`: two
+    /// processes can have equal addresses.
+    pub without_vpid: u64,
+    /// Events of ROS 2 without the context `vtid`: their callbacks have a number of calls and
+    /// no durations, and their messages have no links.
+    pub without_vtid: u64,
 }
 
 /// What starts a callback, in words that survive across runs.

@@ -18,7 +18,7 @@ impl Holes {
                 DiscardScope::Process(id) => spans[id.index()].push(span),
                 DiscardScope::Trace(trace) => {
                     for (id, process) in processes.iter() {
-                        if process.key.trace == *trace {
+                        if process.traces.contains(trace) {
                             spans[id.index()].push(span);
                         }
                     }

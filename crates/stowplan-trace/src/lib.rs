@@ -16,6 +16,7 @@ mod check;
 mod clocks;
 #[cfg(test)]
 mod clocks_tests;
+mod created;
 mod ctf_classes;
 mod ctf_table;
 mod digest;
@@ -35,8 +36,10 @@ mod marks;
 #[cfg(test)]
 mod other_tracers_tests;
 mod overview;
+mod processes;
 mod record;
 mod registry;
+mod repeats;
 #[cfg(test)]
 mod scripted;
 mod services;
@@ -47,6 +50,7 @@ mod startup;
 mod summary;
 mod tracker;
 mod tum;
+mod unnamed;
 mod window;
 
 pub use actions::{ActionSummary, action_of};
@@ -61,8 +65,8 @@ pub use clocks::ClockDifference;
 pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 pub use from_ctf::{Linking, Reading, TraceError};
 pub use graph::{
-    Callback, CallbackIdentity, Client, EventKinds, Graph, MessageLink, Node, Owner, Process,
-    Publisher, Service, Subscription, Thread, Timer, Trigger,
+    Callback, CallbackIdentity, Client, CreationEvent, EventKinds, Graph, MessageLink, Node, Owner,
+    Process, Publisher, Service, Subscription, Thread, Timer, Trigger,
 };
 pub use ids::{
     CallbackId, ClientId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
@@ -72,9 +76,11 @@ pub use losses::{EdgeLosses, Losses, Way};
 pub use marks::{CallbackCpu, Marks};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
+pub use repeats::{FolderOverlap, Repeats};
 pub use services::ServiceCalls;
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
 pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};
 pub use tracker::{Gaps, Records};
+pub use unnamed::Unnamed;
 pub use window::Window;

@@ -41,6 +41,17 @@ fn galactic() -> Galactic {
 }
 
 impl Galactic {
+    /// Some other tracer records takes.
+    fn with_takes(&mut self) {
+        let kinds = EventKinds {
+            takes: true,
+            rmw_publish: false,
+            arrivals: false,
+        };
+        let process = self.listener.process;
+        self.script.builder.set_kinds(process, kinds);
+    }
+
     fn publish(&mut self, time_ns: i64) {
         let (message, publisher) = (7, self.publisher);
         let script = &mut self.script;
@@ -101,13 +112,7 @@ fn what_came_inside_the_process_is_not_guessed() {
 #[test]
 fn caret_names_messages_by_their_timestamps() {
     let mut galactic = galactic();
-    let kinds = EventKinds {
-        takes: true,
-        rmw_publish: false,
-        arrivals: false,
-    };
-    let process = galactic.listener.process;
-    galactic.script.builder.set_kinds(process, kinds);
+    galactic.with_takes();
     for (time_ns, stamp) in [(100, 5), (200, 6)] {
         galactic.publish(time_ns);
         let body = Body::CaretStamp { message: 7, stamp };
@@ -127,6 +132,65 @@ fn caret_names_messages_by_their_timestamps() {
         let link = take.link.unwrap();
         assert_eq!(link.method, LinkMethod::Caret);
         assert_eq!(link.confidence, Confidence::Certain);
+    }
+}
+
+/// Fast DDS: what is written is the message serialised, or the event has no address.
+#[test]
+fn caret_names_messages_by_what_was_made_of_them() {
+    for serialised in [8, 0] {
+        let mut galactic = galactic();
+        galactic.with_takes();
+        for (time_ns, stamp) in [(100, 5), (200, 6)] {
+            galactic.publish(time_ns);
+            let (from, to) = (7, 8);
+            let talker = galactic.talker;
+            let script = &mut galactic.script;
+            script.add(time_ns + 2, talker, Body::MessageCopy { from, to });
+            let body = Body::CaretStamp {
+                message: serialised,
+                stamp,
+            };
+            script.add(time_ns + 3, talker, body);
+        }
+        let callback = galactic.sub.callback;
+        for (time_ns, stamp) in [(300, 6), (400, 5)] {
+            let body = Body::Dispatch { callback, stamp };
+            galactic.script.add(time_ns - 1, galactic.listener, body);
+            galactic.call(time_ns);
+        }
+        let analysis = galactic.script.analyse();
+        assert_eq!(sources(&analysis), [Some(200), Some(100)]);
+        for (_, take) in analysis.records.takes.iter() {
+            assert_eq!(take.link.unwrap().confidence, Confidence::Certain);
+        }
+    }
+}
+
+/// rclcpp copies a message for each further subscription inside the process.
+#[test]
+fn caret_follows_a_message_inside_the_process_through_its_copies() {
+    let mut script = Script::new();
+    let at = script.process(1);
+    let node = script.node(at, "container");
+    let publisher = script.publisher(node, "/points");
+    let [first, second] = ["a", "b"].map(|symbol| script.subscription(node, "/points", symbol));
+    for time_ns in [100, 200] {
+        let message = 7;
+        script.add(time_ns, at, Body::IntraPublish { publisher, message });
+        let (from, to) = (message, 8);
+        script.add(time_ns + 1, at, Body::MessageCopy { from, to });
+        for (sub, message) in [(first, 8), (second, 7)] {
+            let callback = sub.callback;
+            let body = Body::DispatchIntra { callback, message };
+            script.add(time_ns + 10, at, body);
+        }
+    }
+    let analysis = script.analyse();
+    let expected = [Some(100), Some(100), Some(200), Some(200)];
+    assert_eq!(sources(&analysis), expected);
+    for (_, take) in analysis.records.takes.iter() {
+        assert_eq!(take.link.unwrap().method, LinkMethod::MessageAddress);
     }
 }
 

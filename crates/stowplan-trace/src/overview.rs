@@ -8,6 +8,7 @@ use crate::event::Discard;
 use crate::graph::Graph;
 use crate::ids::{CallbackId, Id, ProcessId, PublisherId, SubscriptionId, TopicId};
 use crate::marks::Marks;
+use crate::repeats::Repeats;
 use crate::services::ServiceCalls;
 use crate::settle::{Counted, OfEdge};
 use crate::summary::{CallbackSummary, Distribution, LinkSummary, TopicSummary};
@@ -25,6 +26,8 @@ pub struct Contents {
     pub discarded_packets: u64,
     /// Number of streams.
     pub streams: u64,
+    /// Events of other providers than ROS 2's, such as the kernel's.
+    pub other_events: u64,
     /// Whether a kind of event that tells the distribution is declared: `rmw_take`.
     pub declares_take: bool,
     /// Likewise the timestamp of `rmw_publish`.
@@ -52,9 +55,11 @@ pub struct Overview {
     pub contents: Contents,
     /// Where streams are broken.
     pub damage: Vec<stowplan_ctf::CtfError>,
+    /// What several traces say of the same.
+    pub repeats: Repeats,
     /// Number of events read.
     pub events: u64,
-    /// First and last event, nanoseconds; `None` for a trace without events.
+    /// First and last event of ROS 2, nanoseconds; `None` for a trace without.
     pub extent: Option<Window>,
     pub(crate) counted: Counted,
 }
@@ -233,10 +238,14 @@ impl Overview {
     /// # Errors
     /// The reason, where nothing tells.
     pub fn distributions(&self) -> Result<Vec<&'static str>, String> {
-        let versions: BTreeSet<&str> = self
-            .graph
-            .processes
-            .iter()
+        let processes = || self.graph.processes.iter();
+        let named: BTreeSet<&'static str> = processes()
+            .filter_map(|(_, process)| known_distribution(process.distribution.as_deref()?))
+            .collect();
+        if !named.is_empty() {
+            return Ok(named.into_iter().collect());
+        }
+        let versions: BTreeSet<&str> = processes()
             .filter_map(|(_, process)| process.tracetools_version.as_deref())
             .collect();
         if versions.is_empty() {
@@ -271,6 +280,15 @@ impl Overview {
             Err("the trace has no ros2 events".to_owned())
         }
     }
+}
+
+/// Distributions of ROS 2, the oldest first.
+const DISTRIBUTIONS: [&str; 7] = [
+    "foxy", "galactic", "humble", "iron", "jazzy", "kilted", "rolling",
+];
+
+fn known_distribution(name: &str) -> Option<&'static str> {
+    DISTRIBUTIONS.into_iter().find(|known| *known == name)
 }
 
 /// The distribution that ships a version of tracetools (branches of ros2_tracing).

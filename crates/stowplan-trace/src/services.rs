@@ -116,7 +116,6 @@ impl Calls {
             | Body::TakeRequest { .. }
             | Body::SendResponse { .. }
             | Body::TakeResponse { .. } => self.message(&registry.graph, event),
-            Body::Foreign => {}
             _ if !self.taken.is_empty() => self.after_take(registry, event),
             _ => {}
         }

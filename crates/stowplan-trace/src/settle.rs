@@ -93,6 +93,21 @@ pub(crate) struct Counted {
     budget: Budget,
 }
 
+impl Counted {
+    /// A call of which no more is known.
+    pub fn call(&mut self, callback: CallbackId) {
+        self.callback(callback).count += 1;
+    }
+
+    fn callback(&mut self, callback: CallbackId) -> &mut OfCallback {
+        let index = callback.index();
+        if self.callbacks.len() <= index {
+            self.callbacks.resize_with(index + 1, OfCallback::default);
+        }
+        &mut self.callbacks[index]
+    }
+}
+
 /// Settles what is old enough.
 #[derive(Debug, Default)]
 pub(crate) struct Settler {
@@ -289,12 +304,7 @@ impl Settler {
                 break;
             }
             self.next_instance += 1;
-            let index = instance.callback.index();
-            let callbacks = &mut self.counted.callbacks;
-            if callbacks.len() <= index {
-                callbacks.resize_with(index + 1, OfCallback::default);
-            }
-            let callback = &mut callbacks[index];
+            let callback = self.counted.callback(instance.callback);
             callback.count += 1;
             callback.first_ns.get_or_insert(instance.start_ns);
             let vtid = graph.threads[instance.thread].vtid;

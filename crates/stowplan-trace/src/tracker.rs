@@ -81,6 +81,16 @@ struct Publishing {
     publisher: PublisherId,
     /// The message as rcl got it; `None` until it did.
     message: Option<Address>,
+    /// The message that the middleware made of it.
+    copy: Option<Address>,
+}
+
+impl Publishing {
+    /// Whether the middleware's word of a message is of this one. Since Humble, CARET gives no
+    /// address for Fast DDS.
+    fn is_of(&self, message: Address) -> bool {
+        message == 0 || self.message == Some(message) || self.copy == Some(message)
+    }
 }
 
 /// A message in a ring buffer.
@@ -308,6 +318,7 @@ impl Tracker {
             id,
             publisher,
             message,
+            copy: None,
         });
         if let Some(instance) = instance.and_then(|id| self.records.instances.get_mut(id)) {
             match instance.last_publication.replace(id) {

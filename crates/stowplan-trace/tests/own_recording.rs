@@ -6,7 +6,9 @@ use std::path::Path;
 use stowplan_ctf::events::ros2::*;
 use stowplan_ctf::events::stowplan::*;
 use stowplan_ctf::schema::{Gid, Handle, Record};
-use stowplan_ctf::writer::{EventContext, PacketHeader, PacketWriter, TraceInfo, metadata_text};
+use stowplan_ctf::writer::{
+    EnvValue, EventContext, PacketHeader, PacketWriter, TraceInfo, metadata_text,
+};
 use stowplan_trace::{
     Analysis, CallbackBy, CallbackSelector, ChainSpec, Fate, Parts, Reference, Window,
 };
@@ -56,6 +58,10 @@ impl Process {
         stream.expect("it has events").2.push(Box::new(write));
     }
 
+    fn process(&self) -> String {
+        String::from_utf8_lossy(&self.uuid).into_owned()
+    }
+
     fn save(self, folder: &Path) {
         fs::create_dir(folder).expect("a new folder");
         let info = TraceInfo {
@@ -64,7 +70,11 @@ impl Process {
             clock_offset_ns: OFFSET_NS,
             hostname: "host".into(),
             tracer_version: (0, 1),
-            env: vec![],
+            // As `collect` names a process.
+            env: vec![
+                ("process".into(), EnvValue::Text(self.process())),
+                ("vpid".into(), EnvValue::Int(VPID.into())),
+            ],
         };
         fs::write(folder.join("metadata"), metadata_text(&info)).expect("metadata");
         for (number, (_, mut words, writes)) in self.streams.into_iter().enumerate() {

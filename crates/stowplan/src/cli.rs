@@ -495,8 +495,9 @@ pub struct ImportArgs {
     /// What the file is
     #[arg(value_enum)]
     pub format: ImportFormat,
-    /// The file
-    pub file: PathBuf,
+    /// The file; of a topology all files that run together, each a process
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
     /// File for the stack; standard output by default
     #[arg(long, short)]
     pub output: Option<PathBuf>,

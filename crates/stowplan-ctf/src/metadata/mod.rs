@@ -63,6 +63,18 @@ impl Metadata {
         })
     }
 
+    /// Whether both describe one trace, of which each is a part: a chunk of LTTng's
+    /// session rotation, or a snapshot. A uuid alone does not tell: some tracers (barectf)
+    /// give all traces of one configuration the same. So host, session and its time of
+    /// creation (the `env` block), and the clock have to be equal, too.
+    pub fn is_same_trace(&self, other: &Self) -> bool {
+        let clocks = |of: &Self| of.clocks.iter().map(|clock| clock.uuid).collect::<Vec<_>>();
+        self.uuid.is_some()
+            && self.uuid == other.uuid
+            && self.env == other.env
+            && clocks(self) == clocks(other)
+    }
+
     /// The value of a name in the `env` block.
     pub fn env(&self, name: &str) -> Option<&EnvValue> {
         self.env

@@ -4,7 +4,7 @@ use crate::metadata::Clock;
 use crate::plan::IntAt;
 
 /// Converts readings of one clock.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scale {
     frequency_hz: u64,
     pub offset_ns: i64,

@@ -1,13 +1,11 @@
 //! Streams merged by time.
 
-use std::collections::BTreeMap;
-
 use super::event::Event;
-use super::stream::{Cursor, File, Item};
+use super::join::{Overlap, Streams};
+use super::stream::{Cursor, Item};
 use crate::dir::Behind;
 use crate::error::CtfError;
 use crate::metadata::Metadata;
-use crate::packet::{self, Packet};
 
 /// A trace as bytes: its metadata and its stream files, in any order.
 #[derive(Debug, Clone)]
@@ -19,10 +17,11 @@ pub struct TraceInput<'t> {
 }
 
 /// A stream of a trace: for LTTng what one CPU recorded in one channel, for
-/// Stowplan what one thread recorded.
+/// Stowplan what one thread recorded. Snapshots and rotated chunks of one trace
+/// ([`Metadata::is_same_trace`]) hold parts of the same streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamInfo {
-    /// Index of the trace.
+    /// Index of the trace that holds its first packets.
     pub trace: u32,
     /// Number of the stream's class in the metadata.
     pub class_id: u64,
@@ -65,6 +64,7 @@ impl Next {
 pub struct Events<'t> {
     pub(super) cursors: Vec<Cursor<'t>>,
     streams: Vec<StreamInfo>,
+    overlaps: Vec<Overlap>,
     /// A binary heap, earliest first.
     pub(super) heap: Vec<Next>,
     /// Whether the first of the heap was handed out already.
@@ -72,14 +72,27 @@ pub struct Events<'t> {
 }
 
 impl<'t> Events<'t> {
-    /// Begins to read traces. Only the first packet of each file is looked at here.
+    /// Begins to read traces. Only the first packet of each file is looked at here, and
+    /// the headers of all packets of a stream that has files in several traces: a packet
+    /// that several of them hold is read once.
+    ///
+    /// Traces whose clocks have one uuid are merged by the readings of that clock: all
+    /// get the offset that the first of them has.
     ///
     /// # Errors
     /// If the first packet of a file cannot be read.
     pub fn new(traces: &[TraceInput<'t>]) -> Result<Self, CtfError> {
         let mut events = Self::default();
+        let mut streams = Streams::default();
         for (trace, input) in (0u32..).zip(traces) {
-            events.add(trace, input)?;
+            streams.add(trace, input)?;
+        }
+        let (joined, overlaps) = streams.join();
+        events.overlaps = overlaps;
+        for (index, stream) in (0u32..).zip(joined) {
+            events.streams.push(stream.info());
+            let cursor = Cursor::new(stream.instance, index, stream.parts);
+            events.cursors.extend(cursor);
         }
         for (index, cursor) in (0u32..).zip(&mut events.cursors) {
             if let Some(time) = cursor.advance()? {
@@ -89,56 +102,6 @@ impl<'t> Events<'t> {
         // A sorted list is a heap.
         events.heap.sort_unstable();
         Ok(events)
-    }
-
-    /// Groups the files of a trace by stream and makes a cursor for each.
-    fn add(&mut self, trace: u32, input: &TraceInput<'t>) -> Result<(), CtfError> {
-        type Files<'t> = Vec<(Packet, File<'t>)>;
-        let mut groups: BTreeMap<(usize, Option<u64>, usize), Files<'t>> = BTreeMap::new();
-        let uuid = input.metadata.uuid.as_ref();
-        let mut scratch = Vec::new();
-        for (number, &(name, data)) in input.files.iter().enumerate() {
-            if data.is_empty() {
-                continue;
-            }
-            let packet = packet::read(&input.metadata.plan, uuid, data, &mut scratch).map_err(
-                |(bits, fault)| CtfError::Stream {
-                    file: name.to_owned(),
-                    offset: bits / 8,
-                    fault,
-                },
-            )?;
-            // Without numbers of their own, each file is a stream.
-            let alone = packet.instance.map_or(number, |_| 0);
-            groups
-                .entry((packet.stream, packet.instance, alone))
-                .or_default()
-                .push((
-                    packet,
-                    File {
-                        name,
-                        data,
-                        behind: None,
-                    },
-                ));
-        }
-        for mut files in groups.into_values() {
-            files.sort_by_key(|(packet, file)| (packet.begin, packet.sequence, file.name));
-            let Some(&(first, _)) = files.first() else {
-                continue;
-            };
-            let index = u32::try_from(self.cursors.len()).unwrap_or(u32::MAX);
-            self.streams.push(StreamInfo {
-                trace,
-                class_id: input.metadata.plan.streams[first.stream].id,
-                instance: first.instance,
-                files: files.iter().map(|(_, file)| file.name.to_owned()).collect(),
-            });
-            let files = files.into_iter().map(|(_, file)| file).collect();
-            self.cursors
-                .extend(Cursor::new(input.metadata, &first, index, trace, files));
-        }
-        Ok(())
     }
 
     /// Says how pages of files can be given back once they were read.
@@ -151,6 +114,11 @@ impl<'t> Events<'t> {
     /// The streams; [`Event::stream`](super::Event::stream) is an index into it.
     pub fn streams(&self) -> &[StreamInfo] {
         &self.streams
+    }
+
+    /// Packets that several traces hold.
+    pub fn overlaps(&self) -> &[Overlap] {
+        &self.overlaps
     }
 
     /// The next item in order of time, `None` after the last. Times never decrease,

@@ -45,12 +45,25 @@ pub enum LostKind {
     Packets,
 }
 
-/// A stream file with the name that errors give it.
+/// Packets of a stream that follow each other in one file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct File<'t> {
+pub(super) struct Part<'t> {
+    /// Of the folder that has the file: streams of a trace may lie in several.
+    pub metadata: &'t Metadata,
+    /// Index of that folder's trace.
+    pub trace: u32,
+    /// Index of the stream class there.
+    pub class: usize,
+    pub scale: Scale,
+    /// Name of the file, for errors.
     pub name: &'t str,
+    /// Content of the file.
     pub data: &'t [u8],
-    /// Where its pages can be given back.
+    /// Where the first of the packets begins, bytes.
+    pub begin: usize,
+    /// Where the last of them ends, bytes.
+    pub end: usize,
+    /// Where pages of the file can be given back.
     pub behind: Option<Behind<'t>>,
 }
 
@@ -65,8 +78,9 @@ pub(super) struct Cursor<'t> {
     instance: Option<u64>,
     index: u32,
     trace: u32,
-    files: Vec<File<'t>>,
-    file: usize,
+    /// In order of time.
+    parts: Vec<Part<'t>>,
+    part: usize,
     /// Where the next packet begins in the file, bytes.
     next_packet: usize,
     /// Where this packet begins in the file, bytes.
@@ -78,6 +92,9 @@ pub(super) struct Cursor<'t> {
     cpu: Option<u32>,
     last_ns: i64,
     before: Option<Packet>,
+    /// The largest count of discarded events that a packet had: the counter never falls, but LTTng-UST writes 0
+    /// into a packet that it begins, and the count only when it ends it.
+    discarded: u64,
     bases: Vec<u64>,
     scratch: Vec<u64>,
     /// What the packet says is missing, the next last.
@@ -94,28 +111,23 @@ enum Pending {
 }
 
 impl<'t> Cursor<'t> {
-    /// `files` hold the packets of the stream in order of time; the first begins with `packet`.
-    pub fn new(
-        metadata: &'t Metadata,
-        packet: &Packet,
-        index: u32,
-        trace: u32,
-        files: Vec<File<'t>>,
-    ) -> Option<Self> {
-        let plan = metadata.plan.streams.get(packet.stream)?;
-        let clock = plan.clock.and_then(|index| metadata.clocks.get(index));
+    /// `parts` hold the packets of the stream in order of time.
+    pub fn new(instance: Option<u64>, index: u32, parts: Vec<Part<'t>>) -> Option<Self> {
+        let first = parts.first()?;
+        let metadata = first.metadata;
+        let plan = metadata.plan.streams.get(first.class)?;
         Some(Self {
             metadata,
             plan,
             header: Header::new(plan),
-            scale: Scale::new(clock),
-            class: packet.stream,
-            instance: packet.instance,
+            scale: first.scale,
+            class: first.class,
+            instance,
             index,
-            trace,
-            files,
-            file: 0,
-            next_packet: 0,
+            trace: first.trace,
+            next_packet: first.begin,
+            parts,
+            part: 0,
             packet_at: 0,
             data: &[],
             end: 0,
@@ -124,6 +136,7 @@ impl<'t> Cursor<'t> {
             cpu: None,
             last_ns: i64::MIN,
             before: None,
+            discarded: 0,
             bases: vec![UNSET; plan.bases],
             scratch: Vec::new(),
             lost: Vec::new(),
@@ -134,8 +147,8 @@ impl<'t> Cursor<'t> {
 
     /// Says how pages of the files can be given back.
     pub fn give_back(&mut self, find: impl Fn(&[u8]) -> Option<Behind<'t>>) {
-        for file in &mut self.files {
-            file.behind = find(file.data);
+        for part in &mut self.parts {
+            part.behind = find(part.data);
         }
         self.look_at = 0;
     }
@@ -143,8 +156,8 @@ impl<'t> Cursor<'t> {
     /// Gives back what lies behind.
     #[cold]
     fn look_behind(&mut self) {
-        let file = self.files.get_mut(self.file);
-        let next = file.and_then(|file| file.behind.as_mut()).map(|behind| {
+        let part = self.parts.get_mut(self.part);
+        let next = part.and_then(|part| part.behind.as_mut()).map(|behind| {
             let at = self.packet_at + usize::try_from(self.at / 8).unwrap_or(usize::MAX);
             behind.passed(at).saturating_sub(self.packet_at) as u64
         });
@@ -178,8 +191,8 @@ impl<'t> Cursor<'t> {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
                 Err(error) => {
-                    // Where the next one begins is not known.
-                    self.file = self.files.len();
+                    // Where the next one of the file begins is not known.
+                    self.next_part();
                     return Err(error);
                 }
             }
@@ -189,10 +202,36 @@ impl<'t> Cursor<'t> {
     /// When the packet after a broken one begins, nanoseconds since the epoch; `None`
     /// if there is none or it does not say.
     pub fn resumes_ns(&self) -> Option<i64> {
-        let rest = self.files.get(self.file)?.data.get(self.next_packet..)?;
-        let uuid = self.metadata.uuid.as_ref();
-        let read = packet::read(&self.metadata.plan, uuid, rest, &mut Vec::new());
-        Some(self.scale.epoch_ns(read.ok()?.begin?))
+        let here = self.parts.get(self.part)?;
+        let (part, at) = if self.next_packet < here.end {
+            (here, self.next_packet)
+        } else {
+            let next = self.parts.get(self.part + 1)?;
+            (next, next.begin)
+        };
+        let (plan, uuid) = (&part.metadata.plan, part.metadata.uuid.as_ref());
+        let read = packet::read(plan, uuid, part.data.get(at..)?, &mut Vec::new());
+        Some(part.scale.epoch_ns(read.ok()?.begin?))
+    }
+
+    /// Goes to the part after this one.
+    fn next_part(&mut self) {
+        self.part += 1;
+        self.next_packet = self.parts.get(self.part).map_or(0, |part| part.begin);
+    }
+
+    /// Reads as the metadata of the part says.
+    fn enter(&mut self, part: &Part<'t>) {
+        if let Some(plan) = part.metadata.plan.streams.get(part.class) {
+            self.metadata = part.metadata;
+            self.plan = plan;
+            self.header = Header::new(plan);
+            self.scale = part.scale;
+            self.class = part.class;
+            self.trace = part.trace;
+            self.bases.clear();
+            self.bases.resize(plan.bases, UNSET);
+        }
     }
 
     /// Number of the stream.
@@ -200,9 +239,9 @@ impl<'t> Cursor<'t> {
         self.index
     }
 
-    /// Bytes of all its files.
+    /// Bytes of all its parts.
     pub fn size(&self) -> usize {
-        self.files.iter().map(|file| file.data.len()).sum()
+        self.parts.iter().map(|part| part.end - part.begin).sum()
     }
 
     /// The item that [`Cursor::advance`] went to.
@@ -261,19 +300,20 @@ impl<'t> Cursor<'t> {
     /// Opens the next packet; `false` if there is none.
     fn packet(&mut self) -> Result<bool, CtfError> {
         let rest = loop {
-            let Some(file) = self.files.get_mut(self.file) else {
+            let Some(part) = self.parts.get_mut(self.part) else {
                 return Ok(false);
             };
-            match file.data.get(self.next_packet..) {
-                Some(rest) if !rest.is_empty() => break rest,
-                _ => {
-                    if let Some(behind) = &mut file.behind {
-                        behind.all();
-                    }
-                    self.file += 1;
-                    self.next_packet = 0;
+            if self.next_packet < part.end {
+                let part = *part;
+                if part.trace != self.trace {
+                    self.enter(&part);
                 }
+                break &part.data[self.next_packet..];
             }
+            if let Some(behind) = &mut part.behind {
+                behind.all();
+            }
+            self.next_part();
         };
         let uuid = self.metadata.uuid.as_ref();
         self.packet_at = self.next_packet;
@@ -316,12 +356,13 @@ impl<'t> Cursor<'t> {
             .zip(packet.sequence)
             .and_then(|(before, now)| now.checked_sub(before)?.checked_sub(1))
             .unwrap_or(0);
-        let counted = before.and_then(|before| before.discarded).unwrap_or(0);
-        let events = packet.discarded.unwrap_or(0).saturating_sub(counted);
+        let counted = packet.discarded.unwrap_or(0).max(self.discarded);
+        let events = counted - self.discarded;
         let events = lost(LostKind::Events, events, ns(packet.end));
         let packets = lost(LostKind::Packets, packets, ns(packet.begin));
         self.lost.extend(events);
         self.lost.extend(packets);
+        self.discarded = counted;
         if self.last_ns == i64::MIN
             && let Some(begin_ns) = begin_ns
         {
@@ -332,9 +373,9 @@ impl<'t> Cursor<'t> {
     fn error(&self, packet_at: usize, bits: u64, fault: Fault) -> CtfError {
         CtfError::Stream {
             file: self
-                .files
-                .get(self.file)
-                .map_or_else(String::new, |file| file.name.to_owned()),
+                .parts
+                .get(self.part)
+                .map_or_else(String::new, |part| part.name.to_owned()),
             offset: packet_at as u64 + bits / 8,
             fault,
         }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::files::{Node, Process, Text, Trigger, wrong};
+use super::files::{Node, Port, Process, Trigger};
+use super::yaml::Text;
 use crate::draft::{DraftCallback, DraftTrigger, Figure};
 use crate::error::ImportError;
 use crate::names::free;
@@ -25,12 +26,8 @@ struct Starts {
 }
 
 /// The callbacks of a node: one for each topic of a subscriber, one for each period.
-pub(super) fn callbacks(
-    node: &Node,
-    file: &str,
-    wired: &Wired,
-) -> Result<Vec<DraftCallback>, ImportError> {
-    let starts = starts(node, file)?;
+pub(super) fn callbacks(node: &Node, wired: &Wired) -> Result<Vec<DraftCallback>, ImportError> {
+    let starts = starts(node)?;
     let topics = |outputs: &BTreeSet<String>| -> Vec<String> {
         let mut topics: Vec<String> = outputs
             .iter()
@@ -98,18 +95,18 @@ fn callback(
     }
 }
 
-fn starts(node: &Node, file: &str) -> Result<Starts, ImportError> {
-    let known = |ports: &[super::files::Port], port: &Text, what: &str| {
+fn starts(node: &Node) -> Result<Starts, ImportError> {
+    let known = |ports: &[Port], port: &Text, what: &str| {
         if ports.iter().any(|p| p.name.value == port.value) {
             return Ok(());
         }
         let message = format!("the node has no {what} '{}'", port.value);
-        Err(wrong(file, port, message))
+        Err(port.place.says(message))
     };
     let mut starts = Starts::default();
     for process in &node.processes {
         let mut outputs = BTreeMap::new();
-        reached(node, file, process, &mut BTreeSet::new(), &mut outputs)?;
+        reached(node, process, &mut BTreeSet::new(), &mut outputs)?;
         for output in outputs.values() {
             known(&node.publishers, output, "publisher")?;
         }
@@ -124,12 +121,12 @@ fn starts(node: &Node, file: &str) -> Result<Starts, ImportError> {
                 let entry = starts.inputs.entry(input.value.clone()).or_default();
                 entry.extend(outputs.iter().cloned());
             }
-            if let Some(hz) = &trigger.periodic {
-                let period = 1e9 / hz.value;
+            if let Some(hz) = trigger.periodic {
+                let period = 1e9 / hz;
                 // From 100 kHz, which no timer of ROS 2 reaches, to a day.
                 if !(1e4..=86_400e9).contains(&period) {
-                    let message = format!("a timer cannot have {} Hz", hz.value);
-                    return Err(wrong(file, &process.name, message));
+                    let message = format!("a timer cannot have {hz} Hz");
+                    return Err(process.name.place.says(message));
                 }
                 let name = process.name.value.clone();
                 starts
@@ -155,7 +152,6 @@ fn starting<'a>(trigger: &'a Trigger, found: &mut Vec<&'a Trigger>) {
 /// The outputs of a process and of those that it triggers.
 fn reached<'a>(
     node: &'a Node,
-    file: &str,
     process: &'a Process,
     seen: &mut BTreeSet<&'a str>,
     outputs: &mut BTreeMap<&'a str, &'a Text>,
@@ -170,9 +166,9 @@ fn reached<'a>(
         };
         let Some(next) = node.processes.iter().find(|p| p.name.value == next.value) else {
             let message = format!("the node has no process '{}'", next.value);
-            return Err(wrong(file, next, message));
+            return Err(next.place.says(message));
         };
-        reached(node, file, next, seen, outputs)?;
+        reached(node, next, seen, outputs)?;
     }
     // What says itself that this process triggers it.
     for other in &node.processes {
@@ -181,7 +177,7 @@ fn reached<'a>(
             .iter()
             .any(|t| waits_for(t, &process.name.value))
         {
-            reached(node, file, other, seen, outputs)?;
+            reached(node, other, seen, outputs)?;
         }
     }
     Ok(())

@@ -60,6 +60,12 @@ pub enum LearnError {
         "the trace has no node: it has no ros2:rcl_node_init, so tracing began after the programs"
     )]
     NoNodes,
+    /// The trace does not say which process or thread recorded an event.
+    #[error("the trace has no context {context}, without which there are no durations")]
+    NoContext {
+        /// The context of LTTng.
+        context: &'static str,
+    },
     /// No chain leads between the two places that were asked for.
     #[error("nothing in this stack leads from '{from}' to '{to}'")]
     NoChain {
@@ -185,11 +191,22 @@ fn last_of_launch(mut times: Vec<i64>) -> Option<i64> {
     Some(last)
 }
 
+/// Without these contexts there are no durations.
+fn contexts(graph: &Graph) -> Result<(), LearnError> {
+    for (events, context) in [(graph.without_vpid, "vpid"), (graph.without_vtid, "vtid")] {
+        if events > 0 {
+            return Err(LearnError::NoContext { context });
+        }
+    }
+    Ok(())
+}
+
 /// Learns a stack from a trace.
 ///
 /// # Errors
-/// When the trace names no node, or no chain leads between the places that were asked for.
+/// When the trace does not say which process or thread recorded events, names no node, or no chain leads between the places that were asked for.
 pub fn learn(analysis: &Analysis, options: &Options) -> Result<Learned, LearnError> {
+    contexts(&analysis.graph)?;
     let observed = Observed::new(analysis);
     let frame = Frame::new(analysis);
     if frame.nodes.is_empty() {

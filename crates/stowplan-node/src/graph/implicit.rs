@@ -287,7 +287,7 @@ impl Host<'_> {
         entities.reader(reader.gid());
         let handles = SubscriptionHandles::new();
         let callback = new_handle();
-        handles.record(self.node, name, depth, reader.gid(), callback);
+        handles.record(self.node, name, depth, reader.gid(), callback, None);
         record::event(&RclcppCallbackRegister {
             callback: Handle(callback),
             symbol,

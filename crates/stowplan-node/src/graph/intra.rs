@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use stowplan_ctf::events::ros2::{
     RclcppBufferToIpb, RclcppConstructRingBuffer, RclcppIpbToSubscription, RclcppRingBufferDequeue,
-    RclcppRingBufferEnqueue,
+    RclcppRingBufferEnqueue, RclcppSubscriptionCallbackAdded, RclcppSubscriptionInit,
 };
 use stowplan_ctf::schema::Handle;
 
@@ -45,6 +45,53 @@ impl IntraTopic {
     }
 }
 
+/// The handles, in events, of the part of a subscription that gets messages by pointer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct IntraHandles {
+    /// The ring buffer.
+    buffer: u64,
+    /// The intra-process buffer around it.
+    ipb: u64,
+    /// rclcpp's own object for this part of the subscription.
+    object: u64,
+}
+
+impl IntraHandles {
+    pub(super) fn new() -> Self {
+        Self {
+            buffer: new_handle(),
+            ipb: new_handle(),
+            object: new_handle(),
+        }
+    }
+
+    /// Records what the constructor of rclcpp's `SubscriptionIntraProcess` records, in its order:
+    /// which subscription the object is of comes last.
+    pub(super) fn record(self, rcl_subscription: u64, depth: u32, callback: u64) {
+        let (buffer, ipb, subscription) =
+            (Handle(self.buffer), Handle(self.ipb), Handle(self.object));
+        record::event(&RclcppConstructRingBuffer {
+            buffer,
+            capacity: capacity(depth) as u64,
+        });
+        record::event(&RclcppBufferToIpb { buffer, ipb });
+        record::event(&RclcppIpbToSubscription { ipb, subscription });
+        record::event(&RclcppSubscriptionCallbackAdded {
+            subscription,
+            callback: Handle(callback),
+        });
+        record::event(&RclcppSubscriptionInit {
+            subscription_handle: Handle(rcl_subscription),
+            subscription,
+        });
+    }
+}
+
+/// Messages that the ring buffer of a subscription with this history holds.
+fn capacity(depth: u32) -> usize {
+    depth.max(1) as usize
+}
+
 /// The part of a subscription that gets messages by pointer.
 #[derive(Debug)]
 pub struct IntraSubscription {
@@ -57,32 +104,21 @@ pub struct IntraSubscription {
 }
 
 impl IntraSubscription {
-    /// For a subscription with a history of `depth`.
+    /// For a subscription with a history of `depth`, whose part this is.
     ///
     /// # Errors
     /// When CycloneDDS refuses its guard condition.
-    pub fn new(
+    pub(super) fn new(
         participant: &Participant,
         subscription: &Subscription,
+        part: IntraHandles,
         depth: u32,
     ) -> Result<Self, DdsError> {
-        let (buffer, ipb) = (Handle(new_handle()), Handle(new_handle()));
-        let handles = subscription.handles();
-        let capacity = depth.max(1) as usize;
-        record::event(&RclcppConstructRingBuffer {
-            buffer,
-            capacity: capacity as u64,
-        });
-        record::event(&RclcppBufferToIpb { buffer, ipb });
-        record::event(&RclcppIpbToSubscription {
-            ipb,
-            subscription: Handle(handles.rclcpp),
-        });
         Ok(Self {
-            handles,
-            buffer_handle: buffer.0,
+            handles: subscription.handles(),
+            buffer_handle: part.buffer,
             guard: Guard::new(participant)?,
-            ring: Mutex::new(RingBuffer::new(capacity)),
+            ring: Mutex::new(RingBuffer::new(capacity(depth))),
             callback: Arc::clone(subscription.callback()),
             taken: Arc::clone(&subscription.taken),
         })

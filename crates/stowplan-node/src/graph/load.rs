@@ -257,9 +257,9 @@ impl Place<'_> {
         )?);
         entities.reader(subscription.gid());
         self.process.keep_subscription(&subscription);
-        if topic.intra_process {
+        if let Some(part) = subscription.intra() {
             let participant = &self.process.participant;
-            let intra = IntraSubscription::new(participant, &subscription, topic.depth)?;
+            let intra = IntraSubscription::new(participant, &subscription, part, topic.depth)?;
             let intra = Arc::new(intra);
             let condition = intra.condition();
             self.add(

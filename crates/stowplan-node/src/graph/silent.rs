@@ -70,7 +70,14 @@ impl Host<'_> {
         )?;
         entities.reader(reader.gid());
         let callback = new_handle();
-        handles.record(self.node, &topic.name, topic.depth, reader.gid(), callback);
+        handles.record(
+            self.node,
+            &topic.name,
+            topic.depth,
+            reader.gid(),
+            callback,
+            None,
+        );
         record::event(&RclcppCallbackRegister {
             callback: Handle(callback),
             symbol: &format!("{}::drop", plan.name),

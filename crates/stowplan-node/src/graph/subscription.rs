@@ -12,6 +12,7 @@ use stowplan_ctf::schema::{Gid, Handle};
 use stowplan_wire::service::TopicPlan;
 
 use super::callback::Callback;
+use super::intra::IntraHandles;
 use super::{Process, ThreadContext, new_handle};
 use crate::dds::{Condition, DdsError, Hooks, Reader};
 use crate::payload::{Head, Origin};
@@ -37,8 +38,16 @@ impl SubscriptionHandles {
         }
     }
 
-    /// Records what rmw, rcl and rclcpp record of a new subscription.
-    pub(super) fn record(self, node: u64, topic: &str, depth: u32, gid: [u8; 24], callback: u64) {
+    /// Records what rmw, rcl and rclcpp record of a new subscription, in their order.
+    pub(super) fn record(
+        self,
+        node: u64,
+        topic: &str,
+        depth: u32,
+        gid: [u8; 24],
+        callback: u64,
+        intra: Option<IntraHandles>,
+    ) {
         record::event(&RmwSubscriptionInit {
             rmw_subscription_handle: Handle(self.rmw),
             gid: Gid(gid),
@@ -50,6 +59,9 @@ impl SubscriptionHandles {
             topic_name: topic,
             queue_depth: u64::from(depth),
         });
+        if let Some(intra) = intra {
+            intra.record(self.rcl, depth, callback);
+        }
         record::event(&RclcppSubscriptionInit {
             subscription_handle: Handle(self.rcl),
             subscription: Handle(self.rclcpp),
@@ -65,6 +77,8 @@ impl SubscriptionHandles {
 #[derive(Debug)]
 pub struct Subscription {
     handles: SubscriptionHandles,
+    /// Where messages may come by pointer.
+    intra: Option<IntraHandles>,
     reader: Reader,
     /// Messages are of a real type and do not say where they come from.
     foreign: bool,
@@ -96,15 +110,18 @@ impl Subscription {
             Some(hooks),
             process.plan.record.then_some(handles.rmw),
         )?;
+        let intra = topic.intra_process.then(IntraHandles::new);
         handles.record(
             node,
             &topic.name,
             topic.depth,
             reader.gid(),
             callback.handle(),
+            intra,
         );
         Ok(Self {
             handles,
+            intra,
             reader,
             foreign: topic.dds.is_some(),
             callback,
@@ -120,6 +137,11 @@ impl Subscription {
 
     pub(super) fn handles(&self) -> SubscriptionHandles {
         self.handles
+    }
+
+    /// The handles of the part that gets messages by pointer; `None` where none come that way.
+    pub(super) fn intra(&self) -> Option<IntraHandles> {
+        self.intra
     }
 
     /// The global identifier of its reader.

@@ -2,7 +2,7 @@
 //! and rmw: ring buffers inside a process, the middleware's own, CARET's.
 
 use super::{Slot, Tracker};
-use crate::event::{Body, TraceEvent};
+use crate::event::{Address, Body, TraceEvent};
 use crate::graph::Owner;
 use crate::ids::{CallbackId, Id};
 use crate::record::{Confidence, Link, LinkMethod};
@@ -14,15 +14,18 @@ impl Tracker {
     pub(super) fn middleware_event(&mut self, event: &TraceEvent<'_>) -> bool {
         let state = &mut self.threads[event.thread.index()];
         let of_message = |message| {
-            let publishing = state.publishing.filter(|p| p.message == Some(message));
+            let publishing = state.publishing.filter(|p| p.is_of(message));
             publishing.map(|p| p.id).or(state.unfollowed)
         };
         let (target, stamp, method) = match event.body {
-            Body::Foreign => return true,
             Body::DdsWrite { timestamp } => {
                 (state.unfollowed, Some(timestamp), LinkMethod::DdsWrite)
             }
-            Body::CaretWrite { message } => (of_message(message), None, LinkMethod::Caret),
+            Body::CaretWrite { message, stamp } => (of_message(message), stamp, LinkMethod::Caret),
+            Body::MessageCopy { from, to } => {
+                self.copied(event, from, to);
+                return true;
+            }
             Body::CaretStamp { message, stamp } => {
                 (of_message(message), Some(stamp), LinkMethod::Caret)
             }
@@ -41,6 +44,18 @@ impl Tracker {
             }
         }
         true
+    }
+
+    /// The middleware or rclcpp has made another message of one.
+    fn copied(&mut self, event: &TraceEvent<'_>, from: Address, to: Address) {
+        if let Some(publishing) = &mut self.threads[event.thread.index()].publishing
+            && publishing.is_of(from)
+        {
+            publishing.copy = Some(to);
+        }
+        if let Some(&publication) = self.handed.get(&(event.process, from)) {
+            self.handed.insert((event.process, to), publication);
+        }
     }
 
     /// Where no takes are recorded, the start of a subscription's callback stands for one.

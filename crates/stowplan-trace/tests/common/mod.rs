@@ -1,5 +1,7 @@
 //! Recorded traces that the integration tests share.
 
+#![expect(dead_code, reason = "each test program uses a part of it")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -35,4 +37,16 @@ pub fn kept_trace(name: &str) -> Option<tempfile::TempDir> {
         .expect("tar runs");
     assert!(status.success(), "tar of {}: {status}", archive.display());
     Some(target)
+}
+
+/// A folder with small traces that are kept outside of the repository; `None` without it.
+pub fn case(name: &str) -> Option<PathBuf> {
+    let folder = data().join("../cases").join(name);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+    assert!(!in_ci, "needed in CI: {}", folder.display());
+    println!("skipped: no {}", folder.display());
+    None
 }

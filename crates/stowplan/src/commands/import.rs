@@ -1,33 +1,24 @@
-//! `stowplan import`: a stack from another project's file.
+//! `stowplan import`: a stack from another project's files.
 
 use std::path::Path;
 
 use stowplan_learn::designer::Sources;
-use stowplan_learn::{Draft, designer, topology};
+use stowplan_learn::{Imported, designer, topology};
 
 use super::learn::write_stack;
 use crate::cli::{ImportArgs, ImportFormat};
 use crate::failure::{CommandError, ExitCode, OrExit};
-use crate::output::tell;
+use crate::output::{note, tell};
 
 /// Runs the command.
 pub fn run(args: &ImportArgs) -> Result<(), CommandError> {
-    let file = args.file.display().to_string();
-    let text = std::fs::read_to_string(&args.file).map_err(|error| {
-        CommandError::new(ExitCode::BadInput, format!("cannot read {file}: {error}"))
-    })?;
-    let draft = match args.format {
-        ImportFormat::Topology => {
-            if args.mode.is_some() || args.design.is_some() {
-                let message = "a topology has neither --mode nor --design";
-                return Err(CommandError::new(ExitCode::Usage, message));
-            }
-            let stem = args.file.file_stem();
-            let name = stem.map_or_else(|| "topology".into(), |stem| stem.to_string_lossy());
-            topology::import(&text, &file, &name).or_exit(ExitCode::BadInput)?
-        }
-        ImportFormat::Designer => design(args, &text, &file)?,
+    let Imported { draft, warnings } = match args.format {
+        ImportFormat::Topology => topologies(args)?,
+        ImportFormat::Designer => design(args)?,
     };
+    for warning in &warnings {
+        note!("warning: {warning}");
+    }
     write_stack(&draft.to_yaml(), args.output.as_deref(), false)?;
     match &args.output {
         Some(path) => tell!(
@@ -41,10 +32,43 @@ pub fn run(args: &ImportArgs) -> Result<(), CommandError> {
     }
 }
 
+fn read(path: &Path) -> Result<String, CommandError> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let message = format!("cannot read {}: {error}", path.display());
+        CommandError::new(ExitCode::BadInput, message)
+    })
+}
+
+/// Each file is a process with the file's name, and the stack has that of the first.
+fn topologies(args: &ImportArgs) -> Result<Imported, CommandError> {
+    if args.mode.is_some() || args.design.is_some() {
+        let message = "a topology has neither --mode nor --design";
+        return Err(CommandError::new(ExitCode::Usage, message));
+    }
+    let mut files = Vec::new();
+    for path in &args.files {
+        let stem = path.file_stem().unwrap_or(path.as_os_str());
+        let name = stem.to_string_lossy().into_owned();
+        files.push((read(path)?, path.display().to_string(), name));
+    }
+    let files: Vec<topology::File<'_>> = files
+        .iter()
+        .map(|(text, file, name)| topology::File { text, file, name })
+        .collect();
+    let name = files.first().map_or("topology", |file| file.name);
+    topology::import(&files, name).or_exit(ExitCode::BadInput)
+}
+
 /// Modules and nodes lie in the folder that was named, else in the one above the system's own, as a
 /// design has `system/`, `module/` and `node/` beside each other.
-fn design(args: &ImportArgs, text: &str, file: &str) -> Result<Draft, CommandError> {
-    let own = args.file.parent().unwrap_or(Path::new("."));
+fn design(args: &ImportArgs) -> Result<Imported, CommandError> {
+    let [path] = args.files.as_slice() else {
+        let message = "a design has one system: one file";
+        return Err(CommandError::new(ExitCode::Usage, message)
+            .hint("--design names the folder with its modules and nodes"));
+    };
+    let (text, file) = (read(path)?, path.display().to_string());
+    let own = path.parent().unwrap_or(Path::new("."));
     let above = own.join("..");
     let folder = match &args.design {
         Some(folder) => folder.as_path(),
@@ -60,8 +84,9 @@ fn design(args: &ImportArgs, text: &str, file: &str) -> Result<Draft, CommandErr
         let message = format!("cannot read the design in {}: {error}", folder.display());
         CommandError::new(ExitCode::BadInput, message)
     })?;
-    designer::import(text, file, args.mode.as_deref(), &sources).map_err(|error| {
-        CommandError::from_error(ExitCode::BadInput, &error)
-            .hint("--design names the folder with the *.module.yaml and *.node.yaml files")
+    designer::import(&text, &file, args.mode.as_deref(), &sources).map_err(|error| {
+        CommandError::from_error(ExitCode::BadInput, &error).hint(
+            "--design names the folder with the *.system.yaml, *.module.yaml and *.node.yaml files",
+        )
     })
 }

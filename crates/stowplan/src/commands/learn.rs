@@ -60,6 +60,7 @@ fn read(dir: &Path) -> Result<Analysis, CommandError> {
             in_words(error)
         );
     }
+    super::trace::warn_of_repeats(&analysis.repeats);
     Ok(analysis)
 }
 

@@ -14,11 +14,13 @@ pub struct TraceInfo {
     pub schema: &'static str,
     /// Events of all streams.
     pub events: u64,
+    /// Those of them that are ROS 2's, CARET's, Stowplan's or a traced middleware's.
+    pub ros2_events: u64,
     /// Events that the tracer says it discarded.
     pub discarded_events: u64,
-    /// First to last event.
+    /// First to last event of ROS 2.
     pub duration_ns: u64,
-    /// Processes that emitted events.
+    /// Processes that emitted events of ROS 2.
     pub processes: u64,
     /// Nodes.
     pub nodes: u64,
@@ -102,7 +104,7 @@ pub struct TracedCallback {
     pub pid_ns: Option<u64>,
     /// Host.
     pub host: String,
-    /// Folder of the trace that has its events.
+    /// Folder of the trace that has its events; of several, one.
     pub trace: String,
     /// Thread that it ran on, the one with the least number of several.
     pub tid: i64,

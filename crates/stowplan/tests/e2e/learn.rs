@@ -294,7 +294,47 @@ fn a_topology_of_another_project_becomes_a_stack() {
         let callbacks = stack.nodes.iter().flat_map(|n| &n.callbacks);
         let taken = callbacks.filter(|c| c.publishes.is_empty()).count();
         assert_eq!(taken, subscriptions);
+        assert_eq!(stack.processes.len(), 1);
     }
+}
+
+/// The processes, the nodes of each and whether a topic is handed over by pointer are those of the files;
+/// what a stack cannot have stands on standard error.
+#[test]
+fn topologies_that_run_together_are_processes_of_one_stack() {
+    let bench = Bench::new();
+    let camera = r#"{ "nodes": [
+        { "node_name": "camera", "executor_id": 1, "colour": 3,
+          "publishers": [ { "topic_name": "image", "msg_type": "stamped100b", "period_ms": 20 } ] },
+        { "node_name": "viewer", "executor_id": 2, "number": 3,
+          "subscribers": [ { "topic_name": "image", "msg_type": "stamped100b" } ] } ] }"#;
+    let recorder = r#"{ "nodes": [ { "node_name": "recorder",
+        "subscribers": [ { "topic_name": "image", "msg_type": "stamped100b" } ] } ] }"#;
+    bench.write("car.json", camera);
+    bench.write("log.json", recorder);
+    let ended = bench.run(["import", "topology", "car.json", "log.json", "-o", "t.yaml"]);
+    let ended = ended.expect(0);
+    assert!(
+        ended.out.contains("5 nodes in 2 processes, 1 topics"),
+        "{}",
+        ended.out
+    );
+    let told: Vec<&str> = ended.err.lines().collect();
+    assert_eq!(
+        told,
+        [
+            "warning: car.json: nodes[0]: unknown field 'colour' is left out",
+            "warning: car.json: nodes: 2 executors become one with 2 threads; a process of a stack has one executor, so which node is on which executor_id is left out",
+        ]
+    );
+    let plan = bench
+        .run(["plan", "t.yaml", "--json"])
+        .expect(0)
+        .document("plan");
+    assert_eq!((&plan["nodes"], &plan["processes"]), (&5.into(), &2.into()));
+    bench
+        .run(["import", "designer", "car.json", "log.json"])
+        .expect(2);
 }
 
 #[test]

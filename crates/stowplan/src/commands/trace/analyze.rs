@@ -57,6 +57,7 @@ pub fn open(dir: &Path, reading: Reading) -> Result<Analysis, CommandError> {
     let analysis = Analysis::from_ctf_with(dir, reading).or_exit(ExitCode::BadInput)?;
     super::warn(&analysis.damage, &analysis.discards, &analysis.graph);
     super::clocks::warn(&analysis.clocks);
+    super::warn_of_repeats(&analysis.repeats);
     Ok(analysis)
 }
 
@@ -99,6 +100,7 @@ pub fn between(
             let overview = Overview::from_ctf(dir, reading).or_exit(ExitCode::BadInput)?;
             super::warn(&overview.damage, &overview.discards, &overview.graph);
             super::clocks::warn(&overview.clocks);
+            super::warn_of_repeats(&overview.repeats);
             let found = overview.find_chains(ends.0, ends.1, CHAINS);
             let chains = found.chains.iter().map(|found| &found.chain);
             let analysis =

@@ -17,6 +17,7 @@ use crate::table;
 pub fn run(dir: &Path, json: bool) -> Result<(), CommandError> {
     let overview = Overview::from_ctf(dir, Reading::default()).or_exit(ExitCode::BadInput)?;
     super::warn(&overview.damage, &overview.discards, &overview.graph);
+    super::warn_of_repeats(&overview.repeats);
     let document = TraceCallbacks {
         schema: "stowplan.trace-callbacks/1",
         callbacks: overview

@@ -58,6 +58,7 @@ pub fn run(args: &TraceCompareArgs) -> Result<(), CommandError> {
 fn overview(dir: &Path) -> Result<Overview, CommandError> {
     let overview = Overview::from_ctf(dir, Reading::default()).or_exit(ExitCode::BadInput)?;
     super::warn(&overview.damage, &overview.discards, &overview.graph);
+    super::warn_of_repeats(&overview.repeats);
     Ok(overview)
 }
 

@@ -14,6 +14,7 @@ use crate::output::{note, tell_on};
 pub fn run(args: &GraphArgs) -> Result<(), CommandError> {
     let overview = Overview::from_ctf(&args.dir, Reading::default()).or_exit(ExitCode::BadInput)?;
     super::warn(&overview.damage, &overview.discards, &overview.graph);
+    super::warn_of_repeats(&overview.repeats);
     let graph = NodeGraph::of(&overview, args.every_topic);
     let is_svg = |file: &std::path::PathBuf| file.extension().is_some_and(|end| end == "svg");
     let text = if args.svg || args.output.as_ref().is_some_and(is_svg) {

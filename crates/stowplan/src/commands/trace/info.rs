@@ -17,13 +17,18 @@ pub fn run(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError
     let overview = Overview::from_ctf(dir, Reading::default()).or_exit(ExitCode::BadInput)?;
     super::warn(&overview.damage, &overview.discards, &overview.graph);
     super::clocks::warn(&overview.clocks);
+    super::warn_of_repeats(&overview.repeats);
     let document = document(&overview, with_events);
     if json {
         return documents::print(&document);
     }
     tell!(
-        "{} events in {}, {} discarded; {} processes, {} nodes, {} topics; tracetools {}, {}",
+        "{} events{} in {}, {} discarded; {} processes, {} nodes, {} topics; tracetools {}, {}",
         document.events,
+        match document.events - document.ros2_events {
+            0 => String::new(),
+            other => format!(" ({other} of them not of ROS 2)"),
+        },
         show_ns(document.duration_ns as f64),
         document.discarded_events,
         document.processes,
@@ -74,7 +79,9 @@ fn document(overview: &Overview, with_events: bool) -> TraceInfo {
     let duration = overview.extent.map(|extent| extent.to_ns - extent.from_ns);
     TraceInfo {
         schema: "stowplan.trace-info/1",
-        events: overview.events + overview.gaps.unreadable_events,
+        events: overview.contents.by_event.values().sum(),
+        ros2_events: overview.contents.by_event.values().sum::<u64>()
+            - overview.contents.other_events,
         discarded_events: overview.contents.discarded_events,
         duration_ns: duration.and_then(|ns| u64::try_from(ns).ok()).unwrap_or(0),
         processes: graph.processes.len() as u64,

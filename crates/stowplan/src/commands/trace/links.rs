@@ -26,6 +26,7 @@ pub fn run(args: &LinksArgs) -> Result<(), CommandError> {
     };
     super::warn(&overview.damage, &overview.discards, &overview.graph);
     clocks::warn(&overview.clocks);
+    super::warn_of_repeats(&overview.repeats);
     let links = overview.link_summary();
     let services = services::services(&overview);
     let document = TraceLinks {

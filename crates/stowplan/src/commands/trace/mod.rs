@@ -8,6 +8,7 @@ mod compare;
 mod graph;
 mod info;
 mod instances;
+mod lacks;
 mod learnt;
 mod links;
 mod record;
@@ -17,7 +18,7 @@ mod start_up;
 mod window;
 
 use stowplan_ctf::CtfError;
-use stowplan_trace::{Discard, Graph, Overview, Owner};
+use stowplan_trace::{Discard, Graph, Overview, Repeats};
 
 use crate::cli::TraceCommand;
 use crate::failure::{CommandError, in_words};
@@ -62,36 +63,59 @@ fn warn(damage: &[CtfError], discards: &[Discard], graph: &Graph) {
              invalid\nhint: record with larger sub-buffers"
         );
     }
-    let unnamed = graph
-        .callbacks
-        .iter()
-        .filter(|(_, callback)| callback.owner == Owner::Unknown)
-        .count();
-    if unnamed > 0 {
+    for (lack, hint) in lacks::lacks(graph) {
+        match hint {
+            Some(hint) => note!("warning: {lack}\nhint: {hint}"),
+            None => note!("warning: {lack}"),
+        }
+    }
+}
+
+/// Says on standard error what several sessions or snapshots hold of the same.
+pub fn warn_of_repeats(repeats: &Repeats) {
+    for overlap in repeats.overlaps.iter().take(SHOWN) {
+        let [a, b] = &overlap.folders;
+        match overlap.packets {
+            Some(packets) => note!(
+                "warning: {a} and {b} hold {packets} equal packets of one trace; each is read once"
+            ),
+            None => note!(
+                "warning: {a} and {b} hold different packets of one time and trace; both are read, \
+                 and events may be counted twice\nhint: analyse one of the folders alone"
+            ),
+        }
+    }
+    if repeats.overlaps.len() > SHOWN {
         note!(
-            "warning: nothing in the trace says to which node or topic {unnamed} callbacks belong; \
-             tracing may have begun after they were made"
+            "warning: {} more pairs of folders hold the same packets",
+            repeats.overlaps.len() - SHOWN
+        );
+    }
+    if repeats.events > 0 {
+        note!(
+            "note: two sessions recorded {} events; each is counted once",
+            repeats.events
+        );
+    }
+    if repeats.guessed > 0 {
+        note!(
+            "note: {} processes are in sessions of different times and taken for the same: host, boot, \
+             PID namespace, vpid and name are equal, and no later session has their start (ros2:rcl_init)",
+            repeats.guessed
         );
     }
 }
 
 /// What a trace lacks, in words.
 fn missing(overview: &Overview) -> Vec<String> {
-    let mut missing = Vec::new();
     let graph = &overview.graph;
+    let mut missing: Vec<String> = lacks::lacks(graph).into_iter().map(|lack| lack.0).collect();
     let mut say = |count: u64, what: &str| {
         if count > 0 {
             missing.push(format!("{count} {what}"));
         }
     };
     let unknown = |of: &dyn Fn() -> usize| of() as u64;
-    say(
-        unknown(&|| {
-            let callbacks = graph.callbacks.iter();
-            callbacks.filter(|c| c.1.owner == Owner::Unknown).count()
-        }),
-        "callbacks whose node and trigger are not in the trace; tracing may have begun later",
-    );
     say(
         unknown(&|| graph.nodes.iter().filter(|n| n.1.name.is_none()).count()),
         "nodes without a name: no rcl_node_init",

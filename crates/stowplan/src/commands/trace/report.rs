@@ -21,6 +21,7 @@ pub fn run(args: &TraceReportArgs) -> Result<(), CommandError> {
     let reading = Reading::default();
     let overview = Overview::from_ctf(&args.dir, reading).or_exit(ExitCode::BadInput)?;
     super::warn(&overview.damage, &overview.discards, &overview.graph);
+    super::warn_of_repeats(&overview.repeats);
     let chains = chains(args, &overview)?;
     let analysis = Analysis::of_chains(&args.dir, reading, &overview, chains.iter())
         .or_exit(ExitCode::BadInput)?;

@@ -5,13 +5,18 @@ use rustc_hash::FxHashMap;
 
 use crate::event::{Address, Body, ProcessKey};
 use crate::graph::{
-    Callback, Client, EventKinds, Graph, MessageLink, Node, Owner, Process, Publisher, Service,
-    Subscription, Thread, Timer,
+    Callback, Client, CreationEvent, EventKinds, Graph, MessageLink, Node, Owner, Process,
+    Publisher, Service, Subscription, Thread, Timer,
 };
 use crate::ids::{
     CallbackId, NodeId, ProcessId, PublisherId, ServiceId, SubscriptionId, ThreadId, TimerId,
     TopicId,
 };
+
+use pieces::Pieces;
+
+mod callbacks;
+mod pieces;
 
 type ByAddress<T> = FxHashMap<(ProcessId, Address), T>;
 
@@ -25,14 +30,20 @@ pub(crate) struct Registry {
     nodes: ByAddress<NodeId>,
     publishers: ByAddress<PublisherId>,
     gids: ByAddress<Box<[u8]>>,
+    rmw_publishers: ByAddress<PublisherId>,
     subscriptions: ByAddress<SubscriptionId>,
     rmw_subscriptions: ByAddress<SubscriptionId>,
-    objects: ByAddress<SubscriptionId>,
-    services: ByAddress<ServiceId>,
-    timers: ByAddress<TimerId>,
+    /// rclcpp's objects of subscriptions; what made them is an rcl subscription.
+    objects: ByAddress<Pieces<Address>>,
+    /// Objects of rcl subscriptions that the trace has not named yet.
+    waiting_objects: ByAddress<Vec<Address>>,
+    services: ByAddress<Pieces<ServiceId>>,
+    timers: ByAddress<Pieces<TimerId, NodeId>>,
     callbacks: ByAddress<CallbackId>,
     state_machines: ByAddress<NodeId>,
-    ipbs: ByAddress<SubscriptionId>,
+    /// The object of the subscription that an intra-process buffer is of.
+    ipbs: ByAddress<Address>,
+    /// The intra-process buffer that a ring buffer is of.
     buffers: ByAddress<Address>,
 }
 
@@ -44,9 +55,12 @@ impl Registry {
         }
         let id = self.graph.processes.push(Process {
             key: key.clone(),
+            traces: vec![key.trace.clone()],
             name: None,
             realtime_offset_ns: None,
             tracetools_version: None,
+            distribution: None,
+            initialised: false,
             kinds: EventKinds::default(),
             first_ns: i64::MAX,
             last_ns: i64::MIN,
@@ -93,6 +107,7 @@ impl Registry {
             self.graph.callbacks.push(Callback {
                 process,
                 owner: Owner::Unknown,
+                missing: Some(CreationEvent::CallbackAdded),
                 symbol: None,
                 ordinal: 0,
             })
@@ -133,7 +148,9 @@ impl Registry {
         buffer: Address,
     ) -> Option<SubscriptionId> {
         let ipb = self.buffers.get(&(process, buffer))?;
-        self.ipbs.get(&(process, *ipb)).copied()
+        let object = self.ipbs.get(&(process, *ipb))?;
+        let handle = self.objects.get(&(process, *object))?.made?;
+        self.subscriptions.get(&(process, handle)).copied()
     }
 
     /// The node of a life-cycle state machine.
@@ -145,7 +162,13 @@ impl Registry {
     pub fn observe(&mut self, time_ns: i64, process: ProcessId, body: &Body<'_>) -> Observed {
         match *body {
             Body::RclInit { version } => {
-                self.graph.processes[process].tracetools_version = Some(version.to_owned());
+                let process = &mut self.graph.processes[process];
+                process.initialised = true;
+                process.tracetools_version = version.map(str::to_owned);
+            }
+            Body::CaretInit { distribution } => {
+                let process = &mut self.graph.processes[process];
+                process.distribution = Some(distribution.to_owned());
             }
             Body::NodeInit {
                 node,
@@ -153,26 +176,19 @@ impl Registry {
                 namespace,
             } => return Observed::Node(self.node_init(process, node, name, namespace)),
             Body::RmwPublisherInit { rmw_publisher, gid } => {
-                self.gids.insert((process, rmw_publisher), gid.into());
+                self.rmw_publisher_init(process, rmw_publisher, gid);
             }
             Body::PublisherInit { .. } | Body::SubscriptionInit { .. } => {
                 self.endpoint_init(process, body);
             }
-            Body::RclcppSubscriptionInit {
-                subscription,
-                object,
-            } => {
-                if let Some(&id) = self.subscriptions.get(&(process, subscription)) {
-                    self.objects.insert((process, object), id);
-                }
+            Body::ServiceInit { .. } | Body::ClientInit { .. } | Body::TimerInit { .. } => {
+                self.timer_or_service(time_ns, process, body);
             }
-            Body::ServiceInit { .. }
-            | Body::ClientInit { .. }
-            | Body::TimerInit { .. }
-            | Body::TimerLinkNode { .. } => self.timer_or_service(time_ns, process, body),
-            Body::SubscriptionCallbackAdded { .. }
+            Body::RclcppSubscriptionInit { .. }
+            | Body::TimerLinkNode { .. }
+            | Body::SubscriptionCallbackAdded { .. }
             | Body::ServiceCallbackAdded { .. }
-            | Body::TimerCallbackAdded { .. } => self.callback_added(process, body),
+            | Body::TimerCallbackAdded { .. } => self.join(process, body),
             Body::CallbackRegister { callback, symbol } => {
                 let id = self.callback(process, callback);
                 self.graph.callbacks[id].symbol = Some(symbol.to_owned());
@@ -185,9 +201,7 @@ impl Registry {
                 self.state_machines.insert((process, state_machine), node);
             }
             Body::IpbToSubscription { ipb, object } => {
-                if let Some(&id) = self.objects.get(&(process, object)) {
-                    self.ipbs.insert((process, ipb), id);
-                }
+                self.ipbs.insert((process, ipb), object);
             }
             Body::BufferToIpb { buffer, ipb } => {
                 self.buffers.insert((process, buffer), ipb);
@@ -237,6 +251,19 @@ impl Registry {
         id
     }
 
+    /// The gid comes before its publisher in rcl's order.
+    fn rmw_publisher_init(&mut self, process: ProcessId, rmw_publisher: Address, gid: &[u8]) {
+        let key = (process, rmw_publisher);
+        let known = self.rmw_publishers.get(&key);
+        let publisher = known.map(|&id| &mut self.graph.publishers[id]);
+        match publisher.filter(|publisher| publisher.gid.is_none()) {
+            Some(publisher) => publisher.gid = Some(gid.into()),
+            None => {
+                self.gids.insert(key, gid.into());
+            }
+        }
+    }
+
     fn endpoint_init(&mut self, process: ProcessId, body: &Body<'_>) {
         match *body {
             Body::PublisherInit {
@@ -257,6 +284,7 @@ impl Registry {
                     gid,
                 });
                 self.publishers.insert((process, publisher), id);
+                self.rmw_publishers.insert((process, rmw_publisher), id);
             }
             Body::SubscriptionInit {
                 subscription,
@@ -277,6 +305,10 @@ impl Registry {
                 self.subscriptions.insert((process, subscription), id);
                 self.rmw_subscriptions
                     .insert((process, rmw_subscription), id);
+                let objects = self.waiting_objects.remove(&(process, subscription));
+                for object in objects.into_iter().flatten() {
+                    self.bind_subscription(process, object);
+                }
             }
             _ => {}
         }
@@ -295,7 +327,9 @@ impl Registry {
                     node,
                     name: name.to_owned(),
                 });
-                self.services.insert((process, service), id);
+                let pieces = self.services.entry((process, service)).or_default();
+                pieces.make(id);
+                self.bind_service(process, service);
             }
             Body::ClientInit { node, name, .. } => {
                 let node = self.node(process, node);
@@ -309,57 +343,11 @@ impl Registry {
                     callback: None,
                     init_ns: time_ns,
                 });
-                self.timers.insert((process, timer), id);
-            }
-            Body::TimerLinkNode { timer, node } => {
-                let node = self.node(process, node);
-                if let Some(&id) = self.timers.get(&(process, timer)) {
-                    self.graph.timers[id].node = Some(node);
-                }
+                self.timers.entry((process, timer)).or_default().make(id);
+                self.bind_timer(process, timer);
             }
             _ => {}
         }
-    }
-
-    fn callback_added(&mut self, process: ProcessId, body: &Body<'_>) {
-        match *body {
-            Body::SubscriptionCallbackAdded { object, callback } => {
-                let Some(&id) = self.objects.get(&(process, object)) else {
-                    return;
-                };
-                if let Some(known) = self.graph.subscriptions[id].callback {
-                    // With intra-process communication rclcpp copies the callback:
-                    // two addresses, one callback.
-                    self.callbacks.insert((process, callback), known);
-                    return;
-                }
-                let added = self.claim(process, callback, Owner::Subscription(id));
-                self.graph.subscriptions[id].callback = Some(added);
-            }
-            Body::ServiceCallbackAdded { service, callback } => {
-                if let Some(&id) = self.services.get(&(process, service)) {
-                    self.claim(process, callback, Owner::Service(id));
-                }
-            }
-            Body::TimerCallbackAdded { timer, callback } => {
-                if let Some(&id) = self.timers.get(&(process, timer)) {
-                    let added = self.claim(process, callback, Owner::Timer(id));
-                    self.graph.timers[id].callback = Some(added);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Gives a callback its owner. An address that already has one is used again.
-    fn claim(&mut self, process: ProcessId, address: Address, owner: Owner) -> CallbackId {
-        let mut id = self.callback(process, address);
-        if self.graph.callbacks[id].owner != Owner::Unknown {
-            self.callbacks.remove(&(process, address));
-            id = self.callback(process, address);
-        }
-        self.graph.callbacks[id].owner = owner;
-        id
     }
 }
 
@@ -373,3 +361,6 @@ pub(crate) enum Observed {
     /// Something else was created or named.
     Entity,
 }
+
+#[cfg(test)]
+mod tests;
