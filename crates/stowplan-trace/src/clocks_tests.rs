@@ -70,6 +70,9 @@ impl Hosts {
         let analysis = build().script.analyse();
         let overview = build().script.overview();
         assert_eq!(overview.clocks, analysis.clocks);
+        for edge in overview.edge_summaries() {
+            assert_eq!(edge.latency.is_none(), !analysis.clocks.is_empty());
+        }
         let ends = (Endpoint::Node("talker"), Endpoint::Node("listener"));
         let chain = analysis.find_chains(ends.0, ends.1, 1).chains.remove(0);
         let result = analysis.measure(chain.chain, Window::ALWAYS);
@@ -151,4 +154,22 @@ fn messages_within_a_host_prove_nothing() {
     });
     assert_eq!(clocks, []);
     assert_eq!((result.instances.len(), result.invalid.len()), (2, 0));
+}
+
+#[test]
+fn a_timestamp_after_its_take_is_counted_where_no_publication_is_known() {
+    let build = || {
+        let mut hosts = hosts(["ecu1", "ecu2"]);
+        let (at, sub) = (hosts.second, hosts.on_a);
+        let builder = &mut hosts.script.builder;
+        builder.describe_process(at.process, None, Some(1000 * MS));
+        // Taken at 5 ns before the start: early by 3 ms, and not early.
+        hosts.script.receive(100, 200, at, sub, 1003 * MS + 95);
+        hosts.script.receive(300, 400, at, sub, 1000 * MS + 290);
+        hosts.script
+    };
+    let links = build().analyse().link_summary();
+    let early = (links.unlinked, links.unlinked_early, links.most_early_ns);
+    assert_eq!(early, (2, 1, 3 * MS));
+    assert_eq!(*build().overview().link_summary(), links);
 }

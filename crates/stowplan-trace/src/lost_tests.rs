@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use crate::event::{Body, DiscardScope};
 use crate::graph::EventKinds;
-use crate::scripted::{At, Script, Sub};
-use crate::{Address, Analysis, Window};
+use crate::scripted::{At, NodeAt, Script, Sub};
+use crate::{Address, Analysis, Endpoint, Window};
 
 const MS: i64 = 1_000_000;
 const OFFSET: i64 = 1_700_000_000_000_000_000;
@@ -165,12 +165,47 @@ fn a_publication_that_is_guessed_is_not_guessed_over_lost_ones() {
     assert_eq!(links(&analysis), [(Some(0), false), (None, true)]);
 }
 
+/// Where all of a trace is in doubt, chains are found all the same, and invalid.
+#[test]
+fn chains_of_a_trace_in_doubt_are_found() {
+    let build = || {
+        let mut pair = pair();
+        let (source, sink) = (pair.source, pair.sink);
+        let node = NodeAt {
+            at: source,
+            address: 0x1010,
+        };
+        let tick = pair.script.timer(node, MS, "source::tick");
+        let script = &mut pair.script;
+        script.lose(DiscardScope::Trace("trace".to_owned()), -1, i64::MAX);
+        for k in 0..4 {
+            let t = k * 10 * MS;
+            script.start(t, source, tick);
+            script.publish(t + 100, source, pair.publisher, None);
+            script.end(t + 200, source, tick);
+            script.receive(t + 500, t + 600, sink, pair.sub, OFFSET + t + 150);
+        }
+        pair.script
+    };
+    let ends = (Endpoint::Node("source"), Endpoint::Node("sink"));
+    let (analysis, overview) = (build().analyse(), build().overview());
+    let found = overview.find_chains(ends.0, ends.1, 1);
+    assert_eq!(found, analysis.find_chains(ends.0, ends.1, 1));
+    let result = analysis.measure(found.chains[0].chain.clone(), Window::ALWAYS);
+    assert_eq!((result.instances.len(), result.invalid.len()), (0, 4));
+    let [edge] = &overview.edge_summaries()[..] else {
+        panic!("{:?}", overview.edge_summaries())
+    };
+    assert_eq!((edge.messages, &edge.latency), (4, &None));
+    assert_eq!(overview.link_summary().linked, 0);
+}
+
 /// Chains over links in doubt are invalid, and those beside them are not.
 #[test]
 fn chains_over_a_link_in_doubt_are_invalid() {
     let mut pair = pair();
     let (source, sink) = (pair.source, pair.sink);
-    let node = crate::scripted::NodeAt {
+    let node = NodeAt {
         at: source,
         address: 0x1010,
     };
@@ -187,11 +222,7 @@ fn chains_over_a_link_in_doubt_are_invalid() {
         script.receive(t + 500, t + 600, sink, pair.sub, OFFSET + t + 150);
     }
     let analysis = pair.script.analyse();
-    let found = analysis.find_chains(
-        crate::Endpoint::Node("source"),
-        crate::Endpoint::Node("sink"),
-        1,
-    );
+    let found = analysis.find_chains(Endpoint::Node("source"), Endpoint::Node("sink"), 1);
     let result = analysis.measure(found.chains[0].chain.clone(), Window::ALWAYS);
     assert_eq!(result.invalid.len(), 1);
     assert!(result.broken.is_empty());

@@ -6,11 +6,11 @@ use crate::chain::find::{Endpoint, FoundChain, FoundChains, Seen};
 use crate::clocks::ClockDifference;
 use crate::event::Discard;
 use crate::graph::Graph;
-use crate::ids::{CallbackId, Id, PublisherId, SubscriptionId, TopicId};
+use crate::ids::{CallbackId, Id, ProcessId, PublisherId, SubscriptionId, TopicId};
 use crate::marks::Marks;
 use crate::services::ServiceCalls;
 use crate::repeats::Repeats;
-use crate::settle::Counted;
+use crate::settle::{Counted, OfEdge};
 use crate::summary::{CallbackSummary, Distribution, LinkSummary, TopicSummary};
 use crate::tracker::Gaps;
 use crate::window::Window;
@@ -75,7 +75,7 @@ pub struct EdgeSummary {
     pub topic: Option<TopicId>,
     /// How many.
     pub messages: u64,
-    /// Publication → start of the callback.
+    /// Publication → start of the callback; `None` between hosts whose clocks do not agree.
     pub latency: Option<Distribution>,
 }
 
@@ -89,7 +89,8 @@ pub struct OutsideSummary {
     pub subscription: SubscriptionId,
     /// How many.
     pub messages: u64,
-    /// Publication → start of the callback; `None` where none got them.
+    /// Publication → start of the callback; `None` where none got them, and between hosts whose
+    /// clocks do not agree.
     pub latency: Option<Distribution>,
 }
 
@@ -130,12 +131,15 @@ impl Overview {
             .counted
             .edges
             .iter()
-            .map(|(&(from, to), edge)| EdgeSummary {
-                from,
-                to,
-                topic: self.graph.topic_of(to),
-                messages: edge.messages,
-                latency: edge.latency.clone().distribution(),
+            .map(|(&(from, to), edge)| {
+                let process = |id: CallbackId| self.graph.callbacks[id].process;
+                EdgeSummary {
+                    from,
+                    to,
+                    topic: self.graph.topic_of(to),
+                    messages: edge.messages,
+                    latency: self.latency(edge, process(from), process(to)),
+                }
             })
             .collect();
         edges.sort_unstable_by_key(|edge| (edge.from, edge.to));
@@ -147,15 +151,27 @@ impl Overview {
     pub fn outside_summaries(&self) -> Vec<OutsideSummary> {
         let outside = self.counted.outside.iter();
         let mut all: Vec<OutsideSummary> = outside
-            .map(|(&(publisher, subscription), edge)| OutsideSummary {
-                publisher,
-                subscription,
-                messages: edge.messages,
-                latency: edge.latency.clone().distribution(),
+            .map(|(&(publisher, subscription), edge)| {
+                let from = self.graph.publishers[publisher].process;
+                let to = self.graph.subscriptions[subscription].process;
+                OutsideSummary {
+                    publisher,
+                    subscription,
+                    messages: edge.messages,
+                    latency: self.latency(edge, from, to),
+                }
             })
             .collect();
         all.sort_unstable_by_key(|of| (of.publisher, of.subscription));
         all
+    }
+
+    /// The latency of an edge; `None` also where the clocks of its ends do not agree.
+    fn latency(&self, edge: &OfEdge, from: ProcessId, to: ProcessId) -> Option<Distribution> {
+        let host = |process: ProcessId| self.graph.processes[process].key.host.as_str();
+        let mut clocks = self.clocks.iter();
+        let apart = clocks.any(|clocks| clocks.is_between(host(from), host(to)));
+        (!apart).then(|| edge.latency.clone().distribution())?
     }
 
     /// Durations of a callback at these shares (0 to 1) of its instances, nanoseconds, after

@@ -252,19 +252,23 @@ impl Settler {
             counted.takes.resize(index + 1, (0, 0));
         }
         counted.takes[index].0 += 1;
-        counted.links.add(take);
-        let Some(link) = take.link else { return };
-        counted.takes[index].1 += 1;
+        counted.links.add(graph, take);
+        counted.takes[index].1 += u64::from(take.link.is_some());
+        // Where messages lead to is told by those in doubt, too; how fast they are is not.
+        let Some(link) = take.link.or(take.doubtful) else {
+            return;
+        };
         let Some(sent) = self.sent.get(&link.publication) else {
             return;
         };
-        if is_sure(&link) {
+        let sure = take.link.is_some();
+        if sure && is_sure(&link) {
             let from = graph.publishers[sent.publisher].process;
             let to = graph.subscriptions[take.subscription].process;
             let clocks = &mut counted.clocks;
             clocks.add(graph, (from, to), sent.time_ns, take.time_ns);
         }
-        if self.with_pairs {
+        if sure && self.with_pairs {
             counted.pairs.push(Pair {
                 published_ns: sent.time_ns,
                 taken_ns: take.time_ns,
@@ -284,7 +288,7 @@ impl Settler {
             }
         };
         edge.messages += 1;
-        if let Some(to) = to {
+        if let Some(to) = to.filter(|_| sure) {
             let latency = to.start_ns - sent.time_ns;
             edge.latency.add(latency, &mut counted.budget);
         }

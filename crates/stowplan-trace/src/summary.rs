@@ -6,7 +6,7 @@ use stowplan_stats::{Sorted, Unsupported};
 
 use crate::analysis::Analysis;
 use crate::chain::{ChainInstance, ChainResult, Parts};
-use crate::graph::CallbackIdentity;
+use crate::graph::{CallbackIdentity, Graph};
 use crate::holes::Holes;
 use crate::ids::{CallbackId, Id, TopicId};
 use crate::record::{Confidence, LinkMethod, Take};
@@ -122,6 +122,11 @@ pub struct LinkSummary {
     pub unlinked: u64,
     /// Of these, those whose publication may be among the discarded events.
     pub maybe_discarded: u64,
+    /// Of the unlinked, those whose source timestamp is after their take: their publisher's clock
+    /// is ahead.
+    pub unlinked_early: u64,
+    /// Most that such a timestamp is after its take, nanoseconds.
+    pub most_early_ns: i64,
     /// The found ones by method.
     pub by_method: BTreeMap<LinkMethod, u64>,
     /// The found ones by how sure they are.
@@ -129,7 +134,7 @@ pub struct LinkSummary {
 }
 
 impl LinkSummary {
-    pub(crate) fn add(&mut self, take: &Take) {
+    pub(crate) fn add(&mut self, graph: &Graph, take: &Take) {
         self.takes += 1;
         self.maybe_discarded += u64::from(take.maybe_discarded);
         match take.link {
@@ -138,7 +143,16 @@ impl LinkSummary {
                 *self.by_method.entry(link.method).or_default() += 1;
                 *self.by_confidence.entry(link.confidence).or_default() += 1;
             }
-            None => self.unlinked += 1,
+            None => {
+                self.unlinked += 1;
+                let process = graph.subscriptions[take.subscription].process;
+                let offset = graph.processes[process].realtime_offset_ns;
+                let early_ns = take.stamp.zip(offset).map_or(0, |(stamp, offset)| {
+                    stamp.saturating_sub(offset.saturating_add(take.time_ns))
+                });
+                self.unlinked_early += u64::from(early_ns > 0);
+                self.most_early_ns = self.most_early_ns.max(early_ns);
+            }
         }
     }
 }
@@ -289,7 +303,7 @@ impl Analysis {
     pub fn link_summary(&self) -> LinkSummary {
         let mut summary = LinkSummary::default();
         for (_, take) in self.records.takes.iter() {
-            summary.add(take);
+            summary.add(&self.graph, take);
         }
         summary
     }

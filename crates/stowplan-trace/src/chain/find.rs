@@ -65,7 +65,8 @@ impl<'g> Seen<'g> {
         let (graph, records) = (&analysis.graph, &analysis.records);
         let mut messages: FxHashMap<_, u64> = FxHashMap::default();
         for (_, take) in records.takes.iter() {
-            let (Some(link), Some(to)) = (take.link, take.instance) else {
+            let link = take.link.or(take.doubtful);
+            let (Some(link), Some(to)) = (link, take.instance) else {
                 continue;
             };
             if let Some(from) = records.publications[link.publication].instance {

@@ -1,7 +1,7 @@
 //! Hosts whose clocks differ, in words and in documents.
 
 use stowplan_model::units::show_ns;
-use stowplan_trace::ClockDifference;
+use stowplan_trace::{ClockDifference, LinkSummary};
 
 use crate::documents::calls;
 use crate::output::note;
@@ -32,6 +32,17 @@ pub fn missing(clocks: &[ClockDifference]) -> impl Iterator<Item = String> {
             of.ahead,
             of.behind,
             show_ns(of.least_ns as f64)
+        )
+    })
+}
+
+/// Messages without a link whose timestamps tell of a clock that is ahead, in words.
+pub fn unlinked(links: &LinkSummary) -> Option<String> {
+    (links.unlinked_early > 0).then(|| {
+        format!(
+            "{} messages not linked, with source timestamps up to {} after they were taken: their publisher's clock is ahead",
+            links.unlinked_early,
+            show_ns(links.most_early_ns as f64)
         )
     })
 }

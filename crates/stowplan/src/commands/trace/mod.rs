@@ -153,5 +153,6 @@ fn missing(overview: &Overview) -> Vec<String> {
         "places where a stream is broken",
     );
     missing.extend(clocks::missing(&overview.clocks));
+    missing.extend(clocks::unlinked(overview.link_summary()));
     missing
 }
