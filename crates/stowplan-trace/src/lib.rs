@@ -10,6 +10,7 @@
 //! is said at [`Parts`], [`ChainInstance`] and [`ChainInput`].
 
 mod analysis;
+mod blocks;
 mod chain;
 mod check;
 mod ctf_classes;
@@ -23,9 +24,11 @@ mod guess;
 mod holes;
 mod ids;
 mod keep;
+mod lasting;
 mod links;
 mod losses;
 mod marks;
+mod matching;
 #[cfg(test)]
 mod other_tracers_tests;
 mod overview;
@@ -41,6 +44,7 @@ mod tum;
 mod window;
 
 pub use analysis::{Analysis, Builder};
+pub use blocks::{CallbackBlocks, TimeBlocks, block_means};
 pub use chain::{
     BreakReason, Broken, CallbackBy, CallbackSelector, Chain, ChainError, ChainInput,
     ChainInstance, ChainResult, ChainSpec, Endpoint, Fate, FoundChain, FoundChains, Hop, Invalid,
@@ -57,8 +61,10 @@ pub use ids::{
     CallbackId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
     SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
 };
+pub use lasting::{is_shortened, lasting_name};
 pub use losses::{EdgeLosses, Losses, Way};
 pub use marks::{CallbackCpu, Marks};
+pub use matching::{MatchedBy, Matching, Undecided};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
 pub use settle::Pair;

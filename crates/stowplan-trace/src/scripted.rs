@@ -4,6 +4,7 @@
 use crate::analysis::{Analysis, Builder};
 use crate::event::{Address, Body, ProcessKey, TraceEvent};
 use crate::ids::{Id, ProcessId, ThreadId};
+use crate::overview::Overview;
 
 /// A thread of a process.
 #[derive(Debug, Clone, Copy)]
@@ -222,11 +223,21 @@ impl Script {
         self.add(start - 3, at, body);
     }
 
+    pub fn overview(mut self) -> Overview {
+        self.builder.count(false);
+        self.push_all();
+        self.builder.finish_overview()
+    }
+
     pub fn analyse(mut self) -> Analysis {
+        self.push_all();
+        self.builder.finish()
+    }
+
+    fn push_all(&mut self) {
         self.events.sort_by_key(|event| event.time_ns);
         for event in &self.events {
             self.builder.push(event);
         }
-        self.builder.finish()
     }
 }

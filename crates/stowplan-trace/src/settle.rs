@@ -7,6 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::blocks::ByBlock;
 use crate::durations::{Budget, Durations};
 use crate::event::Discard;
 use crate::graph::Graph;
@@ -88,6 +89,8 @@ pub(crate) struct Counted {
     pub takes: Vec<(u64, u64)>,
     pub links: LinkSummary,
     pub pairs: Vec<Pair>,
+    /// Where asked for: callbacks and edges by block of time.
+    pub by_block: Option<ByBlock>,
     budget: Budget,
 }
 
@@ -262,6 +265,9 @@ impl Settler {
         if let Some(to) = to {
             let latency = to.start_ns - sent.time_ns;
             edge.latency.add(latency, &mut counted.budget);
+            if let (Some(by_block), Some(from)) = (&mut counted.by_block, sent.callback) {
+                by_block.arrived((from, to.callback), to.start_ns, latency);
+            }
         }
     }
 
@@ -283,6 +289,13 @@ impl Settler {
             let callback = &mut callbacks[index];
             callback.count += 1;
             callback.first_ns.get_or_insert(instance.start_ns);
+            if let Some(by_block) = &mut self.counted.by_block {
+                let process = graph.threads[instance.thread].process;
+                let holes = self.holes.as_ref();
+                by_block.began(instance.callback, instance.start_ns, |from, to| {
+                    !holes.is_some_and(|h| h.1.touch(process, from, to))
+                });
+            }
             let vtid = graph.threads[instance.thread].vtid;
             if !callback.threads.contains(&vtid) {
                 callback.threads.push(vtid);
@@ -313,6 +326,9 @@ impl Settler {
                 } else {
                     let duration = end_ns - instance.start_ns;
                     callback.durations.add(duration, &mut self.counted.budget);
+                    if let Some(by_block) = &mut self.counted.by_block {
+                        by_block.ended(instance.callback, instance.start_ns, duration);
+                    }
                 }
             }
             None if self.abandoned.remove(&id) => callback.unfinished += 1,
