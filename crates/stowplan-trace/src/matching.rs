@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::graph::{Graph, Trigger};
-use crate::ids::{CallbackId, Id, NodeId, ProcessId};
+use crate::ids::{CallbackId, NodeId, ProcessId};
 use crate::lasting::{is_shortened, lasting_name};
 use crate::overview::Overview;
 
@@ -365,6 +365,7 @@ impl Graph {
 mod tests {
     use super::*;
     use crate::event::ProcessKey;
+    use crate::ids::Id as _;
     use crate::scripted::{At, Script};
 
     const SECOND: i64 = 1_000_000_000;
