@@ -37,9 +37,9 @@ fn halves(name: &str) -> Option<(usize, Vec<String>)> {
 fn halves_of_a_recording_do_not_differ() {
     for (name, least) in [
         ("humble-chain_perpid", 8),
-        ("humble-ab_ctr_r1", 20),
+        ("humble-ab_ctr_r1", 100),
         ("tracecompass-ros2", 2),
-        ("autoware-carla", 200),
+        ("autoware-carla", 100),
     ] {
         let Some((comparisons, differ)) = halves(name) else {
             return;

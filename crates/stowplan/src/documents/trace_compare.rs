@@ -92,7 +92,7 @@ pub struct Change {
 }
 
 /// Whether a figure changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeVerdict {
     /// By more than its spread over blocks of time explains.

@@ -95,7 +95,8 @@ impl Process {
     /// So many calls, one each so many milliseconds. They take so many microseconds, by turns a tenth less and more.
     fn calls(&mut self, callback: Handle, count: u64, each_ms: u64, us: u64) {
         for call in 0..count {
-            let begin = T0 + SECOND + call * each_ms * MS + self.handles;
+            // Timers of one thread are called one after another.
+            let begin = T0 + SECOND + call * each_ms * MS + callback.0 % 0x1000 * MS / 10;
             let length = us * 1_000 * (9 + (call * 7 + call / 5) % 3) / 10;
             let start = CallbackStart {
                 callback,

@@ -6,9 +6,7 @@ use stowplan_trace::{CallbackId, Distribution, MatchedBy, Matching};
 
 use super::Recorded;
 use super::figures::Figure;
-use crate::documents::trace_compare::{
-    Change, ChangeVerdict, ComparedCallback, ComparedEdge, Side, Undecided,
-};
+use crate::documents::trace_compare::{Change, ComparedCallback, ComparedEdge, Side, Undecided};
 
 /// A callback that was called in both traces.
 pub struct FoundCallback {
@@ -197,12 +195,11 @@ impl Changed for ComparedEdge {
     }
 }
 
-/// What exceeds its spread first, then by how far it changed.
+/// What exceeds its spread first, then by how far it changed, and last what cannot be told.
 pub fn sort(list: &mut [impl Changed]) {
     list.sort_by(|x, y| {
         let (x, y) = (x.of_time(), y.of_time());
-        let marked = |of: &Change| of.verdict != ChangeVerdict::Changed;
         let size = |of: &Change| of.change.unwrap_or(0.0).abs();
-        marked(x).cmp(&marked(y)).then(size(y).total_cmp(&size(x)))
+        x.verdict.cmp(&y.verdict).then(size(y).total_cmp(&size(x)))
     });
 }

@@ -22,7 +22,7 @@ pub fn show(document: &TraceComparison) -> Result<(), CommandError> {
     }
     for of in document.undecided.iter().take(SHOWN) {
         tell!(
-            "not compared, nothing tells which is which: {} ({} in A, {} in B)",
+            "not compared, nothing tells them apart: {} ({} in A, {} in B)",
             of.name,
             of.in_a,
             of.in_b

@@ -118,7 +118,7 @@ fn unsaid(document: &TraceComparison) -> Vec<String> {
     for (count, what) in [
         (in_a as u64, "only in A"),
         (in_b as u64, "only in B"),
-        (undecided, "of which nothing tells which is which"),
+        (undecided, "that nothing tells apart"),
     ] {
         if count > 0 {
             not_compared.push(format!("{count} {what}"));
