@@ -280,7 +280,7 @@ mod tests {
     /// By hand: values of each second are its number; the blocks are 2^30 ns wide.
     #[test]
     fn means_are_of_whole_blocks() {
-        let values = (0..20 * 10).map(|i| (i * SECOND / 10, 100 * (i * SECOND / 10 >> 30)));
+        let values = (0..20 * 10).map(|i| (i * SECOND / 10, 100 * ((i * SECOND / 10) >> 30)));
         let expected: Vec<f64> = (1..18).map(|second| f64::from(second) * 100.0).collect();
         assert_eq!(block_means(values), expected);
         assert_eq!(block_means([]), [0.0; 0]);
