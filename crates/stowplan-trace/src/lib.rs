@@ -11,12 +11,13 @@
 
 mod actions;
 mod analysis;
+mod blocks;
 mod chain;
 mod check;
-mod created;
 mod clocks;
 #[cfg(test)]
 mod clocks_tests;
+mod created;
 mod ctf_classes;
 mod ctf_table;
 mod digest;
@@ -28,11 +29,13 @@ mod guess;
 mod holes;
 mod ids;
 mod keep;
+mod lasting;
 mod links;
 mod losses;
 #[cfg(test)]
 mod lost_tests;
 mod marks;
+mod matching;
 #[cfg(test)]
 mod other_tracers_tests;
 mod overview;
@@ -55,6 +58,7 @@ mod window;
 
 pub use actions::{ActionSummary, action_of};
 pub use analysis::{Analysis, Builder};
+pub use blocks::{CallbackBlocks, TimeBlocks, block_means};
 pub use chain::{
     BreakReason, Broken, CallbackBy, CallbackSelector, Chain, ChainError, ChainInput,
     ChainInstance, ChainResult, ChainSpec, Endpoint, Fate, FoundChain, FoundChains, Hop, Invalid,
@@ -72,12 +76,14 @@ pub use ids::{
     CallbackId, ClientId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
     SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
 };
+pub use lasting::{is_shortened, lasting_name};
 pub use losses::{EdgeLosses, Losses, Way};
 pub use marks::{CallbackCpu, Marks};
+pub use matching::{MatchedBy, Matching, Undecided};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
-pub use services::ServiceCalls;
 pub use repeats::{FolderOverlap, Repeats};
+pub use services::ServiceCalls;
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
 pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};

@@ -183,10 +183,14 @@ impl Adapter {
 
     /// Who recorded this number in this home is of this process.
     fn rebind(&mut self, home: usize, number: (Option<u64>, i64), process: ProcessId) {
-        let known = self.seats.iter_mut().flatten().filter_map(|seat| match seat {
-            Seat::Known(recorder) => Some(recorder),
-            Seat::Other(_) | Seat::WithoutProcess(_) => None,
-        });
+        let known = self
+            .seats
+            .iter_mut()
+            .flatten()
+            .filter_map(|seat| match seat {
+                Seat::Known(recorder) => Some(recorder),
+                Seat::Other(_) | Seat::WithoutProcess(_) => None,
+            });
         for recorder in known {
             let same = (recorder.pid_namespace, recorder.vpid) == number;
             if same && self.traces[recorder.trace as usize].home == home {
