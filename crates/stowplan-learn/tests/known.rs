@@ -349,3 +349,40 @@ fn a_trace_without_nodes_gives_no_stack() {
     let empty = Builder::new().finish();
     assert_eq!(learn(&empty, &options()), Err(LearnError::NoNodes));
 }
+
+/// tf2 names its listeners after an address: at another start the stack has to have the same names.
+#[test]
+fn names_of_nodes_have_nothing_that_belongs_to_one_start() {
+    let start = |addresses: [&'static str; 2]| {
+        let mut tape = Tape {
+            builder: Builder::new(),
+            events: Vec::new(),
+        };
+        let who = tape.process(7);
+        for (node, name) in (1..).zip(addresses) {
+            tape.node(11 * SECOND, who, node, name);
+            tape.timer(who, node, 20 + node, 100 * MS);
+            for call in 0..50 {
+                tape.call(16 * SECOND + call * 100 * MS, who, 20 + node, None);
+            }
+        }
+        let learned = learn(&tape.finish(), &options()).unwrap();
+        let called = learned.facts.callbacks.into_iter();
+        called.map(|c| c.node).collect::<Vec<_>>()
+    };
+    let names = start([
+        "/transform_listener_impl_55d0c3a1b2f0",
+        "/transform_listener_impl_5581e00abc40",
+    ]);
+    assert_eq!(
+        names,
+        ["transform_listener_impl", "transform_listener_impl_2"]
+    );
+    assert_eq!(
+        names,
+        start([
+            "/transform_listener_impl_5612f00dbee0",
+            "/transform_listener_impl_5655aaaaaaa0"
+        ])
+    );
+}

@@ -26,6 +26,7 @@ mod power;
 mod quantile;
 mod sign_flip;
 mod sketch;
+mod spread;
 mod summary;
 mod verdict;
 mod williams;
@@ -48,6 +49,7 @@ pub use power::{
 pub use quantile::{MIN_BEYOND, Sorted, supports};
 pub use sign_flip::{EXACT_PAIRS, MONTE_CARLO_FLIPS, SignFlip, sign_flip};
 pub use sketch::{DEFAULT_POINTS, Sketch, SketchPoint};
+pub use spread::{SpreadComparison, compare_spread};
 pub use summary::{Figure, Missing, Summary};
 pub use verdict::{ALPHA, DEFAULT_DELTA, Delta, Direction, MIN_BLOCKS, Reason, Scale, Verdict};
 pub use williams::williams;

@@ -7,7 +7,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use stowplan_stats::{
-    Estimate, MIN_BLOCKS, Rule, Verdict, compare, sign_flip, t_interval, williams,
+    Estimate, MIN_BLOCKS, Rule, Verdict, compare, compare_spread, sign_flip, t_interval, williams,
 };
 
 const EXPERIMENTS: usize = 2_000;
@@ -199,4 +199,36 @@ fn the_whole_rule_rarely_claims_a_difference_between_equals() {
         claims += usize::from(claim);
     }
     assert!(claims <= 30, "{claims} claims in 300");
+}
+
+/// Starts whose levels vary as much as the blocks within them, and starts that do not vary: recordings of both.
+#[test]
+fn recordings_of_equal_systems_by_their_spread() {
+    let mut random = Pcg64::seed_from_u64(23);
+    for (blocks, between, most) in [
+        (6, 1.0, 0.065),
+        (15, 1.0, 0.065),
+        (30, 1.0, 0.065),
+        (15, 0.0, 0.001),
+    ] {
+        let alarms = (0..EXPERIMENTS)
+            .filter(|_| {
+                let mut recording = || {
+                    let level = 10.0 + between * normal(&mut random);
+                    let blocks = (0..blocks).map(|_| level + normal(&mut random));
+                    blocks.collect::<Vec<f64>>()
+                };
+                let (a, b) = (recording(), recording());
+                let compared = compare_spread(&a, &b, 1).expect("six finite values or more");
+                compared.interval.excludes_zero()
+            })
+            .count();
+        let share = alarms as f64 / EXPERIMENTS as f64;
+        println!("spread: {blocks} blocks, {:.2} % alarms", share * 100.0);
+        assert!(
+            share <= most,
+            "{:.2} % alarms at {blocks} blocks",
+            share * 100.0
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! From events to an [`Analysis`].
 
+use crate::blocks::ByBlock;
 use crate::clocks::{ClockDifference, Evidence};
 use crate::event::{Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::graph::{EventKinds, Graph};
@@ -108,6 +109,15 @@ impl Builder {
     pub(crate) fn counting(with_pairs: bool) -> Self {
         let mut builder = Self::default();
         builder.count(with_pairs);
+        builder
+    }
+
+    /// As [`Builder::counting`], by blocks of time too.
+    pub(crate) fn counting_by_block() -> Self {
+        let mut builder = Self::counting(false);
+        if let Some(settler) = &mut builder.settler {
+            settler.counted.by_block = Some(ByBlock::default());
+        }
         builder
     }
 

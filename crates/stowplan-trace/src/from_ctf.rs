@@ -10,6 +10,7 @@ use stowplan_ctf::metadata::Metadata;
 use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Made, Merged};
 
 use crate::analysis::{Analysis, Builder};
+use crate::blocks::TimeBlocks;
 use crate::chain::Chain;
 use crate::created::{Created, Waiting};
 use crate::ctf_classes::{Provider, within_range};
@@ -180,7 +181,23 @@ impl Overview {
     /// # Errors
     /// As [`Analysis::from_ctf`].
     pub fn from_ctf(folder: impl AsRef<Path>, reading: Reading) -> Result<Self, TraceError> {
-        Self::read(folder.as_ref(), reading, false, &mut |_, _| {})
+        let builder = Builder::counting(false);
+        Self::read(folder.as_ref(), reading, builder, &mut |_, _| {})
+    }
+
+    /// As [`Overview::from_ctf`], with means over blocks of time beside.
+    ///
+    /// # Errors
+    /// As [`Analysis::from_ctf`].
+    pub fn from_ctf_with_blocks(
+        folder: impl AsRef<Path>,
+        reading: Reading,
+    ) -> Result<(Self, TimeBlocks), TraceError> {
+        let builder = Builder::counting_by_block();
+        let mut overview = Self::read(folder.as_ref(), reading, builder, &mut |_, _| {})?;
+        let by_block = overview.counted.by_block.take().unwrap_or_default();
+        let blocks = TimeBlocks::of(by_block, &overview);
+        Ok((overview, blocks))
     }
 
     /// Gives every link to `pair` beside, in the order of the takes.
@@ -192,16 +209,17 @@ impl Overview {
         reading: Reading,
         mut pair: impl FnMut(&Graph, &Pair),
     ) -> Result<Self, TraceError> {
-        Self::read(folder.as_ref(), reading, true, &mut pair)
+        let builder = Builder::counting(true);
+        Self::read(folder.as_ref(), reading, builder, &mut pair)
     }
 
     fn read(
         folder: &Path,
         reading: Reading,
-        with_pairs: bool,
+        builder: Builder,
         pair: &mut dyn FnMut(&Graph, &Pair),
     ) -> Result<Self, TraceError> {
-        let read = read(folder, reading, Builder::counting(with_pairs), pair)?;
+        let read = read(folder, reading, builder, pair)?;
         let contents = read.adapter.contents();
         let repeats = read.adapter.repeats();
         let mut overview = read.adapter.builder.finish_overview();

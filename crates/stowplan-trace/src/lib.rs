@@ -11,6 +11,7 @@
 
 mod actions;
 mod analysis;
+mod blocks;
 mod chain;
 mod check;
 mod clocks;
@@ -28,11 +29,13 @@ mod guess;
 mod holes;
 mod ids;
 mod keep;
+mod lasting;
 mod links;
 mod losses;
 #[cfg(test)]
 mod lost_tests;
 mod marks;
+mod matching;
 #[cfg(test)]
 mod other_tracers_tests;
 mod overview;
@@ -55,6 +58,7 @@ mod window;
 
 pub use actions::{ActionSummary, action_of};
 pub use analysis::{Analysis, Builder};
+pub use blocks::{CallbackBlocks, TimeBlocks, block_means};
 pub use chain::{
     BreakReason, Broken, CallbackBy, CallbackSelector, Chain, ChainError, ChainInput,
     ChainInstance, ChainResult, ChainSpec, Endpoint, Fate, FoundChain, FoundChains, Hop, Invalid,
@@ -72,8 +76,10 @@ pub use ids::{
     CallbackId, ClientId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
     SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
 };
+pub use lasting::{is_shortened, lasting_name};
 pub use losses::{EdgeLosses, Losses, Way};
 pub use marks::{CallbackCpu, Marks};
+pub use matching::{MatchedBy, Matching, Undecided};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
 pub use repeats::{FolderOverlap, Repeats};

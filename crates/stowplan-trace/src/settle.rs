@@ -7,6 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::blocks::ByBlock;
 use crate::clocks::{Evidence, is_sure};
 use crate::durations::{Budget, Durations};
 use crate::event::Discard;
@@ -90,6 +91,8 @@ pub(crate) struct Counted {
     pub links: LinkSummary,
     pub clocks: Evidence,
     pub pairs: Vec<Pair>,
+    /// Where asked for: callbacks and edges by block of time.
+    pub by_block: Option<ByBlock>,
     budget: Budget,
 }
 
@@ -291,6 +294,9 @@ impl Settler {
         if let Some(to) = to.filter(|_| sure) {
             let latency = to.start_ns - sent.time_ns;
             edge.latency.add(latency, &mut counted.budget);
+            if let (Some(by_block), Some(from)) = (&mut counted.by_block, sent.callback) {
+                by_block.arrived((from, to.callback), to.start_ns, latency);
+            }
         }
     }
 
@@ -304,6 +310,13 @@ impl Settler {
                 break;
             }
             self.next_instance += 1;
+            if let Some(by_block) = &mut self.counted.by_block {
+                let process = graph.threads[instance.thread].process;
+                let holes = self.holes.as_ref();
+                by_block.began(instance.callback, instance.start_ns, |from, to| {
+                    !holes.is_some_and(|h| h.1.touch(process, from, to))
+                });
+            }
             let callback = self.counted.callback(instance.callback);
             callback.count += 1;
             callback.first_ns.get_or_insert(instance.start_ns);
@@ -337,6 +350,9 @@ impl Settler {
                 } else {
                     let duration = end_ns - instance.start_ns;
                     callback.durations.add(duration, &mut self.counted.budget);
+                    if let Some(by_block) = &mut self.counted.by_block {
+                        by_block.ended(instance.callback, instance.start_ns, duration);
+                    }
                 }
             }
             None if self.abandoned.remove(&id) => callback.unfinished += 1,

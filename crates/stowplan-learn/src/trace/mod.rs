@@ -11,7 +11,7 @@ mod text;
 use std::collections::{BTreeMap, HashSet};
 
 use stowplan_model::Endpoints;
-use stowplan_trace::{Analysis, CallbackId, Graph, Id, NodeId, ProcessId};
+use stowplan_trace::{Analysis, CallbackId, Graph, Id, NodeId, ProcessId, lasting_name};
 
 use crate::draft::{Draft, DraftModule, DraftProcess, DraftTopic, Figure};
 use crate::facts::{CallbackFacts, Facts, TopicFacts};
@@ -103,7 +103,10 @@ impl Frame {
         };
         let (launchers, ids): (Vec<NodeId>, Vec<NodeId>) =
             created.into_iter().map(|(_, id)| id).partition(is_launch);
-        let full: Vec<String> = ids.iter().map(|&id| graph.nodes[id].full_name()).collect();
+        // What belongs to one start only would make another stack of each trace.
+        let lasting =
+            |id: &NodeId| lasting_name(&graph.nodes[*id].full_name(), None).replace("_*", "");
+        let full: Vec<String> = ids.iter().map(lasting).collect();
         let nodes: Vec<(NodeId, String)> = ids.into_iter().zip(names::unique(&full)).collect();
         let mut processes: Vec<(ProcessId, String)> = Vec::new();
         for (id, name) in &nodes {

@@ -8,6 +8,7 @@ pub mod learn;
 pub mod learnt;
 pub mod plan;
 pub mod trace;
+pub mod trace_compare;
 pub mod trace_record;
 pub mod trace_system;
 
@@ -57,7 +58,7 @@ mod tests {
         committed_equals::<trace::TraceCallbacks>("trace-callbacks");
         committed_equals::<trace_record::TraceRecord>("trace-record");
         committed_equals::<trace_system::TraceStartUp>("trace-start-up");
-        committed_equals::<trace_system::TraceComparison>("trace-compare");
+        committed_equals::<trace_compare::TraceComparison>("trace-compare");
         committed_equals::<learn::LearntTrace>("trace-learn");
         committed_equals::<learnt::LearntComparison>("trace-compare-learnt");
         committed_equals::<clean::Clean>("clean");

@@ -1,6 +1,4 @@
-//! What `stowplan trace start-up` and `stowplan trace compare` print as JSON.
-
-use std::collections::BTreeMap;
+//! What `stowplan trace start-up` prints as JSON.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -90,73 +88,4 @@ pub struct StartedModule {
     pub first_load_begin_ns: Option<i64>,
     /// Its last node has loaded.
     pub last_loaded_ns: i64,
-}
-
-/// Two traces of one system beside each other.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct TraceComparison {
-    /// `stowplan.trace-compare/1`.
-    pub schema: &'static str,
-    /// Callbacks that both have, greatest change first.
-    pub callbacks: Vec<Compared>,
-    /// Edges that carried messages in both, greatest change first.
-    pub edges: Vec<Compared>,
-    /// Chains that both have, with `--from` and `--to`.
-    pub chains: Vec<ComparedChain>,
-    /// Callbacks and edges that only the first has.
-    pub only_in_a: Vec<String>,
-    /// Callbacks and edges that only the second has.
-    pub only_in_b: Vec<String>,
-    /// What changed most: of chains where there are any, else of callbacks and edges
-    /// that have at least ten instances in both; null where nothing is comparable or nothing changed.
-    pub changed_most: Option<ChangedMost>,
-}
-
-/// One thing in two traces.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Compared {
-    /// Node and trigger, and where there are two, from → to.
-    pub name: String,
-    /// In the first trace.
-    pub a: Side,
-    /// In the second trace.
-    pub b: Side,
-    /// Median of the second less that of the first, ns.
-    pub change_ns: f64,
-}
-
-/// Durations (of an edge: publication to callback) in one trace.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Side {
-    /// Instances.
-    pub count: u64,
-    /// Mean in ns.
-    pub mean: f64,
-    /// Median in ns.
-    pub q50: f64,
-}
-
-/// A chain in two traces.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ComparedChain {
-    /// Callbacks in order.
-    pub path: Vec<String>,
-    /// Instances in the first and the second trace.
-    pub instances: [u64; 2],
-    /// Mean of the second less that of the first in ns, by part and end to end; a part
-    /// that one of them lacks is left out.
-    pub change_ns: BTreeMap<&'static str, f64>,
-    /// The part with the greatest change.
-    pub changed_most: Option<&'static str>,
-}
-
-/// What changed most between two traces.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ChangedMost {
-    /// `callback`, `edge`, or the part of a chain.
-    pub what: &'static str,
-    /// Which.
-    pub name: String,
-    /// By how much, ns.
-    pub change_ns: f64,
 }

@@ -29,6 +29,7 @@ mod record;
 mod selftest;
 mod sensitivity;
 mod support;
+mod trace_compare;
 mod trace_outputs;
 mod traced;
 mod traces;
