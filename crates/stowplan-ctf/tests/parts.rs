@@ -3,8 +3,11 @@
 mod common;
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
+use proptest::prelude::*;
+use proptest::sample::Index;
 use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::TraceFolder;
 use stowplan_ctf::events::ros2::CallbackEnd;
@@ -246,4 +249,69 @@ fn streams_without_metadata_are_told() {
     assert!(is_told(&damage[0]));
     let alone = TraceFolder::open_readable(&lacking, &mut damage).unwrap_err();
     assert!(is_told(&alone), "{alone}");
+}
+
+/// Times of what two threads read, and the number of errors.
+fn read_by_two(folder: &Path) -> (Vec<i64>, usize) {
+    let traces = TraceFolder::open(folder).expect("traces");
+    let mut damage = Vec::new();
+    let Ok(events) = traces.readable_events(&mut damage) else {
+        return (Vec::new(), damage.len());
+    };
+    let two = NonZeroUsize::new(2).expect("two");
+    let time = |event: &stowplan_ctf::reader::Event<'_>| event.clock_ns();
+    let (mut times, mut errors) = (Vec::new(), damage.len());
+    events.with_threads(two, time, |events| {
+        loop {
+            match events.next_item() {
+                Ok(Some(Item::Event(event))) => times.push(*event.value),
+                Ok(Some(Item::Lost(_))) => {}
+                Ok(None) => break,
+                Err(_) => errors += 1,
+            }
+        }
+    });
+    (times, errors)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+
+    /// Of packets in any snapshots, each once: whichever hold them, and in whichever order the folders are.
+    #[test]
+    fn any_snapshots_together_give_every_packet_once(
+        spans in prop::collection::vec((0_usize..8, 1_usize..8), 2..5),
+    ) {
+        let all: Vec<Vec<u8>> = (0..16).map(|n| packet(n, 0, &[10 * n + 1, 10 * n + 2])).collect();
+        let snapshots: Vec<&[Vec<u8>]> =
+            spans.iter().map(|&(from, count)| &all[from..from + count]).collect();
+        let (folder, read) = parts(&snapshots);
+        let held = |n: &u64| spans.iter().any(|&(from, count)| (from..from + count).contains(&(*n as usize)));
+        let wanted: Vec<i64> = (0..16).filter(held).flat_map(|n| [10 * n as i64 + 1, 10 * n as i64 + 2]).collect();
+        prop_assert_eq!(&read.times, &wanted);
+        prop_assert_eq!((read.streams, read.errors), (1, 0));
+        prop_assert_eq!(read_by_two(folder.path()), (wanted, 0));
+    }
+
+    /// Whatever is broken, reading ends, and time does not go back.
+    #[test]
+    fn broken_snapshots_are_read_to_their_end(
+        broken in prop::collection::vec((any::<Index>(), any::<u8>()), 1..12),
+        cut: Index,
+    ) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut packets: Vec<Vec<u8>> = (0..6).map(|n| packet(n, n / 2, &[10 * n + 1, 10 * n + 2])).collect();
+        save(&folder.path().join("a"), &common::info(), &packets[..4]);
+        let length = packets.concat().len();
+        for (at, value) in broken {
+            let at = at.index(length);
+            packets[at / PACKET][at % PACKET] = value;
+        }
+        save(&folder.path().join("b"), &common::info(), &packets[2..]);
+        let stream = folder.path().join("b/stream_0");
+        let bytes = fs::read(&stream).expect("a stream");
+        fs::write(&stream, &bytes[..=cut.index(bytes.len() - 1)]).expect("a stream");
+        let (times, _) = read_by_two(folder.path());
+        prop_assert!(times.is_sorted());
+    }
 }

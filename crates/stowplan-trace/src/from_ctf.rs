@@ -52,6 +52,8 @@ struct OneTrace {
     home: usize,
     /// Whether other traces can have events of its processes.
     shares: bool,
+    /// Whether they can have the same events, too.
+    repeats: bool,
     /// Names of the classes, and how many events were of each.
     classes: Vec<(String, u64)>,
     kinds: EventKinds,
@@ -520,6 +522,7 @@ impl OneTrace {
             folder: trace.path().to_path_buf(),
             home: processes.home(at),
             shares: processes.may_share(at),
+            repeats: processes.may_repeat(at),
             classes: classes
                 .iter()
                 .map(|class| (class.name.clone(), 0))

@@ -19,6 +19,8 @@
 //! 6. Else it is one. Where the two traces have no time in common that is a guess, which
 //!    [`Repeats::guessed`](crate::Repeats::guessed) counts.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use stowplan_ctf::metadata::{EnvValue, Metadata};
 
@@ -36,6 +38,8 @@ struct Home {
     /// The clock's uuid: LTTng takes that of the boot.
     boot: Option<[u8; 16]>,
     buffers: Buffers,
+    /// Names of its event classes.
+    classes: BTreeSet<String>,
     /// Times of the first and last event.
     extent: Option<(i64, i64)>,
 }
@@ -101,8 +105,11 @@ impl Processes {
     /// The next trace. `name` is that of its folder; `part_of` an earlier trace of which it
     /// is a part.
     pub fn add(&mut self, name: &str, metadata: &Metadata, part_of: Option<usize>) {
+        let classes = metadata.classes().iter().map(|class| class.name.clone());
         if let Some(first) = part_of {
-            self.home_of.push(self.home_of[first]);
+            let home = self.home_of[first];
+            self.home_of.push(home);
+            self.homes[home].classes.extend(classes);
             return;
         }
         self.home_of.push(self.homes.len());
@@ -112,6 +119,7 @@ impl Processes {
             host: metadata.env_text("hostname").unwrap_or_default().to_owned(),
             boot: clock.and_then(|clock| clock.uuid),
             buffers: Buffers::of(metadata),
+            classes: classes.collect(),
             extent: None,
         });
     }
@@ -128,8 +136,20 @@ impl Processes {
 
     /// Whether another trace can have events of the same processes.
     pub fn may_share(&self, trace: u32) -> bool {
+        self.relatives(self.home(trace)).next().is_some()
+    }
+
+    /// Whether another trace can have the same events of the same processes.
+    pub fn may_repeat(&self, trace: u32) -> bool {
         let home = self.home(trace);
-        (0..self.homes.len()).any(|other| other != home && self.can_be_one(home, other))
+        let classes = &self.homes[home].classes;
+        let mut relatives = self.relatives(home);
+        relatives.any(|other| !classes.is_disjoint(&self.homes[other].classes))
+    }
+
+    /// Other homes that can have events of processes of this one.
+    fn relatives(&self, home: usize) -> impl Iterator<Item = usize> {
+        (0..self.homes.len()).filter(move |&other| other != home && self.can_be_one(home, other))
     }
 
     /// An event of the trace was at this time.
@@ -221,7 +241,13 @@ impl Processes {
 
     /// The latest process of this number in another home.
     fn elsewhere(&self, home: usize, number: Number) -> Option<Local> {
-        let mut known = self.known.get(&number)?.iter().rev();
+        // No process has number 0: the trace does not say whose the event is.
+        let mut known = self
+            .known
+            .get(&number)
+            .filter(|_| number.1 != 0)?
+            .iter()
+            .rev();
         let one = |other: &usize| *other != home && self.can_be_one(home, *other);
         let known = known.find(|known| known.homes.iter().any(one))?;
         let certain = known.homes.iter().any(|&other| self.are_one(home, other));

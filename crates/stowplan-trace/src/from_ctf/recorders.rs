@@ -143,7 +143,7 @@ impl Adapter {
         self.processes.seen(trace.home, place.time_ns);
         let name = &trace.classes[place.class].0;
         let at = (recorder.thread, place.time_ns);
-        if self.twice.is_repeat(at, trace.home, name, body) {
+        if trace.repeats && self.twice.is_repeat(at, trace.home, name, body) {
             self.repeats.events += 1;
             return true;
         }
