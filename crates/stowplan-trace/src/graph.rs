@@ -283,8 +283,8 @@ pub enum Trigger {
     Unknown,
 }
 
-/// Whom a callback is, without addresses or process numbers: equal in two traces
-/// of the same system.
+/// Whom a callback is, as its trace names it. Which one it is in the trace of another
+/// start, [`Matching`](crate::Matching) says: names may have addresses in them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallbackIdentity {
     /// Full node name, where the trace has it.

@@ -28,6 +28,9 @@ const OFFSET_NS: i64 = 1_795_166_614_731_197_351;
 const SAMPLES: usize = 8 << 20;
 /// What is decoded ahead of the caller may take: 32 batches of 1,024 events, and two in hand.
 const AHEAD: usize = 34 * 1024 * 512;
+/// What means over blocks of time may take: 32 blocks of 16 bytes each for durations and intervals of a callback and for
+/// latencies of an edge, and half as much beside.
+const BLOCKS: usize = (PROCESSES * TOPICS) as usize * 3 * 32 * 16 * 3 / 2;
 /// What the whole program may take.
 const MOST: usize = 100_000_000;
 
@@ -301,4 +304,17 @@ fn twice_the_length_takes_no_more() {
         "{heap_of_twice} and {heap_of_two}"
     );
     assert!(set_of_two < MOST, "{set_of_two}");
+    // Means over blocks of time have so many blocks at most, whatever the length.
+    let reading = Reading {
+        threads: NonZeroUsize::MIN,
+        ..Reading::default()
+    };
+    let with_blocks = lengths.each_ref().map(|(_, trace)| {
+        let read = || Overview::from_ctf_with_blocks(trace, reading).expect("a trace");
+        counting::peak(&alone, read).1
+    });
+    println!("heap with blocks of time: {with_blocks:?}");
+    let [heap_with_blocks, heap_of_twice_with_blocks] = with_blocks;
+    assert!(heap_of_twice_with_blocks < heap_with_blocks + SAMPLES);
+    assert!(heap_of_twice_with_blocks < heap_of_twice + BLOCKS);
 }
