@@ -12,6 +12,7 @@ mod error;
 mod limits;
 pub mod nearest;
 mod partition;
+mod places;
 mod plan;
 mod rates;
 mod split;
@@ -23,6 +24,7 @@ pub use duration::{Duration, Schedule};
 pub use edges::{Crossing, Edge, EdgeClass, Flow};
 pub use error::PlanError;
 pub use partition::partition;
+pub use places::{KnownEngines, PlaceError};
 pub use plan::{
     MachineFacts, NOT_SCALED, Plan, PlanOptions, SCALED_CAVEAT, Scaling, ServicePlan, TopicRate,
     plan, scale_work,

@@ -16,15 +16,19 @@ pub(crate) fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
     match (&*a.place, &*b.place) {
         (x, y) if x == y && !same_partition => Effect::Splitting,
         (FLAT, y) if same_partition && is_grouped(y) => Effect::GroupScheduling,
-        (x, y) if same_partition && controls(y).contains(&x) => Effect::Isolation,
+        (x, y) if same_partition && !y.contains('/') && controls(y).contains(&x) => {
+            Effect::Isolation
+        }
         _ => Effect::Total,
     }
 }
 
-/// The engine that starts the services of `place`: its innermost.
+/// The engine of `place`, where it runs on the machine itself; inside of another, all of the place.
 pub(crate) fn engine_of(place: &str) -> &str {
-    let innermost = place.rsplit('/').next().unwrap_or(place);
-    innermost.split(':').next().unwrap_or(innermost)
+    match place.split_once(':') {
+        Some((engine, _)) if !place.contains('/') => engine,
+        _ => place,
+    }
 }
 
 pub(crate) fn is_bare(place: &str) -> bool {
@@ -57,18 +61,40 @@ pub(crate) fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<Stri
     if !is_bare(&a.place) || is_bare(&b.place) {
         return None;
     }
-    let controls = controls(&b.place);
-    let grouped = controls.iter().any(|place| has_run(report, b, place));
-    let flat = (!has_run(report, b, FLAT)).then_some(FLAT);
+    lacking(b, |place| has_run(report, b, place))
+}
+
+/// What a statement about containers against bare metal lacks, where it has those controls that `has` says.
+fn lacking(containers: &DeploymentRecord, has: impl Fn(&str) -> bool) -> Option<String> {
+    let controls = controls(&containers.place);
+    let grouped = controls.iter().any(|place| has(place));
+    let flat = (!has(FLAT)).then_some(FLAT);
     let grouped = controls.first().filter(|_| !grouped);
     let missing: Vec<&str> = flat.into_iter().chain(grouped.copied()).collect();
     (!missing.is_empty()).then(|| {
         format!(
             "no statement against bare metal without {} of partition {} in the same experiment",
             missing.join(" and "),
-            b.partition
+            containers.partition
         )
     })
+}
+
+/// What deployments that are about to be measured, without the steps of an ablation, lack for a statement about containers
+/// against bare metal.
+#[must_use]
+pub fn lacking_controls(planned: &[DeploymentRecord]) -> Vec<String> {
+    let run = || planned.iter().filter(|d| d.refused.is_none());
+    let containers = run().filter(|d| !is_bare(&d.place));
+    let lacking = containers.filter_map(|own| {
+        let has = |place: &str| {
+            run().any(|d| {
+                (&*d.place, &d.partition, &d.variant) == (place, &own.partition, &own.variant)
+            })
+        };
+        Some(format!("{}: {}", own.label, lacking(own, has)?))
+    });
+    lacking.collect()
 }
 
 /// What a verdict on a container against bare metal has to say where only groups that lie otherwise stand beside it.
@@ -115,6 +141,7 @@ mod tests {
             ("bare:grouped-lxd", "docker", Effect::Total),
             ("bare:grouped", "bare:session", Effect::Total),
             ("bare:flat", "oci", Effect::Total),
+            ("bare:grouped", "qemu/oci", Effect::Total),
         ] {
             assert_eq!(effect(control, place), told, "{control} {place}");
         }

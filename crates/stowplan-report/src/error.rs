@@ -62,14 +62,6 @@ pub enum ReportError {
         /// How it is in the other.
         new: String,
     },
-    /// What an earlier result measured cannot run now.
-    #[error("{label} is in the earlier result and cannot run now: {reason}")]
-    CannotRun {
-        /// Its label.
-        label: String,
-        /// Why.
-        reason: String,
-    },
     /// Two results have no deployment but the reference in common.
     #[error("the results have only their reference, {reference}, in common")]
     NothingInCommon {
@@ -115,9 +107,6 @@ impl ReportError {
             Self::Write { .. } => Some("name another file with --output".to_owned()),
             Self::OtherStack { .. } | Self::OtherReference { .. } => {
                 Some("compare two results of one stack, measured in the same way".to_owned())
-            }
-            Self::CannotRun { .. } => {
-                Some("make it run, or leave it out of the experiment".to_owned())
             }
             Self::Stats { .. } | Self::Page { .. } | Self::OtherMachine { .. } => None,
         }

@@ -53,6 +53,7 @@ pub use across::across;
 pub use again::again;
 pub use callbacks::{CallTimes, CallbackTimes};
 pub use common::can_compare;
+pub use controls::lacking_controls;
 pub use error::ReportError;
 pub use graph::{Form, GraphNode, Limits, NodeGraph, View, Way};
 pub use latency::{ChainLatency, Part, PartFigures, RunFigures};

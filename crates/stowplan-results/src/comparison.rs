@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stowplan_stats::Verdict;
 
-use crate::{Ablation, EarlierResult, Ranking, Slower};
+use crate::{Ablation, EarlierResult, Experiment, Ranking, Slower};
 
 /// Format of `comparisons.json` and `against.json`.
 pub const COMPARE_SCHEMA: &str = "stowplan.compare/1";
@@ -28,6 +28,20 @@ pub struct Comparisons {
     /// One per primary metric, subject and place with several partitions, where assumed parameters were varied.
     #[serde(default)]
     pub rankings: Vec<Ranking>,
+    /// One per deployment that was asked for, could not be had, and was skipped on purpose.
+    #[serde(default)]
+    pub skipped: Vec<Skipped>,
+}
+
+/// A deployment that was skipped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Skipped {
+    /// Its id.
+    pub deployment: String,
+    /// Its name for people.
+    pub label: String,
+    /// Why it could not be had.
+    pub reason: String,
 }
 
 impl Comparisons {
@@ -41,6 +55,7 @@ impl Comparisons {
             against: None,
             ablations: Vec::new(),
             rankings: Vec::new(),
+            skipped: Vec::new(),
         }
     }
 
@@ -60,6 +75,23 @@ impl Comparisons {
     #[must_use]
     pub fn with_rankings(self, rankings: Vec<Ranking>) -> Self {
         Self { rankings, ..self }
+    }
+
+    /// The document with what the experiment skipped.
+    #[must_use]
+    pub fn with_skipped(self, experiment: &Experiment) -> Self {
+        let all = experiment.deployments.iter();
+        let skipped = all.filter_map(|d| {
+            Some(Skipped {
+                deployment: d.id.clone(),
+                label: d.label.clone(),
+                reason: d.refused.clone()?,
+            })
+        });
+        Self {
+            skipped: skipped.collect(),
+            ..self
+        }
     }
 
     /// JSON Schema of the document.

@@ -25,7 +25,7 @@ mod table;
 mod writer;
 
 pub use ablation::{Ablation, AblationDeployment, AblationStep};
-pub use comparison::{COMPARE_SCHEMA, Comparison, Comparisons, Effect, Unmarked};
+pub use comparison::{COMPARE_SCHEMA, Comparison, Comparisons, Effect, Skipped, Unmarked};
 pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA,

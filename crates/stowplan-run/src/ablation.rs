@@ -2,6 +2,7 @@
 
 use stowplan_engine::IsolationFeature;
 use stowplan_model::{Deployment, Isolation, Launching, Name, Variant};
+use stowplan_plan::KnownEngines;
 
 use crate::error::ExperimentError;
 use crate::isolation::switch;
@@ -34,13 +35,11 @@ pub(crate) struct Step {
 
 /// The deployments from `bare:flat` to `of`, the containers as they were asked for, in the order in which
 /// something is added.
-pub(crate) fn steps(of: &Deployment) -> Result<Vec<Step>, ExperimentError> {
+pub(crate) fn steps(of: &Deployment, known: &KnownEngines) -> Result<Vec<Step>, ExperimentError> {
     let bare = |place: &str, adds| {
         Ok::<_, ExperimentError>(Step {
             deployment: Deployment {
-                place: place
-                    .parse()
-                    .map_err(|e: stowplan_model::place::PlaceError| wrong(e.to_string()))?,
+                place: known.place(place)?,
                 ..of.clone()
             },
             adds,
@@ -110,6 +109,7 @@ fn wrong(what: String) -> ExperimentError {
 mod tests {
     use super::*;
     use crate::isolation::isolation_by_name;
+    use crate::prepare::tests::known;
     use stowplan_model::Partition;
 
     fn containers(isolation: Isolation) -> Deployment {
@@ -119,7 +119,7 @@ mod tests {
                 services: vec![],
                 notes: vec![],
             },
-            place: "oci".parse().unwrap(),
+            place: known().place("oci").unwrap(),
             limits: vec![],
             isolation,
             variant: None,
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn features_are_added_one_at_a_time_until_the_containers_are_as_asked_for() {
         let asked = containers(Isolation::default());
-        let steps = steps(&asked).unwrap();
+        let steps = steps(&asked, &known()).unwrap();
         let labels: Vec<String> = steps.iter().map(|s| s.deployment.label()).collect();
         assert_eq!(
             labels,
@@ -172,7 +172,7 @@ mod tests {
             read_only_root: true,
             ..Isolation::default()
         };
-        let added: Vec<&str> = steps(&containers(asked))
+        let added: Vec<&str> = steps(&containers(asked), &known())
             .unwrap()
             .iter()
             .filter_map(|s| Some(s.adds?.0))

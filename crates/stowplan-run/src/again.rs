@@ -85,13 +85,6 @@ pub(crate) fn keep_common(
     if let Some((label, why)) = unable.and_then(|d| Some((&d.label, d.refused.as_ref()?))) {
         return refused(format!("its {label} cannot run now: {why}"));
     }
-    let lost = new.refused.iter().find(|d| {
-        let mut before = earlier.deployments.iter();
-        before.any(|b| b.record.id == d.id)
-    });
-    if let Some((label, why)) = lost.and_then(|d| Some((&d.label, d.refused.as_ref()?))) {
-        return refused(format!("{label} is in it and cannot run now: {why}"));
-    }
     earlier.deployments.retain(|d| planned(&d.record.id));
     earlier.refused.clear();
     earlier.ablation.clear();

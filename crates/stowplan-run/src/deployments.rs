@@ -1,6 +1,7 @@
 //! The deployments that a request asks for.
 
-use stowplan_model::{Deployment, Limits, Name, Partition, Stack, Variant};
+use stowplan_model::{Deployment, Limits, Name, Partition, Place, Stack, Variant};
+use stowplan_plan::KnownEngines;
 
 use crate::ablation::{Step, steps};
 use crate::error::ExperimentError;
@@ -12,22 +13,27 @@ impl Request {
     /// the first is the reference.
     ///
     /// # Errors
-    /// When a name in the file is not one, or an ablation has several partitions.
-    pub fn deployments(&self, stack: &Stack) -> Result<Vec<Deployment>, ExperimentError> {
+    /// When a name in the file is not one, a place has a word that is unknown, or an ablation has several partitions.
+    pub fn deployments(
+        &self,
+        stack: &Stack,
+        known: &KnownEngines,
+    ) -> Result<Vec<Deployment>, ExperimentError> {
         let partitions = self.partitions()?;
         let limits = self.limits(stack, &partitions)?;
         let variants = self.variants(stack)?;
         let mut deployments = Vec::new();
         for partition in &partitions {
             for place in &self.places {
-                let deployment = self.one(stack, partition, place, &limits)?;
+                let place = known.place(place)?;
+                let deployment = one(self, stack, partition, place, &limits);
                 deployments.extend(variants.iter().map(|variant| Deployment {
                     variant: variant.clone(),
                     ..deployment.clone()
                 }));
             }
         }
-        for step in self.ablation(stack)? {
+        for step in self.ablation(stack, known)? {
             if !deployments.contains(&step.deployment) {
                 deployments.push(step.deployment);
             }
@@ -36,7 +42,11 @@ impl Request {
     }
 
     /// The deployments of the ablation in their order; none where none is asked for.
-    pub(crate) fn ablation(&self, stack: &Stack) -> Result<Vec<Step>, ExperimentError> {
+    pub(crate) fn ablation(
+        &self,
+        stack: &Stack,
+        known: &KnownEngines,
+    ) -> Result<Vec<Step>, ExperimentError> {
         if !self.ablation {
             return Ok(Vec::new());
         }
@@ -47,7 +57,8 @@ impl Request {
             return Err(ExperimentError::Name { what });
         };
         let limits = self.limits(stack, &partitions)?;
-        steps(&self.one(stack, partition, "oci", &limits)?)
+        let containers = known.place("oci")?;
+        steps(&one(self, stack, partition, containers, &limits), known)
     }
 
     fn partitions(&self) -> Result<Vec<Partition>, ExperimentError> {
@@ -74,28 +85,6 @@ impl Request {
         Ok(all)
     }
 
-    fn one(
-        &self,
-        stack: &Stack,
-        partition: &Partition,
-        place: &str,
-        limits: &[(Name, Limits)],
-    ) -> Result<Deployment, ExperimentError> {
-        let limits = limits.iter();
-        Ok(Deployment {
-            partition: partition.clone(),
-            place: place
-                .parse()
-                .map_err(|e: stowplan_model::place::PlaceError| bad(e.to_string()))?,
-            limits: limits
-                .filter(|(name, _)| is_service(stack, partition, name))
-                .cloned()
-                .collect(),
-            isolation: isolation_of_names(&self.isolation),
-            variant: None,
-        })
-    }
-
     /// The variants of every deployment: that without a name, where none is asked for.
     fn variants(&self, stack: &Stack) -> Result<Vec<Option<Variant>>, ExperimentError> {
         if self.variants.is_empty() {
@@ -103,6 +92,26 @@ impl Request {
         }
         let variants = self.variants.iter();
         variants.map(|v| v.to_model(stack).map(Some)).collect()
+    }
+}
+
+fn one(
+    request: &Request,
+    stack: &Stack,
+    partition: &Partition,
+    place: Place,
+    limits: &[(Name, Limits)],
+) -> Deployment {
+    let limits = limits.iter();
+    Deployment {
+        partition: partition.clone(),
+        place,
+        limits: limits
+            .filter(|(name, _)| is_service(stack, partition, name))
+            .cloned()
+            .collect(),
+        isolation: isolation_of_names(&request.isolation),
+        variant: None,
     }
 }
 
@@ -118,6 +127,7 @@ fn bad(what: String) -> ExperimentError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prepare::tests::known;
     use crate::request::tests::request;
     use crate::variants::VariantRequest;
 
@@ -141,7 +151,7 @@ mod tests {
             .map(VariantRequest::of)
             .collect();
         let spec = request.spec().unwrap();
-        let deployments = request.deployments(spec.stack()).unwrap();
+        let deployments = request.deployments(spec.stack(), &known()).unwrap();
         assert_eq!(deployments.len(), 8);
         assert_eq!(deployments[0].label(), "bare:flat · single · a");
         let second = &deployments[1];
@@ -166,16 +176,18 @@ mod tests {
     fn an_ablation_adds_what_is_not_asked_for_anyway() {
         let request = ablation(&[]);
         let spec = request.spec().unwrap();
-        let alone = request.deployments(spec.stack()).unwrap();
+        let alone = request.deployments(spec.stack(), &known()).unwrap();
         assert_eq!(alone.len(), 10);
         assert_eq!(alone[0].label(), "bare:flat · modules");
         assert_eq!(alone[9].label(), "oci · modules");
 
         let places = ["bare:session", "oci", "bare:flat"];
-        let beside = ablation(&places).deployments(spec.stack()).unwrap();
+        let beside = ablation(&places)
+            .deployments(spec.stack(), &known())
+            .unwrap();
         assert_eq!(beside[0].label(), "bare:session · modules");
         assert_eq!(beside.len(), 11, "oci and bare:flat are there once");
-        for step in request.ablation(spec.stack()).unwrap() {
+        for step in request.ablation(spec.stack(), &known()).unwrap() {
             assert!(beside.contains(&step.deployment));
         }
     }
@@ -185,7 +197,10 @@ mod tests {
         let mut request = request();
         request.ablation = true;
         let spec = request.spec().unwrap();
-        let error = request.deployments(spec.stack()).unwrap_err().to_string();
+        let error = request
+            .deployments(spec.stack(), &known())
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             error,
             "an ablation has one partition, not single and modules"

@@ -62,6 +62,7 @@ mod tests {
     use stowplan_results::{Label, LossCause};
 
     use super::*;
+    use crate::prepare::tests::known;
 
     fn plan(partition: &str, own_network: bool) -> (Plan, Partition) {
         let text = stowplan_spec::shipped("hello").unwrap();
@@ -123,7 +124,7 @@ mod tests {
         let (plan, partition) = plan("modules", true);
         let at = |place: &str| Deployment {
             partition: partition.clone(),
-            place: place.parse().unwrap(),
+            place: known().place(place).unwrap(),
             limits: vec![],
             isolation: stowplan_model::Isolation {
                 net: true,

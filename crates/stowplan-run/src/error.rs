@@ -48,6 +48,27 @@ pub enum ExperimentError {
         /// What is wrong.
         what: String,
     },
+    /// A place has a word that is unknown.
+    #[error(transparent)]
+    Place(#[from] stowplan_plan::PlaceError),
+    /// A limit names a CPU that the machine does not have.
+    #[error("limits of service '{service}' name CPU {cpu}, and this machine has CPUs {have}")]
+    NoCpu {
+        /// The service.
+        service: String,
+        /// The CPU.
+        cpu: u32,
+        /// Those of the machine.
+        have: String,
+    },
+    /// Some of what was asked for cannot be measured here.
+    #[error("{reasons}")]
+    Missing {
+        /// What, and why.
+        reasons: String,
+        /// What the user can do.
+        hint: String,
+    },
     /// The plan cannot be made.
     #[error(transparent)]
     Plan(#[from] stowplan_plan::PlanError),

@@ -16,6 +16,7 @@ use crate::dds;
 use crate::engines::Outside;
 use crate::error::ExperimentError;
 use crate::live::{Live, Shared};
+use crate::missing::{keep_recorded, require_all};
 use crate::observe::Observer;
 use crate::record::experiment;
 use crate::request::Request;
@@ -89,9 +90,11 @@ pub fn begin(
         session.outside,
         session.agent_started,
     )?;
+    station.require(request)?;
     let speed = station.calibrate(&requests)?;
     let of = earlier.map(|earlier| &earlier.of);
-    let ready = ready(&station, requests, &speed, of.map(|of| &*of.result))?;
+    let ready = ready(&station, requests, &speed, of.map(|of| &*of.result), &[])?;
+    require_all(request, &ready[0].prepared)?;
     let versions = station.engines.versions();
     let records = ready.iter().zip(parts(&ready)).map(|(ready, part)| {
         let (request, prepared, image) = (&ready.request, &ready.prepared, &ready.image);
@@ -152,7 +155,8 @@ pub fn resume(
     let requests: Vec<Request> = found.iter().map(|f| f.request.clone()).collect();
     let speed = planned_with.map_or_else(|| station.calibrate(&requests), Ok)?;
     let earlier = against.as_ref().map(|of| &*of.result);
-    let ready = ready(&station, requests, &speed, earlier)?;
+    let begun: Vec<&Experiment> = found.iter().map(|f| &f.results.experiment).collect();
+    let ready = ready(&station, requests, &speed, earlier, &begun)?;
     let parts = parts(&ready);
     let all = found.into_iter().zip(ready).zip(parts);
     let all = all.map(|((found, ready), part)| found.go_on(ready, part, &station));
@@ -160,16 +164,21 @@ pub fn resume(
     run(all, station, session)
 }
 
-/// Plans them all; of the second, which the first is held against, only what both have.
+/// Plans them all, and of those that were begun what they began with; of the second, which the first is held against, only
+/// what both have.
 fn ready(
     station: &Station<'_>,
     requests: Vec<Request>,
     speed: &WorkSpeed,
     earlier: Option<&str>,
+    begun: &[&Experiment],
 ) -> Result<Vec<Ready>, ExperimentError> {
     let all = requests.into_iter();
     let all = all.map(|request| station.ready(request, speed));
     let mut all = all.collect::<Result<Vec<_>, _>>()?;
+    for (ready, experiment) in all.iter_mut().zip(begun) {
+        keep_recorded(&mut ready.prepared, &experiment.deployments)?;
+    }
     if let (Some(earlier), [new, before]) = (earlier, &mut *all) {
         keep_common(&mut before.prepared, &new.prepared, earlier)?;
         // Of equal size in all deployments of a schedule, as the configuration of DDS is the same.

@@ -1,8 +1,9 @@
 //! How long an experiment takes at least, before anything is started.
 
-use stowplan_plan::{MachineFacts, PlanOptions, Schedule};
+use stowplan_plan::{PlanOptions, Schedule};
 
 use crate::error::ExperimentError;
+use crate::prepare::{Planned, Prepared};
 use crate::request::{Request, Starts};
 
 /// Expected durations in seconds, each the least that can be expected.
@@ -16,6 +17,8 @@ pub struct Expected {
     pub blocks: u32,
     /// Blocks of the pilot, if there is one.
     pub pilot: Option<u32>,
+    /// Most blocks that the budget holds, if there is one: the first begins in any case.
+    pub in_budget: Option<u32>,
 }
 
 impl Expected {
@@ -26,15 +29,12 @@ impl Expected {
     }
 }
 
-/// Durations of the experiment that is asked for; `None` where the machine's speed is not known.
-///
-/// # Errors
-/// When the stack or a name is wrong.
-pub fn expected(
+/// Durations of an experiment; `None` where the machine's speed is not known.
+pub(crate) fn expected(
     request: &Request,
-    machine: &MachineFacts,
+    prepared: &Prepared,
 ) -> Result<Option<Expected>, ExperimentError> {
-    let spec = request.spec()?;
+    let stack = prepared.spec.stack();
     let asked = PlanOptions {
         utilisation: request.utilisation,
         dds: request.dds_profile()?,
@@ -51,45 +51,56 @@ pub fn expected(
         ..PlanOptions::default()
     };
     let mut runs = Vec::new();
-    for deployment in request.deployments(spec.stack())? {
+    for Planned { deployment, .. } in &prepared.deployments {
         let options = PlanOptions {
             launching: deployment.launching(),
             ..asked.clone()
         };
-        let plan = stowplan_plan::plan(spec.stack(), &deployment.partition, machine, &options)?;
+        let plan = stowplan_plan::plan(stack, &deployment.partition, &prepared.machine, &options)?;
         let Some(duration) = plan.duration else {
             return Ok(None);
         };
         runs.push((deployment.label(), duration.run_s));
     }
+    let block_s: f64 = runs.iter().map(|(_, run_s)| run_s).sum();
     Ok(Some(Expected {
-        block_s: runs.iter().map(|(_, run_s)| run_s).sum(),
+        in_budget: request
+            .budget_ns
+            .map(|budget| whole_blocks(budget, block_s)),
+        block_s,
         blocks: request.blocks,
         pilot: crate::size::pilot(request).map(|pilot| pilot.blocks),
         runs,
     }))
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a positive number of blocks; as many as fit into the type are enough"
+)]
+fn whole_blocks(budget_ns: u64, block_s: f64) -> u32 {
+    ((budget_ns as f64 / 1e9 / block_s) as u32).max(1)
+}
+
 #[cfg(test)]
 mod tests {
-    use stowplan_model::WorkSpeed;
-
     use super::*;
+    use crate::prepare::prepare;
+    use crate::prepare::tests::{container, known, machine};
     use crate::request::tests::request;
 
     fn of(request: &Request) -> Expected {
-        let machine = MachineFacts {
-            cpus: 2,
-            speed: Some(WorkSpeed::everywhere(1.0)),
-            memory_bytes: None,
-            multicast: true,
-        };
-        expected(request, &machine).unwrap().unwrap()
+        let mut can = |_: &_| Ok(container());
+        let prepared = prepare(request, &machine(), &known(), &mut can).unwrap();
+        expected(request, &prepared).unwrap().unwrap()
     }
 
     #[test]
     fn a_block_has_a_run_of_every_deployment_and_a_run_all_its_starts() {
         let mut request = request();
+        request.limits.clear();
+        request.isolation.clear();
         (request.warm_up_ns, request.window_ns) = (2_000_000_000, 10_000_000_000);
         let once = of(&request);
         assert_eq!(once.runs.len(), 4);
@@ -99,7 +110,11 @@ mod tests {
         assert!((once.blocks_s(6) - 6.0 * sum).abs() < 1e-9);
         request.starts = Starts::ReRun;
         assert!((of(&request).block_s - 3.0 * sum).abs() < 1e-9);
-        assert_eq!(once.pilot, None);
+        assert_eq!((once.pilot, once.in_budget), (None, None));
+        for (blocks, in_budget) in [(0.1, 1), (1.01, 1), (2.99, 2), (8.01, 8)] {
+            request.budget_ns = Some((blocks * 3.0 * sum * 1e9) as u64);
+            assert_eq!(of(&request).in_budget, Some(in_budget));
+        }
         request.pilot = true;
         request.blocks = 40;
         assert_eq!((of(&request).pilot, of(&request).blocks), (Some(10), 40));

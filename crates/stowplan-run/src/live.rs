@@ -242,7 +242,6 @@ impl Live<'_, '_> {
         start: Start,
         trace_dir: &Path,
     ) -> Result<Measured, RunError> {
-        let place = planned.deployment.place.innermost();
         let run = format!(
             "{}-{}-{}",
             std::process::id(),
@@ -275,7 +274,10 @@ impl Live<'_, '_> {
         let stack = self.stack(job.block)?;
         let services = lower(&stack, &planned.deployment.partition, &options);
         let image_dir = self.image.dir.display().to_string();
-        let engine = self.shared.engines.get(&place.engine)?;
+        let engine = self
+            .shared
+            .engines
+            .get(&planned.deployment.place.engine.name)?;
         let planned_stack = &self.prepared.stack;
         let deployment = DeploymentPlan {
             parallelism: self.request.parallelism.unwrap_or(0),

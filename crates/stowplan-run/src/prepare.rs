@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stowplan_engine::{Capabilities, Refusal};
-use stowplan_model::{Deployment, PhaseSpan, Stack};
-use stowplan_plan::{MachineFacts, Plan, PlanOptions};
+use stowplan_model::{Deployment, PhaseSpan, Place, Stack};
+use stowplan_plan::{KnownEngines, MachineFacts, Plan, PlanOptions};
 use stowplan_results::{AblationDeployment, DeploymentRecord, EdgeCount, LimitsRecord};
 use stowplan_spec::Spec;
 
@@ -67,14 +67,16 @@ pub struct Planned {
     pub record: DeploymentRecord,
 }
 
-/// Plans every deployment of `request`. `capabilities` gives what an engine can do, or why it cannot be used.
+/// Plans every deployment of `request`. `capabilities` gives what the engine of a place can do, or why the place cannot
+/// be used.
 ///
 /// # Errors
 /// When the stack or a name is wrong, or no deployment can run.
-pub fn prepare(
+pub(crate) fn prepare(
     request: &Request,
     machine: &MachineFacts,
-    capabilities: &mut dyn FnMut(&str) -> Result<Capabilities, String>,
+    known: &KnownEngines,
+    capabilities: &mut dyn FnMut(&Place) -> Result<Capabilities, String>,
 ) -> Result<Prepared, ExperimentError> {
     let spec = request.spec()?;
     sensitivity::check(request, &spec)?;
@@ -85,7 +87,7 @@ pub fn prepare(
     };
     let mut prepared = Prepared {
         phase_spans: request.phase_spans(spec.stack())?,
-        ablation: ablation(request, spec.stack())?,
+        ablation: ablation(request, spec.stack(), known)?,
         stack: spec.stack().clone(),
         spec,
         deployments: Vec::new(),
@@ -99,7 +101,7 @@ pub fn prepare(
     };
     let recorded =
         Duration::from_nanos(request.warm_up_ns + request.window_ns) + START_UP_ALLOWANCE;
-    for deployment in request.deployments(prepared.spec.stack())? {
+    for deployment in request.deployments(prepared.spec.stack(), known)? {
         let options = PlanOptions {
             own_network: own_networks(&deployment),
             launching: deployment.launching(),
@@ -109,7 +111,7 @@ pub fn prepare(
         let plan = stowplan_plan::plan(stack, &deployment.partition, machine, &options)?;
         let mut record = record(&deployment, &plan);
         let plan_for_engine = deployment_plan(prepared.spec.stack(), &deployment, "", "");
-        let reasons = match capabilities(&deployment.place.innermost().engine) {
+        let reasons = match capabilities(&deployment.place) {
             Err(reason) => vec![reason],
             Ok(can) => can
                 .refuse(&plan_for_engine)
@@ -160,8 +162,12 @@ fn nothing_left(prepared: &Prepared) -> Result<(), ExperimentError> {
     })
 }
 
-fn ablation(request: &Request, stack: &Stack) -> Result<Vec<AblationDeployment>, ExperimentError> {
-    let steps = request.ablation(stack)?;
+fn ablation(
+    request: &Request,
+    stack: &Stack,
+    known: &KnownEngines,
+) -> Result<Vec<AblationDeployment>, ExperimentError> {
+    let steps = request.ablation(stack, known)?;
     let of_step = |step: Step| AblationDeployment {
         deployment: id(&step.deployment),
         adds: step.adds.map(|(key, _)| key.to_owned()),
@@ -254,5 +260,37 @@ fn record(deployment: &Deployment, plan: &Plan) -> DeploymentRecord {
         },
         limits,
         ..DeploymentRecord::default()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use stowplan_engine::Variant;
+
+    use super::*;
+
+    /// Engines that places of tests may name.
+    pub(crate) fn known() -> KnownEngines {
+        let bare = ("bare", vec!["flat", "session", "grouped"]);
+        KnownEngines::new([bare, ("oci", vec![""])], &[])
+    }
+
+    /// A machine whose work takes a nanosecond an iteration.
+    pub(crate) fn machine() -> MachineFacts {
+        MachineFacts {
+            cpus: 2,
+            speed: Some(stowplan_model::WorkSpeed::everywhere(1.0)),
+            memory_bytes: None,
+            multicast: true,
+        }
+    }
+
+    /// What an engine can do that can do everything, in any of the forms of [`known`].
+    pub(crate) fn container() -> Capabilities {
+        let variants = ["", "flat", "session", "grouped"];
+        Capabilities {
+            variants: variants.map(Variant::container).to_vec(),
+            max_services: None,
+        }
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn experiment(
         not_scaled: prepared.not_scaled.clone(),
         machine: Machine {
             host: facts.host.clone(),
-            cpus: facts.cpus,
+            cpus: facts.cpu_count(),
             cpu_model: facts.cpu_model.clone(),
             memory_bytes: facts.memory_bytes,
             kernel: facts.kernel.clone(),
@@ -346,7 +346,7 @@ mod tests {
         let told = |bytes: &str, swap_accounting| {
             let facts = MachineFacts {
                 host: "h".to_owned(),
-                cpus: 2,
+                cpus: vec![0, 1],
                 cpu_model: "m".to_owned(),
                 memory_bytes: 1 << 30,
                 kernel: "k".to_owned(),

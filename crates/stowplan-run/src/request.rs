@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use stowplan_model::dds::NoSuchProfile;
 use stowplan_model::{
-    DdsProfile, Isolation, Launching, Limits, Name, Partition, PhaseSpan, Place, SchedulingClass,
+    DdsProfile, Isolation, Launching, Limits, Name, Partition, PhaseSpan, SchedulingClass,
     ServiceAssignment, Stack, Variant,
 };
 use stowplan_remote::Network;
@@ -123,6 +123,9 @@ pub struct Request {
     pub preemption: bool,
     /// Whether services run in the machine's network namespace rather than in one of the experiment's own.
     pub host_network: bool,
+    /// Whether what cannot be had here is left out, and the rest is measured.
+    #[serde(default)]
+    pub skip_missing: bool,
     /// The command line.
     pub command: Vec<String>,
 }
@@ -166,8 +169,8 @@ pub struct Ask<'a> {
     pub question: Question,
     /// Stack file as the user named it, and its text.
     pub stack: (&'a str, &'a str),
-    /// Places; the first is the reference.
-    pub places: Vec<Place>,
+    /// Places, as results name them; the first is the reference.
+    pub places: Vec<String>,
     /// Partitions.
     pub partitions: Vec<Partition>,
     /// Number of blocks; with a pilot the most that there may be.
@@ -226,7 +229,7 @@ impl Request {
             question: ask.question,
             stack_file: ask.stack.0.to_owned(),
             stack_text: ask.stack.1.to_owned(),
-            places: ask.places.iter().map(ToString::to_string).collect(),
+            places: ask.places,
             partitions: ask.partitions.iter().map(PartitionRequest::of).collect(),
             blocks: ask.blocks,
             pilot: ask.pilot,
@@ -254,6 +257,7 @@ impl Request {
             callback_cpu: ask.callback_cpu,
             preemption: ask.preemption,
             host_network: ask.host_network,
+            skip_missing: false,
             command: ask.command,
         }
     }
@@ -426,6 +430,7 @@ impl LimitsRequest {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::prepare::tests::known;
     use stowplan_model::Deployment;
 
     pub(crate) fn request() -> Request {
@@ -442,7 +447,7 @@ pub(crate) mod tests {
             name: "t".to_owned(),
             question: Question::Latency,
             stack: ("hello.yaml", text),
-            places: vec!["bare:flat".parse().unwrap(), "oci".parse().unwrap()],
+            places: vec!["bare:flat".to_owned(), "oci".to_owned()],
             partitions: vec![partition("single"), partition("modules")],
             blocks: 6,
             pilot: false,
@@ -479,7 +484,7 @@ pub(crate) mod tests {
         let loaded = Request::load(folder.path()).unwrap();
         assert_eq!(loaded, request());
         let spec = loaded.spec().unwrap();
-        let deployments = loaded.deployments(spec.stack()).unwrap();
+        let deployments = loaded.deployments(spec.stack(), &known()).unwrap();
         let labels: Vec<String> = deployments.iter().map(Deployment::label).collect();
         assert_eq!(
             labels,

@@ -63,7 +63,7 @@ fn same_station(
     let before = &experiment.machine;
     let now = &station.facts;
     if (&before.host, &before.cpu_model, before.cpus, &before.kernel)
-        != (&now.host, &now.cpu_model, now.cpus, &now.kernel)
+        != (&now.host, &now.cpu_model, now.cpu_count(), &now.kernel)
     {
         return Err(ExperimentError::OtherMachine {
             before: format!(
@@ -72,7 +72,10 @@ fn same_station(
             ),
             now: format!(
                 "{} ({}, {} CPUs, {})",
-                now.host, now.cpu_model, now.cpus, now.kernel
+                now.host,
+                now.cpu_model,
+                now.cpu_count(),
+                now.kernel
             ),
         });
     }

@@ -8,7 +8,7 @@ use stowplan_engine::{Capabilities, EngineError};
 use stowplan_host::Host;
 use stowplan_image::{Image, ImageSpec, LibFile};
 use stowplan_measure::lower::start_up_files;
-use stowplan_model::{Stack, WorkSpeed};
+use stowplan_model::{Place, Stack, WorkSpeed};
 use stowplan_plan::MachineFacts;
 use stowplan_remote::AgentHost;
 use stowplan_spec::Spec;
@@ -18,6 +18,7 @@ use crate::dds;
 use crate::engines::{Engines, Outside};
 use crate::error::ExperimentError;
 use crate::execute::Programs;
+use crate::missing::{require_cpus, require_places};
 use crate::prepare::{Prepared, prepare};
 use crate::real::unpack_images;
 use crate::request::Request;
@@ -52,7 +53,7 @@ impl<'a> Station<'a> {
         agent_started(host.agent_pid());
         let facts = host.facts()?;
         Ok(Self {
-            engines: Engines::new(&host, outside),
+            engines: Engines::new(&host, outside)?,
             host,
             facts,
             programs,
@@ -96,21 +97,37 @@ impl<'a> Station<'a> {
         Ok(speed::calibrate(&self.host, &image, stacks)?)
     }
 
-    /// What can run of an experiment.
-    fn prepared(&self, request: &Request, speed: &WorkSpeed) -> Result<Prepared, ExperimentError> {
+    /// Fails where the experiment asks for what this machine does not have, before anything is started.
+    pub(crate) fn require(&self, request: &Request) -> Result<(), ExperimentError> {
+        let spec = request.spec()?;
+        require_cpus(request, &self.facts.cpus)?;
+        require_places(request, spec.stack(), &self.engines)
+    }
+
+    /// The plan of what can run of an experiment.
+    pub(crate) fn planned(
+        &self,
+        request: &Request,
+        speed: &WorkSpeed,
+    ) -> Result<Prepared, ExperimentError> {
         let machine = MachineFacts {
-            cpus: self.facts.cpus,
+            cpus: self.facts.cpu_count(),
             speed: Some(speed.clone()),
             memory_bytes: Some(self.facts.memory_bytes),
             multicast: dds::has_multicast(&self.facts),
         };
-        let mut known: BTreeMap<String, Result<Capabilities, String>> = BTreeMap::new();
-        let mut prepared = prepare(request, &machine, &mut |engine| {
-            known
-                .entry(engine.to_owned())
-                .or_insert_with(|| self.engines.usable(engine).map_err(|e| in_words(&e)))
+        let mut found: BTreeMap<Place, Result<Capabilities, String>> = BTreeMap::new();
+        prepare(request, &machine, self.engines.known(), &mut |place| {
+            found
+                .entry(place.clone())
+                .or_insert_with(|| self.engines.usable(place).map_err(|e| in_words(&e)))
                 .clone()
-        })?;
+        })
+    }
+
+    /// What can run of an experiment, with the images of its real programs.
+    fn prepared(&self, request: &Request, speed: &WorkSpeed) -> Result<Prepared, ExperimentError> {
+        let mut prepared = self.planned(request, speed)?;
         // After the refusals: an engine that cannot use an image may be the only one asked for.
         let services = &mut prepared.stack.services;
         prepared.image_digests = unpack_images(services, &self.programs.image_store)?;

@@ -53,7 +53,7 @@ pub fn deployment_plan(
     DeploymentPlan {
         run: run.to_owned(),
         run_dir: String::new(),
-        variant: deployment.place.innermost().variant.clone(),
+        variant: deployment.place.engine.variant.clone(),
         image_dir: image_dir.to_owned(),
         services: real.chain(modelled).collect(),
         isolation: isolation_plan(deployment.isolation),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use stowplan_model::{
-    DdsProfile, Injection, Isolation, Launching, Name, Partition, Place, Stack, Variant,
+    DdsProfile, Injection, Isolation, Launching, Name, Partition, Stack, Variant,
 };
 use stowplan_plan::{Choice, Preset};
 use stowplan_results::{InjectedDifference, SelftestKind};
@@ -199,10 +199,6 @@ impl Design {
         let stack = self.stack()?;
         let target = Target::find(&stack)?;
         let partition = single(&stack)?;
-        let place = self.ask.place.parse::<Place>().map_err(|error| {
-            let what = error.to_string();
-            SelftestError::Experiment(stowplan_run::ExperimentError::Name { what })
-        })?;
         let (variants, phase_spans) = match part {
             Part::Equal(_) => (
                 vec![variant("reference", None), variant("same", None)],
@@ -223,7 +219,7 @@ impl Design {
             name: part.name(),
             question: Question::Latency,
             stack: (&self.ask.stack_file, &self.ask.stack_text),
-            places: vec![place],
+            places: vec![self.ask.place.clone()],
             partitions: vec![partition],
             blocks: self.ask.blocks,
             pilot: false,
@@ -299,6 +295,8 @@ fn with_differences(target: &Target, injected: &InjectedDifference) -> Vec<Varia
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use stowplan_plan::KnownEngines;
+
     use super::*;
 
     pub(crate) fn design(comparisons: u32) -> Design {
@@ -338,6 +336,11 @@ pub(crate) mod tests {
         assert_eq!(Design::load(folder.path()).unwrap(), design);
     }
 
+    /// The one engine that these experiments name.
+    fn bare() -> KnownEngines {
+        KnownEngines::new([("bare", vec!["flat"])], &[])
+    }
+
     #[test]
     fn half_as_many_experiments_have_a_difference_and_none_shares_a_seed() {
         let design = design(3);
@@ -364,7 +367,7 @@ pub(crate) mod tests {
         let mut design = design(1);
         let equal = design.request(Part::Equal(1), None).unwrap();
         let stack = design.stack().unwrap();
-        let deployments = equal.deployments(&stack).unwrap();
+        let deployments = equal.deployments(&stack, &bare()).unwrap();
         assert_eq!(deployments.len(), 2);
         let injections = |d: &[stowplan_model::Deployment]| -> Vec<Option<Injection>> {
             let variants = d.iter().map(|d| d.variant.clone().unwrap());
@@ -375,7 +378,7 @@ pub(crate) mod tests {
 
         design.injected = Some(difference());
         let injected = design.request(Part::Injected(1), None).unwrap();
-        let deployments = injected.deployments(&stack).unwrap();
+        let deployments = injected.deployments(&stack, &bare()).unwrap();
         let target = Target::find(&stack).unwrap();
         assert_eq!(
             injections(&deployments),

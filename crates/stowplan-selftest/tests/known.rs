@@ -9,6 +9,7 @@ use std::path::Path;
 use serde_json::json;
 use stowplan_measure::lower::callback_number;
 use stowplan_measure::phases::phase_share;
+use stowplan_plan::KnownEngines;
 use stowplan_results::{
     CallbackRow, Experiment, LatencyRow, ResultsWriter, RunData, RunRow, RunStatus, Selftest,
     SelftestKind, StartKind,
@@ -53,12 +54,17 @@ fn sign(block: u32) -> f64 {
     if block.is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
+/// The one engine that these experiments name.
+fn bare() -> KnownEngines {
+    KnownEngines::new([("bare", vec!["flat"])], &[])
+}
+
 fn experiment(design: &Design, part: Part, host: &str) -> Experiment {
     let stack = design.stack().unwrap();
     let deployments: Vec<_> = design
         .request(part, None)
         .unwrap()
-        .deployments(&stack)
+        .deployments(&stack, &bare())
         .unwrap()
         .iter()
         .map(|d| {

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stowplan_model::Stack;
-use stowplan_plan::{Choice, Preset, Table};
+use stowplan_plan::{Choice, KnownEngines, Preset, Table};
 
 pub use context::Assumption;
 pub use error::{Problem, SpecError};
@@ -168,14 +168,18 @@ pub fn find_partition(name: &str, base: &Path) -> Result<Choice, SpecError> {
     .map(Choice::Table)
 }
 
-/// Reads an experiment from text; `file_name` stands in errors.
+/// Reads an experiment from text, whose places name these engines; `file_name` stands in errors.
 ///
 /// # Errors
-/// When the text is not YAML, has unknown keys, or values that no experiment can have.
-pub fn parse_experiment(text: &str, file_name: &str) -> Result<Experiment, SpecError> {
+/// When the text is not YAML, has unknown keys, unknown places, or values that no experiment can have.
+pub fn parse_experiment(
+    text: &str,
+    file_name: &str,
+    known: &KnownEngines,
+) -> Result<Experiment, SpecError> {
     let spec: elements::experiment::ExperimentSpec = parse::parse(text, file_name)?;
     let mut context = context::Context::new(file_name);
-    let experiment = convert::experiment::convert(&mut context, &spec);
+    let experiment = convert::experiment::convert(&mut context, &spec, known);
     context.finish()?;
     Ok(experiment.expect("an experiment without a problem is complete"))
 }
@@ -184,8 +188,8 @@ pub fn parse_experiment(text: &str, file_name: &str) -> Result<Experiment, SpecE
 ///
 /// # Errors
 /// When the file cannot be read, or as [`parse_experiment`].
-pub fn load_experiment(path: &Path) -> Result<Experiment, SpecError> {
-    parse_experiment(&read(path)?, &path.display().to_string())
+pub fn load_experiment(path: &Path, known: &KnownEngines) -> Result<Experiment, SpecError> {
+    parse_experiment(&read(path)?, &path.display().to_string(), known)
 }
 
 /// The file that `name` means, which must exist, or an error that lists what is shipped.

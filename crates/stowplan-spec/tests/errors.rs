@@ -1,5 +1,6 @@
 //! Every kind of mistake, and what the user reads about it.
 
+use stowplan_plan::KnownEngines;
 use stowplan_spec::{parse_experiment, parse_partition, parse_stack};
 
 const HELLO: &str = include_str!("../../../stacks/hello.yaml");
@@ -90,6 +91,12 @@ fn several_problems_at_once_in_the_order_of_the_file() {
     insta::assert_snapshot!(parse_stack(&text, "hello.yaml").unwrap_err());
 }
 
+/// Engines that the places of these files may name.
+fn known() -> KnownEngines {
+    let bare = ("bare", vec!["flat", "grouped"]);
+    KnownEngines::new([bare, ("oci", vec![""])], &[])
+}
+
 #[test]
 fn experiments() {
     for (name, text) in [
@@ -100,6 +107,14 @@ fn experiments() {
         (
             "bad_place",
             "name: a\nstack: hello\nplaces: [\"bare:\"]\npartitions: [single]\n",
+        ),
+        (
+            "unknown_places",
+            "name: a\nstack: hello\nplaces:\n  - bare:grouped\n  - ocy\n  - moon/oci\n  - bare:flot\npartitions: [single]\n",
+        ),
+        (
+            "place_twice",
+            "name: a\nstack: hello\nplaces: [bare, oci, 'bare:flat']\npartitions: [single]\n",
         ),
         (
             "empty",
@@ -128,7 +143,7 @@ fn experiments() {
     ] {
         insta::assert_snapshot!(
             format!("experiment_{name}"),
-            parse_experiment(text, "a.yaml").unwrap_err()
+            parse_experiment(text, "a.yaml", &known()).unwrap_err()
         );
     }
 }

@@ -1,6 +1,7 @@
 //! Whatever a file holds: a value or an error with its place, never a panic.
 
 use proptest::prelude::*;
+use stowplan_plan::KnownEngines;
 use stowplan_spec::{SpecError, parse_experiment, parse_partition, parse_spec, shipped};
 
 fn hello() -> &'static str {
@@ -25,7 +26,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     if let Err(error) = parse_partition(text, "x.yaml") {
         places_are_real(text, &error)?;
     }
-    if let Err(error) = parse_experiment(text, "x.yaml") {
+    if let Err(error) = parse_experiment(text, "x.yaml", &KnownEngines::default()) {
         places_are_real(text, &error)?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The JSON Schemas: they accept what ships and refuse what the parser refuses.
 
 use serde_json::Value;
+use stowplan_plan::KnownEngines;
 use stowplan_spec::{
     experiment_schema, partition_schema, shipped, shipped_names, shipped_partition,
     shipped_partition_names, stack_schema,
@@ -56,11 +57,17 @@ fn unknown_keys_are_not() {
     }
 }
 
+/// Engines that the places of these files may name.
+fn known() -> KnownEngines {
+    let bare = ("bare", vec!["flat", "grouped"]);
+    KnownEngines::new([bare, ("oci", vec![""])], &[])
+}
+
 #[test]
 fn an_experiment_with_every_key_is_valid() {
     let text = include_str!("data/experiment.yaml");
     accepts(&experiment_schema(), text).unwrap_or_else(|e| panic!("{e}"));
-    let experiment =
-        stowplan_spec::parse_experiment(text, "experiment.yaml").unwrap_or_else(|e| panic!("{e}"));
+    let experiment = stowplan_spec::parse_experiment(text, "experiment.yaml", &known())
+        .unwrap_or_else(|e| panic!("{e}"));
     insta::assert_debug_snapshot!(experiment);
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct MachineFacts {
     /// Host name.
     pub host: String,
-    /// CPUs online.
-    pub cpus: u32,
+    /// Numbers of the CPUs that are online.
+    pub cpus: Vec<u32>,
     /// CPU model.
     pub cpu_model: String,
     /// Memory in bytes.
@@ -24,6 +24,14 @@ pub struct MachineFacts {
     pub swap_accounting: bool,
     /// Everything else that may differ between machines: governor, mitigations, preemption, clock source, autogroup …
     pub settings: BTreeMap<String, String>,
+}
+
+impl MachineFacts {
+    /// How many CPUs are online.
+    #[must_use]
+    pub fn cpu_count(&self) -> u32 {
+        u32::try_from(self.cpus.len()).unwrap_or(u32::MAX)
+    }
 }
 
 /// Speed of the work kernel over one working set, as `stowplan-node calibrate` measures it on one CPU.

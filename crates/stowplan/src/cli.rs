@@ -84,9 +84,12 @@ pub struct PlanArgs {
     /// Stack: a YAML file or the name of a shipped stack
     #[arg(required_unless_present = "experiment")]
     pub stack: Option<String>,
-    /// Experiment file: show how long it takes, instead of a stack
+    /// Experiment file: check it against this machine and show how long it takes, instead of a stack
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "json", "dot", "schema", "utilisation"])]
     pub experiment: Option<PathBuf>,
+    /// With --experiment: show the rest where an engine or a deployment cannot be had here
+    #[arg(long, conflicts_with = "stack")]
+    pub skip_missing: bool,
     /// Partition: a preset or a YAML file
     #[arg(long, default_value = "single")]
     pub partition: String,
@@ -149,6 +152,9 @@ pub struct MeasureArgs {
     /// Run in the machine's network namespace instead of one of the experiment's own
     #[arg(long)]
     pub host_network: bool,
+    /// Measure the rest where an engine or a deployment cannot be had here; without it nothing is started
+    #[arg(long, conflicts_with = "resume")]
+    pub skip_missing: bool,
     /// Measure what an earlier result deployed again, in the same blocks, and exit with 6 when something got worse since
     #[arg(long, value_name = "RESULT")]
     pub against: Option<PathBuf>,

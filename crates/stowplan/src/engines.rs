@@ -10,7 +10,11 @@ use stowplan_engine_docker::{Daemon, DockerEngine};
 use stowplan_engine_lxd::{LxdEngine, Server};
 use stowplan_host::chain;
 use stowplan_host::ledger::{DaemonVariables, Object};
+use stowplan_plan::KnownEngines;
+use stowplan_remote::{AgentHost, Network};
+use stowplan_run::Outside;
 
+use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::programs;
 
 /// Engines with a socket.
@@ -24,6 +28,20 @@ pub const OUTSIDE: [&str; 5] = [
 
 /// Engines of the design that this version does not have; `doctor` says so.
 pub const PLANNED: [&str; 3] = ["qemu", "swarm", "kube"];
+
+/// Engines with a socket, and those to come, as experiments are given them.
+pub const TO_EXPERIMENTS: Outside<'static> = Outside {
+    names: &OUTSIDE,
+    planned: &PLANNED,
+    make: &make,
+};
+
+/// Every engine that a place may name.
+pub fn known() -> Result<KnownEngines, CommandError> {
+    let agent = programs::agent()?;
+    let host = AgentHost::spawn(&agent, Network::Machine).or_exit(ExitCode::RunFailed)?;
+    stowplan_run::known_engines(&host, TO_EXPERIMENTS).or_exit(ExitCode::RunFailed)
+}
 
 /// The engine of this name, whose services are to be in the network of the process `network_of`; `None` where no engine
 /// with a socket has this name.

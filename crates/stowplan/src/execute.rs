@@ -1,6 +1,6 @@
 //! Runs an experiment from the command line: programs, signals, progress.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
@@ -11,9 +11,7 @@ use stowplan_model::units::show_ns;
 use stowplan_report::Report;
 use stowplan_results::{Results, ResultsError};
 pub use stowplan_run::Executed;
-use stowplan_run::{
-    Earlier, ExperimentError, Fixed, Observer, Outside, Programs, Request, Session, Step,
-};
+use stowplan_run::{Earlier, ExperimentError, Fixed, Observer, Programs, Request, Session, Step};
 
 use crate::failure::{CommandError, ExitCode};
 use crate::output::note;
@@ -32,11 +30,7 @@ impl Sessions {
     /// Finds the programs and listens to signals from now on. Runs wait at most `settle` for a quiet machine.
     pub fn new(settle: Duration) -> Result<Self, CommandError> {
         Ok(Self {
-            programs: Programs {
-                node: programs::node()?,
-                agent: programs::agent()?,
-                image_store: image_store(),
-            },
+            programs: programs()?,
             interruption: Interruption::listen()?,
             settle,
             comparable_with: None,
@@ -93,10 +87,7 @@ impl Sessions {
                 }
             },
             settle: self.settle,
-            outside: Outside {
-                names: &engines::OUTSIDE,
-                make: &engines::make,
-            },
+            outside: engines::TO_EXPERIMENTS,
             observer,
             sizing: &mut size,
             accept: &mut |experiment| match &self.comparable_with {
@@ -130,12 +121,14 @@ fn size(dir: &Path, most: u32) -> Result<Fixed, String> {
     })
 }
 
-/// Where images are kept between experiments.
-fn image_store() -> PathBuf {
-    stowplan_image::default_store(
-        |name| std::env::var_os(name),
-        rustix::process::geteuid().is_root(),
-    )
+/// The programs of experiments, and where their images are kept.
+pub fn programs() -> Result<Programs, CommandError> {
+    let is_root = rustix::process::geteuid().is_root();
+    Ok(Programs {
+        node: programs::node()?,
+        agent: programs::agent()?,
+        image_store: stowplan_image::default_store(|name| std::env::var_os(name), is_root),
+    })
 }
 
 /// An error of an experiment, with its exit code.
@@ -146,6 +139,8 @@ pub fn failed(error: &ExperimentError) -> CommandError {
         | ExperimentError::Version { .. }
         | ExperimentError::Spec(_)
         | ExperimentError::Name { .. }
+        | ExperimentError::Place(_)
+        | ExperimentError::NoCpu { .. }
         | ExperimentError::Plan(_)
         | ExperimentError::OtherMachine { .. }
         | ExperimentError::OtherNetwork
@@ -161,6 +156,7 @@ pub fn failed(error: &ExperimentError) -> CommandError {
             | ResultsError::UnknownDeployment { .. },
         ) => ExitCode::BadInput,
         ExperimentError::NothingToRun { .. }
+        | ExperimentError::Missing { .. }
         | ExperimentError::Ablation { .. }
         | ExperimentError::Lttng { .. } => ExitCode::EngineUnavailable,
         _ => ExitCode::RunFailed,
@@ -170,6 +166,8 @@ pub fn failed(error: &ExperimentError) -> CommandError {
         ExperimentError::Results(results) => CommandError::from_error(code, results),
         ExperimentError::Engine(engine) => CommandError::from_error(code, engine),
         ExperimentError::Host(host) => CommandError::from_error(code, host),
+        ExperimentError::Place(place) => CommandError::from_error(code, place),
+        ExperimentError::Missing { reasons, hint } => CommandError::new(code, reasons).hint(hint),
         ExperimentError::NotAccepted(why) => CommandError::from_error(code, why.as_ref()),
         _ => CommandError::from_error(code, error),
     }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use stowplan_engine::EngineError;
 use stowplan_host::HostError;
+use stowplan_plan::PlaceError;
 use stowplan_report::ReportError;
 use stowplan_results::ResultsError;
 
@@ -82,6 +83,8 @@ fn hint_of(error: &(dyn Error + 'static)) -> Option<String> {
             results.hint()
         } else if let Some(report) = error.downcast_ref::<ReportError>() {
             report.hint()
+        } else if let Some(place) = error.downcast_ref::<PlaceError>() {
+            place.hint.clone()
         } else if let Some(host) = error.downcast_ref::<HostError>() {
             host.hint.clone()
         } else {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use stowplan_model::{DdsProfile, Launching, METRICS, Partition, Place, Stack, units};
+use stowplan_model::{DdsProfile, Launching, METRICS, Partition, Stack, units};
 use stowplan_plan::nearest;
 use stowplan_spec::Spec;
 
+use crate::engines;
 use crate::failure::{CommandError, ExitCode, OrExit};
 
 /// The stack that `name` means: a shipped one or a file.
@@ -21,9 +22,19 @@ pub fn partition(stack: &Stack, name: &str) -> Result<Partition, CommandError> {
     stowplan_plan::partition(stack, &choice).or_exit(ExitCode::BadInput)
 }
 
-/// A place.
-pub fn place(text: &str) -> Result<Place, CommandError> {
-    text.parse().or_exit(ExitCode::Usage)
+/// Places as results name them, each once.
+pub fn places(texts: &[String]) -> Result<Vec<String>, CommandError> {
+    let known = engines::known()?;
+    let mut places = Vec::new();
+    for text in texts {
+        let place = known.place(text).or_exit(ExitCode::Usage)?.to_string();
+        if places.contains(&place) {
+            let message = format!("--place has '{place}' twice");
+            return Err(CommandError::new(ExitCode::Usage, message));
+        }
+        places.push(place);
+    }
+    Ok(places)
 }
 
 /// A duration such as `60m`.

@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use stowplan_plan::KnownEngines;
 use stowplan_spec::{SpecError, parse_experiment, parse_partition, parse_spec};
 
 fuzz_target!(|text: &str| {
@@ -9,7 +10,7 @@ fuzz_target!(|text: &str| {
     let refused = [
         parse_spec(text, "fuzz.yaml").err(),
         parse_partition(text, "fuzz.yaml").err(),
-        parse_experiment(text, "fuzz.yaml").err(),
+        parse_experiment(text, "fuzz.yaml", &KnownEngines::default()).err(),
     ];
     for error in refused.into_iter().flatten() {
         assert!(!error.to_string().is_empty());

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use stowplan_model::{DdsProfile, Isolation, Launching, Limits, METRICS, Name, SchedulingClass};
-use stowplan_plan::nearest;
+use stowplan_model::{
+    DdsProfile, Isolation, Launching, Limits, METRICS, Name, Place, SchedulingClass,
+};
+use stowplan_plan::{KnownEngines, nearest};
 
 use crate::at::{At, Mark};
 use crate::context::Context;
@@ -19,14 +21,12 @@ const DEFAULT_WARM_UP_NS: u64 = 2_000_000_000;
 const DEFAULT_WINDOW_NS: u64 = 10_000_000_000;
 
 /// Converts an experiment; problems stay in `context`.
-pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Experiment> {
-    let mut places = Vec::new();
-    for place in &spec.places {
-        match place.value.parse() {
-            Ok(place) => places.push(place),
-            Err(error) => context.problem(place.mark, format!("{error}"), None),
-        }
-    }
+pub(crate) fn convert(
+    context: &mut Context,
+    spec: &ExperimentSpec,
+    known: &KnownEngines,
+) -> Option<Experiment> {
+    let places = places(context, spec, known);
     let ablation = ablation(context, spec);
     for (what, missing) in [
         ("places", spec.places.is_empty() && !ablation),
@@ -90,6 +90,21 @@ pub(crate) fn convert(context: &mut Context, spec: &ExperimentSpec) -> Option<Ex
         preemption: spec.preemption,
         host_network: spec.host_network,
     })
+}
+
+fn places(context: &mut Context, spec: &ExperimentSpec, known: &KnownEngines) -> Vec<Place> {
+    let mut places = Vec::new();
+    for text in &spec.places {
+        match known.place(&text.value) {
+            Ok(place) if places.contains(&place) => {
+                let message = format!("place '{place}' is here a second time");
+                context.problem(text.mark, message, None);
+            }
+            Ok(place) => places.push(place),
+            Err(error) => context.problem(text.mark, error.to_string(), error.hint),
+        }
+    }
+    places
 }
 
 fn launch(context: &mut Context, spec: &ExperimentSpec) -> Vec<Launching> {

@@ -97,7 +97,7 @@ impl Host for FakeHost {
     fn facts(&self) -> Result<MachineFacts, HostError> {
         Ok(MachineFacts {
             host: HOST.to_owned(),
-            cpus: 2,
+            cpus: vec![0, 1],
             cpu_model: "none".to_owned(),
             memory_bytes: 1 << 30,
             kernel: "none".to_owned(),

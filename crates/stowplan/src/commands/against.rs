@@ -84,6 +84,7 @@ pub fn hold(
         None => stowplan_report::again(result).transpose(),
     };
     let verdicts = verdicts.transpose().or_exit(ExitCode::RunFailed)?;
+    let verdicts = verdicts.map(|verdicts| verdicts.with_skipped(&result.experiment));
     if let Some(verdicts) = &verdicts {
         result.keep(verdicts).or_exit(ExitCode::RunFailed)?;
     }

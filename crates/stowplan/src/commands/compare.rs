@@ -48,10 +48,14 @@ fn whole(earlier: &Results, later: &Results) -> Result<Comparisons, CommandError
         .join(BEFORE)
         .canonicalize()
         .is_ok_and(|before| earlier.dir().canonicalize().is_ok_and(|dir| dir == before));
-    if is_beside && let Some(found) = stowplan_report::again(later).or_exit(ExitCode::BadInput)? {
-        return Ok(found);
-    }
-    stowplan_report::across(earlier, later).or_exit(ExitCode::BadInput)
+    let beside = if is_beside {
+        stowplan_report::again(later).or_exit(ExitCode::BadInput)?
+    } else {
+        None
+    };
+    let found = beside.map_or_else(|| stowplan_report::across(earlier, later), Ok);
+    let found = found.or_exit(ExitCode::BadInput)?;
+    Ok(found.with_skipped(&later.experiment))
 }
 
 /// A folder, or `FOLDER:DEPLOYMENT` where the whole is no folder.

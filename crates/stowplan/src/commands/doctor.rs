@@ -7,6 +7,7 @@ use stowplan_host::Host;
 use stowplan_host::preemption::SwitchRecorder;
 use stowplan_model::units::show_bytes;
 use stowplan_remote::{AgentHost, Network, RemoteEngine};
+use stowplan_run::PLANNED_ENGINE;
 use stowplan_wire::agent::ProbeAnswer;
 
 use crate::cli::DoctorArgs;
@@ -36,7 +37,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
         name: (*name).to_owned(),
         status: "absent".to_owned(),
         version: None,
-        reason: Some("this version of stowplan has no such engine yet".to_owned()),
+        reason: Some(PLANNED_ENGINE.to_owned()),
         hint: None,
     }));
     let facts = host.facts().or_exit(ExitCode::RunFailed)?;
@@ -45,8 +46,8 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
         engines: statuses,
         tools: vec![lttng(), preemption()],
         machine: Machine {
+            cpus: facts.cpu_count(),
             host: facts.host,
-            cpus: facts.cpus,
             cpu_model: facts.cpu_model,
             memory_bytes: facts.memory_bytes,
             kernel: facts.kernel,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use stowplan_host::preemption::SwitchRecorder;
-use stowplan_model::{Isolation, Launching, Place};
+use stowplan_model::{Isolation, Launching};
 use stowplan_report::Report;
 use stowplan_results::{Comparisons, Results};
 use stowplan_run::schedule::{End, Outcome};
@@ -15,6 +15,7 @@ use crate::calibration;
 use crate::cli::{DemoArgs, MeasureArgs, ReadyMadeArgs, RunArgs};
 use crate::commands::against::{self, Against};
 use crate::documents;
+use crate::engines;
 use crate::execute::{self, Printed, Sessions};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
@@ -82,7 +83,21 @@ pub fn usage(args: &ReadyMadeArgs) -> Result<(), CommandError> {
 
 /// `stowplan demo`: `hello` on the three places of the reference question, six blocks, with a report.
 pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
-    let ready_made = ReadyMadeArgs {
+    let asked = of_demo(args);
+    let request = request(
+        &asked,
+        &Defaults {
+            name: "demo",
+            warm_up: Duration::from_secs(1),
+            ..LATENCY
+        },
+    )?;
+    begin(&request, &asked.measure)
+}
+
+/// The options that `demo` stands for.
+fn of_demo(args: &DemoArgs) -> ReadyMadeArgs {
+    ReadyMadeArgs {
         stack: Some("hello".to_owned()),
         place: Vec::new(),
         partition: vec!["modules".to_owned()],
@@ -107,21 +122,14 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
             natural_phase: false,
             dds: None,
             host_network: false,
+            // A machine without containers has a demo of plain processes.
+            skip_missing: true,
             against: None,
             as_measured: false,
             require_verdict: false,
             json: false,
         },
-    };
-    let request = request(
-        &ready_made,
-        &Defaults {
-            name: "demo",
-            warm_up: Duration::from_secs(1),
-            ..LATENCY
-        },
-    )?;
-    begin(&request, &ready_made.measure)
+    }
 }
 
 /// `stowplan run`.
@@ -142,12 +150,14 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     request.natural_phase |= args.measure.natural_phase;
     request.dds = args.measure.dds.clone().or(request.dds);
     request.host_network |= args.measure.host_network;
+    request.skip_missing = args.measure.skip_missing;
     begin(&request, &args.measure)
 }
 
 /// What an experiment file asks for.
 pub fn of_file(path: &Path) -> Result<Request, CommandError> {
-    let experiment = stowplan_spec::load_experiment(path).or_exit(ExitCode::BadInput)?;
+    let known = engines::known()?;
+    let experiment = stowplan_spec::load_experiment(path, &known).or_exit(ExitCode::BadInput)?;
     let base = path.parent().unwrap_or(Path::new("."));
     let (file, text) = stack_text(&experiment.stack, base)?;
     let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
@@ -163,7 +173,7 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
         name: experiment.name.to_string(),
         question: Question::Everything,
         stack: (&file, &text),
-        places: experiment.places.clone(),
+        places: experiment.places.iter().map(ToString::to_string).collect(),
         partitions,
         blocks: number_of_blocks(experiment.blocks, experiment.pilot),
         pilot: experiment.pilot,
@@ -232,10 +242,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
     } else {
         (defaults.places, defaults.partitions)
     };
-    let places = or_default(&args.place, default_places)
-        .iter()
-        .map(|p| place(p))
-        .collect::<Result<_, _>>()?;
+    let places = inputs::places(&or_default(&args.place, default_places))?;
     let partitions = or_default(&args.partition, default_partitions)
         .iter()
         .map(|p| inputs::partition(spec.stack(), p))
@@ -280,17 +287,13 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         command: std::env::args().collect(),
     });
     request.deltas = inputs::deltas(&args.measure.delta)?;
+    request.skip_missing = args.measure.skip_missing;
     Ok(request)
 }
 
 /// As asked for; else the fewest that carry a verdict, or the most that a pilot may fix.
 fn number_of_blocks(asked: Option<u32>, pilot: bool) -> u32 {
     asked.unwrap_or(if pilot { MOST_BLOCKS } else { BLOCKS })
-}
-
-/// `bare` alone is the reference form; results name it in full.
-fn place(text: &str) -> Result<Place, CommandError> {
-    inputs::place(if text == "bare" { "bare:flat" } else { text })
 }
 
 fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
@@ -377,7 +380,8 @@ fn show(
     let own = Comparisons::new(report.comparisons.clone())
         .with_slower(report.slower.clone())
         .with_ablations(report.ablations.clone())
-        .with_rankings(report.rankings.clone());
+        .with_rankings(report.rankings.clone())
+        .with_skipped(&results.experiment);
     results.keep(&own).or_exit(ExitCode::RunFailed)?;
     let page = executed.dir.join("report.html");
     report.write_html(&page).or_exit(ExitCode::RunFailed)?;
@@ -387,6 +391,9 @@ fn show(
     } else {
         tell_on!("{}", report.terminal(table::width().into()))?;
         tell!("\nreport: {}", page.display())?;
+        for skipped in &verdicts.skipped {
+            tell!("skipped: {}: {}", skipped.label, skipped.reason)?;
+        }
     }
     Ok(verdicts)
 }
@@ -416,5 +423,16 @@ fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {
                 Err(CommandError::new(ExitCode::RunFailed, message).hint(resume))
             }
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demo_measures_what_a_machine_has() {
+        let out = "results".into();
+        assert!(of_demo(&DemoArgs { out }).measure.skip_missing);
     }
 }

@@ -7,17 +7,18 @@ use stowplan_host::network;
 use stowplan_model::units::{show_bytes, show_ns};
 use stowplan_model::{Endpoints, Stack, WorkSpeed};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions, Schedule};
-use stowplan_run::{Expected, work_speed};
+use stowplan_run::{Checked, Expected, Request, work_speed};
+use stowplan_stats::MIN_BLOCKS;
 
 use crate::cli::PlanArgs;
 use crate::commands::measure;
 use crate::documents::plan::{EdgeClass, PlanDocument, PlannedEndpoints, PlannedService};
 use crate::documents::{self};
-use crate::execute::failed;
+use crate::engines;
+use crate::execute::{failed, programs};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::output::tell_on;
-use crate::programs;
 
 /// Runs the command.
 pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
@@ -25,7 +26,7 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
         return documents::print(&stowplan_spec::stack_schema());
     }
     if let Some(file) = &args.experiment {
-        return experiment(file);
+        return experiment(file, args.skip_missing);
     }
     let utilisation = inputs::utilisation(args.utilisation)?;
     let spec = inputs::stack(args.stack.as_deref().unwrap_or_default())?;
@@ -53,16 +54,59 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
     )
 }
 
-/// How long an experiment takes.
-fn experiment(file: &Path) -> Result<(), CommandError> {
-    let request = measure::of_file(file)?;
+/// Whether an experiment can be measured here, how long it takes, and what it lacks.
+fn experiment(file: &Path, skip_missing: bool) -> Result<(), CommandError> {
+    let mut request = measure::of_file(file)?;
+    request.skip_missing = skip_missing;
     let spec = request.spec().map_err(|e| failed(&e))?;
-    let (machine, _) = machine(spec.stack(), true)?;
-    let expected = stowplan_run::expected(&request, &machine).map_err(|e| failed(&e))?;
-    let Some(expected) = expected else {
-        return Ok(());
-    };
-    tell_on!("{}", durations(&expected))
+    let speed = speed(&WorkSpeed::sizes(spec.stack()))?;
+    let programs = programs()?;
+    let checked = stowplan_run::check(&request, &speed, &programs, engines::TO_EXPERIMENTS);
+    let checked = checked.map_err(|e| failed(&e))?;
+    let durations = checked.expected.as_ref().map(durations);
+    tell_on!(
+        "{}{}",
+        durations.unwrap_or_default(),
+        notes(&request, &checked)
+    )
+}
+
+/// What will be missing from the result, or keep it from a verdict.
+fn notes(request: &Request, checked: &Checked) -> String {
+    let mut out = String::new();
+    for note in budget(request, checked.expected.as_ref())
+        .into_iter()
+        .chain(stowplan_report::lacking_controls(&checked.deployments))
+        .chain(checked.warnings.iter().cloned())
+    {
+        let _ = writeln!(out, "note: {note}");
+    }
+    for d in &checked.deployments {
+        if let Some(reason) = &d.refused {
+            let _ = writeln!(out, "skipped: {}: {reason}", d.label);
+        }
+    }
+    out
+}
+
+/// What becomes of the blocks within the budget, and of verdicts with so few.
+fn budget(request: &Request, expected: Option<&Expected>) -> Vec<String> {
+    let in_budget = expected.and_then(|e| e.in_budget);
+    let blocks = in_budget.map_or(request.blocks, |most| most.min(request.blocks));
+    let mut notes = Vec::new();
+    if let Some(budget_ns) = request.budget_ns.filter(|_| blocks < request.blocks) {
+        notes.push(format!(
+            "the budget of {} holds at most {blocks} of {} blocks",
+            show_ns(budget_ns as f64),
+            request.blocks
+        ));
+    }
+    if (blocks as usize) < MIN_BLOCKS {
+        notes.push(format!(
+            "below {MIN_BLOCKS} blocks every verdict is inconclusive"
+        ));
+    }
+    notes
 }
 
 /// Expected durations for people.
@@ -129,7 +173,7 @@ fn machine(
 
 /// How fast this machine works, with working sets of these sizes.
 pub fn speed(working_sets: &[u64]) -> Result<WorkSpeed, CommandError> {
-    let node = programs::node()?;
+    let node = crate::programs::node()?;
     let measured = stowplan_host::calibrate(&node, 0, working_sets).or_exit(ExitCode::RunFailed)?;
     work_speed(&measured).ok_or_else(|| {
         let message = format!("{} did not calibrate what it was asked to", node.display());

@@ -1,7 +1,5 @@
 //! Bad input: what is wrong, where, and what can be done; with the exit code that scripts rely on.
 
-use std::path::Path;
-
 use crate::support::{Bench, fixture};
 
 /// Replaces the test's own folder, so that messages can be compared.
@@ -135,15 +133,6 @@ fn an_experiment_file_that_is_wrong_is_told_with_its_line() {
         ));
     }
     insta::assert_snapshot!("wrong_experiments", texts.join("\n"));
-}
-
-#[test]
-fn an_engine_that_is_not_there_ends_with_4() {
-    let bench = Bench::new();
-    let text = refused(&bench, &["latency", "hello", "--place", "dockr"], 4);
-    assert!(text.contains("no engine 'dockr'"), "{text}");
-    assert!(text.contains("engines are: bare, oci"), "{text}");
-    assert!(!Path::new(&bench.path().join("results")).exists());
 }
 
 #[test]

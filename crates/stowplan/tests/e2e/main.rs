@@ -23,6 +23,7 @@ mod nothing_left;
 mod one_at_a_time;
 mod phases;
 mod pilot;
+mod places;
 mod plan;
 mod preempted;
 mod record;

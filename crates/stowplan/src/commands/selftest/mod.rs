@@ -82,7 +82,7 @@ fn begin(args: &SelftestArgs) -> Result<(PathBuf, Design), CommandError> {
     let design = Design::new(Ask {
         stack_file: file,
         stack_text: text,
-        place: inputs::place(&args.place)?.to_string(),
+        place: inputs::places(std::slice::from_ref(&args.place))?.remove(0),
         comparisons: args.comparisons.unwrap_or(form.comparisons),
         blocks: args.blocks.unwrap_or(form.blocks),
         seed: args.seed.unwrap_or(1),
