@@ -11,6 +11,7 @@ use crate::marks::Marks;
 use crate::overview::{Contents, Overview};
 use crate::registry::{Observed, Registry};
 use crate::repeats::Repeats;
+use crate::scheduling::Schedulers;
 use crate::services::{Calls, ServiceCalls};
 use crate::settle::{Pair, Settler};
 use crate::tracker::{Records, Tracker};
@@ -89,11 +90,15 @@ pub struct Builder {
     tracker: Tracker,
     marks: Marks,
     calls: Calls,
+    schedulers: Schedulers,
     discards: Vec<Discard>,
     events: u64,
     extent: Option<Window>,
     settler: Option<Box<Settler>>,
 }
+
+/// Inode of the PID namespace that the kernel starts with (`PROC_PID_INIT_INO`, `include/linux/proc_ns.h`).
+const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
 /// Events between two looks at what is settled.
 const SETTLE_EVERY: u64 = 1 << 15;
@@ -153,6 +158,9 @@ impl Builder {
     pub fn push(&mut self, event: &TraceEvent<'_>) -> bool {
         self.seen(event);
         self.observe(event, event.time_ns);
+        if !self.schedulers.is_empty() {
+            self.scheduled_call(event);
+        }
         self.tracker.observe(&mut self.registry, event);
         let look = self.settler.is_some() && self.events.is_multiple_of(SETTLE_EVERY);
         if look {
@@ -186,6 +194,45 @@ impl Builder {
     /// recorded them.
     pub(crate) fn left_out_without_process(&mut self, events: u64) {
         self.registry.graph.without_vpid += events;
+    }
+
+    /// Takes an event of the scheduler of a host's kernel.
+    pub(crate) fn push_scheduler(&mut self, host: &str, time_ns: i64, body: &Body<'_>) {
+        match body {
+            Body::SchedSwitch(switch) => self.schedulers.switch(host, time_ns, *switch),
+            _ => self.schedulers.other(host, time_ns),
+        }
+    }
+
+    /// Says that events of a host's kernel are missing until a time.
+    pub(crate) fn discard_scheduler(&mut self, host: &str, to_ns: i64) {
+        self.schedulers.lose(host, to_ns);
+    }
+
+    /// What the call did whose start or end this is.
+    fn scheduled_call(&mut self, event: &TraceEvent<'_>) {
+        let (Body::CallbackStart { callback, .. } | Body::CallbackEnd { callback }) = event.body
+        else {
+            return;
+        };
+        let callback = self.registry.callback(event.process, callback);
+        let graph = &self.registry.graph;
+        let key = &graph.processes[event.process].key;
+        // The kernel knows a thread by its number in the first PID namespace.
+        if key
+            .pid_namespace
+            .is_some_and(|inode| inode != FIRST_PID_NAMESPACE)
+        {
+            return;
+        }
+        let at = (event.thread, graph.threads[event.thread].vtid);
+        match event.body {
+            Body::CallbackStart { .. } => {
+                self.schedulers
+                    .start(&key.host, at, callback, event.time_ns);
+            }
+            _ => self.schedulers.end(&key.host, at, callback, event.time_ns),
+        }
     }
 
     fn seen(&mut self, event: &TraceEvent<'_>) {
@@ -283,11 +330,13 @@ impl Builder {
         graph.number_callbacks();
         let mut calls = self.calls;
         calls.end(&graph);
+        let mut marks = self.marks;
+        marks.schedule(self.schedulers.finish());
         let analysis = Analysis {
             graph,
             records: self.tracker.finish(),
             discards: self.discards,
-            marks: self.marks,
+            marks,
             clocks: Vec::new(),
             services: Vec::new(),
             damage: Vec::new(),

@@ -3,9 +3,10 @@
 use stowplan_ctf::reader::Event;
 use stowplan_ctf::{EventClassInfo, FieldRef};
 
-use crate::ctf_table::{CLASSES, CREATED, Kind as K, Kind, caret_original};
+use crate::ctf_table::{CLASSES, CREATED, Kind as K, Kind, SWITCHED_CPU, caret_original};
 use crate::digest::Newcomer;
 use crate::event::Body;
+use crate::scheduling::Switch;
 
 mod services;
 
@@ -55,7 +56,9 @@ pub(crate) enum Provider {
     Ros,
     /// The traced middleware's: they say something of messages of ROS 2.
     Middleware,
-    /// Others', such as the kernel's: they have no meaning here.
+    /// The kernel's scheduler's.
+    Scheduler,
+    /// Others': they have no meaning here.
     Other,
 }
 
@@ -78,6 +81,7 @@ impl Class {
             kind: known.map(|class| class.1),
             provider: match known {
                 _ if is_of_ros(&info.name) => Provider::Ros,
+                Some((_, K::SchedSwitch | K::SchedOther, _)) => Provider::Scheduler,
                 Some(_) => Provider::Middleware,
                 None => Provider::Other,
             },
@@ -113,6 +117,10 @@ impl Class {
         if said.present.count_ones() as usize != self.fields.len() {
             said.held = self.held(event).map(Box::new);
         }
+        if let (Some(K::SchedSwitch), Some(cpu)) = (self.kind, event.cpu) {
+            said.numbers[SWITCHED_CPU] = cpu.into();
+            said.present |= 1 << SWITCHED_CPU;
+        }
         if let Some(created) = self.created {
             let held = said.held.get_or_insert_default();
             held.created_ns = event.i64(created).map(within_range);
@@ -133,6 +141,7 @@ impl Class {
             K::NodeInit | K::LifecycleTransition => held.texts = [text(1), text(2)],
             K::PublisherInit | K::SubscriptionInit => held.texts[0] = text(3),
             K::ServiceInit => held.texts[0] = text(2),
+            K::SchedSwitch => held.texts[0] = text(3),
             K::CallbackRegister | K::ClientInit => held.texts[0] = text(1),
             K::NodeLoaded => held.texts = [text(0), text(1)],
             K::RclInit | K::NodeLoadBegin | K::LaunchReady | K::CaretInit => {
@@ -236,8 +245,23 @@ impl Said {
             | K::TakeRequest
             | K::SendResponse
             | K::TakeResponse => services::body(kind, self),
+            K::SchedSwitch => Some(Body::SchedSwitch(self.switch()?)),
+            K::SchedOther => Some(Body::Other),
             _ => own_body(kind, self),
         }
+    }
+
+    fn switch(&self) -> Option<Switch<'_>> {
+        // What has no bit for a reason to sleep could go on; the bit above those says "preempted"
+        // (`TASK_REPORT_MAX`, since Linux 4.14).
+        const REASONS: i64 = 0xff;
+        Some(Switch {
+            cpu: self.u64(SWITCHED_CPU)?,
+            from: self.i64(0)?,
+            preempts: self.i64(1)? & REASONS == 0,
+            to: self.i64(2)?,
+            name: self.text(0)?.trim_end_matches('\0'),
+        })
     }
 
     #[inline]

@@ -62,6 +62,8 @@ pub(crate) enum Kind {
     TakeRequest,
     SendResponse,
     TakeResponse,
+    SchedSwitch,
+    SchedOther,
 }
 
 use Kind as K;
@@ -339,7 +341,18 @@ pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
         K::TakeResponse,
         &["rmw_client_handle", "sequence_number", "taken"],
     ),
+    (
+        "sched_switch",
+        K::SchedSwitch,
+        &["prev_tid", "prev_state", "next_tid", "next_comm"],
+    ),
+    ("sched_wakeup", K::SchedOther, &[]),
+    ("sched_wakeup_new", K::SchedOther, &[]),
+    ("sched_waking", K::SchedOther, &[]),
 ];
+
+/// Where [`Kind::SchedSwitch`] has the CPU of its packet among what is read.
+pub(crate) const SWITCHED_CPU: usize = 4;
 
 /// The class whose meaning a class of CARET has: since its runtime recording, CARET keeps what
 /// entities are made and emits it later, as `ros2_caret:rcl_node_init` for `ros2:rcl_node_init`

@@ -3,6 +3,7 @@
 //! Field names follow ros2_tracing. What a distribution does not record is `None`.
 
 use crate::ids::{ProcessId, ThreadId};
+use crate::scheduling::Switch;
 
 /// An object's address in its process; never compared across processes.
 pub type Address = u64;
@@ -236,6 +237,8 @@ pub enum Body<'a> {
         sequence: i64,
         taken: bool,
     },
+    /// `sched_switch` of the kernel.
+    SchedSwitch(Switch<'a>),
     /// A ROS event of which only time, process and thread matter here.
     Other,
 }

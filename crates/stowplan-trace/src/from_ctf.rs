@@ -1,13 +1,13 @@
 //! Reads traces in the Common Trace Format into an [`Analysis`].
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 
 use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::{OpenTrace, TraceFolder};
 use stowplan_ctf::metadata::Metadata;
-use stowplan_ctf::reader::{Event, Item, Lost, LostKind, Made, Merged};
+use stowplan_ctf::reader::{Event, Item, Made, Merged};
 
 use crate::analysis::{Analysis, Builder};
 use crate::blocks::TimeBlocks;
@@ -15,8 +15,8 @@ use crate::chain::Chain;
 use crate::created::{Created, Waiting};
 use crate::ctf_classes::{Provider, within_range};
 use crate::digest::{Classes, Digest, Digester};
-use crate::event::{Body, Discard, DiscardScope, TraceEvent};
-use crate::graph::{EventKinds, Graph};
+use crate::event::{Body, TraceEvent};
+use crate::graph::Graph;
 use crate::ids::ProcessId;
 use crate::keep::Keep;
 use crate::overview::{Contents, Overview};
@@ -26,9 +26,11 @@ use crate::settle::Pair;
 use crate::tum;
 
 mod contexts;
+mod losses;
+mod one_trace;
 mod recorders;
 
-use contexts::MissingContexts;
+use one_trace::{OneTrace, clock, name_in};
 use recorders::{Place, Seat};
 
 /// A trace that cannot be analysed.
@@ -43,27 +45,6 @@ pub enum TraceError {
         #[source]
         source: CtfError,
     },
-}
-
-/// What one trace below the folder needs for its events.
-struct OneTrace {
-    folder: PathBuf,
-    /// The trace that it is a part of, as a number in [`Processes`].
-    home: usize,
-    /// Whether other traces can have events of its processes.
-    shares: bool,
-    /// Whether they can have the same events, too.
-    repeats: bool,
-    /// Names of the classes, and how many events were of each.
-    classes: Vec<(String, u64)>,
-    kinds: EventKinds,
-    missing: MissingContexts,
-    /// Takes are told by CARET's events alone.
-    caret_takes: bool,
-    /// `rmw_publish` has a timestamp.
-    publish_stamp: bool,
-    /// Time since the epoch at which its clock read 0.
-    realtime_offset_ns: i64,
 }
 
 /// From the events of the reader to those of the analysis.
@@ -348,9 +329,15 @@ impl Adapter {
         let seat = &self.seats[stream][place.who];
         let trace = seat.trace() as usize;
         match (seat, digest.said.provider()) {
-            (_, Provider::Other) | (Seat::Other(_), Provider::Middleware) => {
+            (_, Provider::Other | Provider::Scheduler) | (Seat::Other(_), Provider::Middleware) => {
                 self.other += 1;
                 self.traces[trace].classes[place.class].1 += 1;
+                if let (Provider::Scheduler, Some(body)) =
+                    (digest.said.provider(), digest.said.body())
+                {
+                    let host = self.processes.host(trace);
+                    self.builder.push_scheduler(host, place.time_ns, &body);
+                }
                 return false;
             }
             (Seat::Other(_), Provider::Ros) => self.introduce(place),
@@ -442,105 +429,5 @@ impl Adapter {
         }
         contents.discarded_events = self.builder.discarded_events();
         contents
-    }
-
-    /// What a damaged stream still had to say is missing from `from_ns` on, until it
-    /// goes on.
-    fn damaged(&mut self, error: &CtfError, from_ns: i64, resumes_ns: Option<i64>) {
-        let CtfError::Stream {
-            file,
-            offset,
-            fault,
-        } = error
-        else {
-            return;
-        };
-        // Of a note beside the streams nothing is missing.
-        if *offset == 0 && fault.is_text() {
-            return;
-        }
-        let folder = Path::new(file).parent();
-        for (at, trace) in (0u32..).zip(&self.traces) {
-            if folder == Some(&trace.folder) {
-                self.builder.discard(Discard {
-                    scope: DiscardScope::Trace(self.processes.name(at).to_owned()),
-                    from_ns,
-                    to_ns: resumes_ns.map_or(i64::MAX, |ns| ns.saturating_sub(self.epoch_ns)),
-                    // How many events is not known.
-                    count: 0,
-                });
-            }
-        }
-    }
-
-    fn lost(&mut self, lost: &Lost) {
-        if lost.kind == LostKind::Packets {
-            self.discarded_packets += lost.count;
-        }
-        let time = |ns: Option<i64>, otherwise| {
-            ns.map_or(otherwise, |ns: i64| ns.saturating_sub(self.epoch_ns))
-        };
-        self.builder.discard(Discard {
-            scope: DiscardScope::Trace(self.processes.name(lost.trace).to_owned()),
-            from_ns: time(lost.begin_ns, i64::MIN),
-            to_ns: time(lost.end_ns, i64::MAX),
-            count: match lost.kind {
-                LostKind::Events => lost.count,
-                // How many events they had is not known.
-                LostKind::Packets => 0,
-            },
-        });
-    }
-}
-
-/// A clock's identity and its offset from the epoch.
-type ClockOrigin = (Option<[u8; 16]>, i64);
-
-fn clock(metadata: &Metadata) -> ClockOrigin {
-    metadata
-        .clocks
-        .first()
-        .map_or((None, 0), |clock| (clock.uuid, clock.offset_ns))
-}
-
-/// The folder of a trace relative to the one that was opened.
-fn name_in(folder: &Path, trace: &OpenTrace) -> String {
-    let name = trace.path().strip_prefix(folder).unwrap_or(trace.path());
-    name.display().to_string()
-}
-
-impl OneTrace {
-    fn new(trace: &OpenTrace, common: ClockOrigin, at: u32, processes: &Processes) -> Self {
-        let metadata = trace.metadata();
-        let (uuid, offset) = clock(metadata);
-        let classes = metadata.classes();
-        let class = |name: &str| classes.iter().find(|class| class.name == name);
-        let takes = class("ros2:rmw_take").is_some();
-        let caret = class("ros2:dispatch_subscription_callback").is_some();
-        let rmw_publish = class("ros2:rmw_publish");
-        Self {
-            folder: trace.path().to_path_buf(),
-            home: processes.home(at),
-            shares: processes.may_share(at),
-            repeats: processes.may_repeat(at),
-            classes: classes
-                .iter()
-                .map(|class| (class.name.clone(), 0))
-                .collect(),
-            kinds: EventKinds {
-                takes: takes || caret,
-                rmw_publish: rmw_publish.is_some(),
-                arrivals: class("stowplan:arrival").is_some(),
-            },
-            missing: MissingContexts::new(metadata),
-            caret_takes: caret && !takes,
-            publish_stamp: rmw_publish.is_some_and(|class| class.field("timestamp").is_some()),
-            // LTTng measures the offset anew for each trace.
-            realtime_offset_ns: if uuid.is_some() && uuid == common.0 {
-                offset
-            } else {
-                common.1
-            },
-        }
     }
 }

@@ -43,6 +43,7 @@ mod processes;
 mod record;
 mod registry;
 mod repeats;
+mod scheduling;
 #[cfg(test)]
 mod scripted;
 mod services;
@@ -83,6 +84,7 @@ pub use matching::{MatchedBy, Matching, Undecided};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
 pub use repeats::{FolderOverlap, Repeats};
+pub use scheduling::{Scheduled, Switch};
 pub use services::ServiceCalls;
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};

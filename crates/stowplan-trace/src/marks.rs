@@ -6,6 +6,7 @@ use crate::durations::{Budget, Durations};
 use crate::event::{Body, TraceEvent};
 use crate::ids::{CallbackId, NodeId, ProcessId, SubscriptionId};
 use crate::registry::Registry;
+use crate::scheduling::Scheduled;
 use crate::summary::Distribution;
 
 /// What the trace says about itself. Times are nanoseconds of the trace's clock.
@@ -34,8 +35,11 @@ pub struct Marks {
     pub disarmed: Vec<(ProcessId, i64)>,
     /// Life-cycle transitions: node, state left, state entered.
     pub transitions: Vec<(NodeId, String, String, i64)>,
-    /// CPU time and work of callbacks, where recorded; where a window was armed, of the calls that began in it.
+    /// CPU time and work of callbacks, where recorded by the program itself or by the kernel's
+    /// scheduler; where a window was armed, of the calls that began in it.
     pub callback_cpu: FxHashMap<CallbackId, CallbackCpu>,
+    /// What the kernel's scheduler did with the calls of callbacks, where its events are in the trace.
+    pub scheduled: FxHashMap<CallbackId, Scheduled>,
     /// What the samples of all `callback_cpu` may take together.
     cpu_budget: Budget,
     /// Samples that DDS reports lost: subscription, total so far.
@@ -59,6 +63,18 @@ pub struct CallbackCpu {
 }
 
 impl CallbackCpu {
+    /// Adds a call.
+    pub(crate) fn add(&mut self, cpu_ns: u64, iterations: u64, budget: &mut Budget) {
+        let sample = |value| i64::try_from(value).unwrap_or(i64::MAX);
+        self.calls += 1;
+        self.cpu_ns += cpu_ns;
+        self.iterations += iterations;
+        self.times.add(sample(cpu_ns), budget);
+        if let Some(ps) = cpu_ns.saturating_mul(1000).checked_div(iterations) {
+            self.per_iteration.add(sample(ps), budget);
+        }
+    }
+
     /// CPU times of a call at these shares (0 to 1) of all calls, nanoseconds, after Hyndman and Fan 7;
     /// `None` without calls.
     #[must_use]
@@ -81,6 +97,15 @@ impl CallbackCpu {
 }
 
 impl Marks {
+    /// Takes what the kernel's scheduler says of calls. What the program itself says of them goes before.
+    pub(crate) fn schedule(&mut self, scheduled: FxHashMap<CallbackId, Scheduled>) {
+        for (&callback, of) in &scheduled {
+            let cpu = self.callback_cpu.entry(callback);
+            cpu.or_insert_with(|| of.cpu.clone());
+        }
+        self.scheduled = scheduled;
+    }
+
     pub(crate) fn rcl_init(&mut self, process: ProcessId, time_ns: i64) {
         self.rcl_init.push((process, time_ns));
     }
@@ -140,14 +165,7 @@ impl Marks {
                     && call_began_ns.is_some_and(|ns| self.is_in_window(ns))
                 {
                     let sum = self.callback_cpu.entry(callback).or_default();
-                    sum.calls += 1;
-                    sum.cpu_ns += cpu_ns;
-                    sum.iterations += iterations;
-                    let sample = |value| i64::try_from(value).unwrap_or(i64::MAX);
-                    sum.times.add(sample(cpu_ns), &mut self.cpu_budget);
-                    if let Some(ps) = cpu_ns.saturating_mul(1000).checked_div(iterations) {
-                        sum.per_iteration.add(sample(ps), &mut self.cpu_budget);
-                    }
+                    sum.add(cpu_ns, iterations, &mut self.cpu_budget);
                 }
             }
             Body::SampleLost {

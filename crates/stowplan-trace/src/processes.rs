@@ -134,6 +134,11 @@ impl Processes {
         &self.homes[self.home(trace)].name
     }
 
+    /// The host of a trace, by its index.
+    pub fn host(&self, trace: usize) -> &str {
+        &self.homes[self.home_of[trace]].host
+    }
+
     /// Whether another trace can have events of the same processes.
     pub fn may_share(&self, trace: u32) -> bool {
         self.relatives(self.home(trace)).next().is_some()

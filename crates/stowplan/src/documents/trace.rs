@@ -121,6 +121,19 @@ pub struct TracedCallback {
     pub duration_ns: Option<Durations>,
     /// CPU times of its calls; null where the trace has none.
     pub cpu_ns: Option<Durations>,
+    /// How long its calls were off the CPU without having given it up; null without events of the kernel's scheduler.
+    pub preempted_ns: Option<Durations>,
+    /// By name the threads that had the CPU meanwhile, nanoseconds of all calls, the longest first.
+    pub behind: Vec<Behind>,
+}
+
+/// A thread that had the CPU while a callback's thread could have gone on.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Behind {
+    /// Its name.
+    pub thread: String,
+    /// How long, over all calls.
+    pub total_ns: u64,
 }
 
 /// What starts a callback.

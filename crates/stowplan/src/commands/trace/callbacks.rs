@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use stowplan_model::units::show_ns;
-use stowplan_trace::{CallbackSummary, Distribution, Overview, Reading, Trigger};
+use stowplan_trace::{CallbackSummary, Distribution, Overview, Reading, Scheduled, Trigger};
 
 use crate::documents;
 use crate::documents::trace::{
-    CallbackKind, Durations, TopicOrPeriod, TraceCallbacks, TracedCallback,
+    Behind, CallbackKind, Durations, TopicOrPeriod, TraceCallbacks, TracedCallback,
 };
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::output::tell;
@@ -43,6 +43,10 @@ pub fn run(dir: &Path, json: bool) -> Result<(), CommandError> {
     if with_cpu {
         columns.push("median CPU");
     }
+    let with_scheduler = document.callbacks.iter().any(|c| c.preempted_ns.is_some());
+    if with_scheduler {
+        columns.extend(["mean preempted", "mostly behind"]);
+    }
     let mut table = table::new(columns);
     for callback in &document.callbacks {
         let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), show_ns);
@@ -58,6 +62,11 @@ pub fn run(dir: &Path, json: bool) -> Result<(), CommandError> {
         ];
         if with_cpu {
             row.push(shown(callback.cpu_ns.as_ref().map(|cpu| cpu.q50)));
+        }
+        if with_scheduler {
+            row.push(shown(callback.preempted_ns.as_ref().map(|of| of.mean)));
+            let first = callback.behind.first();
+            row.push(first.map_or_else(|| "–".to_owned(), |of| of.thread.clone()));
         }
         table.add_row(row);
     }
@@ -80,6 +89,7 @@ fn started_by(callback: &TracedCallback) -> String {
 fn traced(overview: &Overview, summary: CallbackSummary) -> TracedCallback {
     let graph = &overview.graph;
     let cpu = overview.marks.callback_cpu.get(&summary.callback);
+    let scheduled = overview.marks.scheduled.get(&summary.callback);
     let (kind, topic_or_period) = match summary.identity.trigger {
         Trigger::Timer(ns) => (Some(CallbackKind::Timer), Some(TopicOrPeriod::Period(ns))),
         Trigger::Subscription(topic) => (
@@ -108,7 +118,21 @@ fn traced(overview: &Overview, summary: CallbackSummary) -> TracedCallback {
         invalid: summary.touched_by_discard,
         duration_ns: summary.durations.map(durations),
         cpu_ns: cpu.and_then(|cpu| cpu.distribution()).map(durations),
+        preempted_ns: scheduled.and_then(Scheduled::preempted).map(durations),
+        behind: scheduled.map(behind).unwrap_or_default(),
     }
+}
+
+fn behind(of: &Scheduled) -> Vec<Behind> {
+    let all = of.behind_ns.iter().filter(|(_, total)| **total > 0);
+    let mut all: Vec<Behind> = all
+        .map(|(thread, &total_ns)| Behind {
+            thread: thread.clone(),
+            total_ns,
+        })
+        .collect();
+    all.sort_by_key(|of| std::cmp::Reverse(of.total_ns));
+    all
 }
 
 pub fn durations(of: Distribution) -> Durations {
