@@ -1,4 +1,4 @@
-//! Services as plain processes: the reference that every other engine is compared with (MEASURING §2).
+//! Services as plain processes: the reference that every other engine is compared with (docs/measuring.md §2).
 //!
 //! - `bare:flat`: all processes in one scheduling group and one session.
 //! - `bare:session`: one session per service, as login shells start them.

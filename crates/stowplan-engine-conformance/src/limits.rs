@@ -1,4 +1,4 @@
-//! Limits: refused where the engine cannot, else read back from the kernel and shown to act (MEASURING §3).
+//! Limits: refused where the engine cannot, else read back from the kernel and shown to act (docs/measuring.md §3).
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Images in a runtime's store.
 //!
 //! The CRI pulls images and has no way to be given one. The store behind it has. That of containerd takes blobs by their digests, and
-//! names for manifests (containerd, `docs/content-flow.md`), of which its CRI plugin learns by an event; for CRI-O's see [`crate::crio`].
+//! names for manifests (<https://github.com/containerd/containerd/blob/main/docs/content-flow.md>), of which its CRI plugin learns by an event; for CRI-O's see [`crate::crio`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -243,7 +243,7 @@ async fn write_all(
             digest: blob.digest.clone(),
             size: length(&blob),
         };
-        // What a blob names stays as long as itself (containerd, `docs/garbage-collection.md`).
+        // What a blob names stays as long as itself (https://github.com/containerd/containerd/blob/main/docs/garbage-collection.md).
         let is_manifest = number + 1 == digests.len();
         let refers = digests[..number].iter().enumerate();
         let labels = refers

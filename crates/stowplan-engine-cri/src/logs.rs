@@ -1,4 +1,4 @@
-//! Output of containers, in the format of the CRI (kubernetes, `design-proposals-archive`, `node/kubelet-cri-logging.md`):
+//! Output of containers, in the format of the CRI (<https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md>):
 //! `TIME STREAM TAGS TEXT` in each line, where the tag `P` says that the program's line goes on in the next one.
 
 use std::fs;

@@ -57,7 +57,7 @@ pub(crate) async fn give(client: &Client, id: &str, network: Network) -> Result<
     updated.map(drop).map_err(failed)
 }
 
-/// An OCI specification (runtime-spec, `config-linux.md`, "Namespaces") with another network namespace.
+/// An OCI specification (<https://github.com/opencontainers/runtime-spec/blob/main/config-linux.md>, "Namespaces") with another network namespace.
 fn with(spec: &[u8], network: Network) -> Result<Vec<u8>, EngineError> {
     let unknown = || EngineError::new("containerd keeps no OCI specification of a container");
     let mut spec: Value = serde_json::from_slice(spec).map_err(|e| unknown().because(e))?;

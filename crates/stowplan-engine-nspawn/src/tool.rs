@@ -134,7 +134,7 @@ fn payload() -> Result<Option<InnerGroup>, EngineError> {
     Ok((Tree::detect()?.layout == Layout::V2).then_some(group))
 }
 
-/// Settings that the tool takes from nowhere else (systemd, `docs/ENVIRONMENT.md`, "systemd-nspawn").
+/// Settings that the tool takes from nowhere else (<https://github.com/systemd/systemd/blob/main/docs/ENVIRONMENT.md>, "systemd-nspawn").
 fn environment(plan: &DeploymentPlan) -> Vec<(String, String)> {
     // Containers of one image do not exclude each other, and no lock file outlives a killed one.
     let lock = ("SYSTEMD_NSPAWN_LOCK", "0");

@@ -23,7 +23,7 @@ pub struct Capabilities {
 pub struct Variant {
     /// Name after the colon of the place; empty where the engine has no variants.
     pub name: String,
-    /// A service can exist before its program runs, so that t0' (MEASURING §4) is defined.
+    /// A service can exist before its program runs, so that t0' (docs/measuring.md §4) is defined.
     pub separate_create: bool,
     /// Services can be frozen.
     pub pause: bool,

@@ -1,4 +1,4 @@
-//! Dropping the page cache, and proof that it is gone (MEASURING §4).
+//! Dropping the page cache, and proof that it is gone (docs/measuring.md §4).
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;

@@ -1,4 +1,4 @@
-//! What the machine is, as recorded with every result, and its fingerprint (MEASURING §3).
+//! What the machine is, as recorded with every result, and its fingerprint (docs/measuring.md §3).
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
 //! The network that the services of a run share: a namespace of its own with multicast on its loopback, where the
-//! agent may have one (MEASURING §1, "DDS").
+//! agent may have one (docs/measuring.md §1, "DDS").
 //!
 //! Autoware runs DDS on a loopback with multicast, and has its users switch that on for the whole machine. In a
 //! namespace of its own nothing of the machine is changed, nobody else's traffic is there, and nothing is left to

@@ -1,4 +1,4 @@
-//! How the kernel preempts what runs in it (MEASURING §3): its mode, and where that is known from.
+//! How the kernel preempts what runs in it (docs/measuring.md §3): its mode, and where that is known from.
 
 use std::fs::{self, File};
 use std::io::Read;

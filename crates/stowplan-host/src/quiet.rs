@@ -1,4 +1,4 @@
-//! Waiting until the machine is quiet before a run (MEASURING §5).
+//! Waiting until the machine is quiet before a run (docs/measuring.md §5).
 
 use std::collections::VecDeque;
 use std::fs;

@@ -1,4 +1,5 @@
-//! One layer of an image onto the files of those below it (OCI image-spec 1.1, `layer.md`).
+//! One layer of an image onto the files of those below it (OCI image-spec 1.1,
+//! <https://github.com/opencontainers/image-spec/blob/v1.1.0/layer.md>).
 
 use std::collections::HashSet;
 use std::fs;

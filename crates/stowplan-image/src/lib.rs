@@ -6,7 +6,7 @@
 //! ```text
 //! STORE/images/DIGEST/
 //!   stowplan-node      the program, one inode in every image that has the same one
-//!   files/…            start-up files (MEASURING: "start-up cost of a node")
+//!   files/…            start-up files (docs/measuring.md §1, "Start-up cost of a node")
 //!   etc/  proc/  sys/  dev/  tmp/
 //! ```
 //!

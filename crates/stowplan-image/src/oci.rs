@@ -1,4 +1,5 @@
-//! OCI images on disk: the image layout as a folder or a tar archive of one (OCI image-spec 1.1, `image-layout.md`).
+//! OCI images on disk: the image layout as a folder or a tar archive of one (OCI image-spec 1.1,
+//! <https://github.com/opencontainers/image-spec/blob/v1.1.0/image-layout.md>).
 
 use std::collections::BTreeMap;
 use std::fs::File;

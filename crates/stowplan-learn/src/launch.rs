@@ -1,4 +1,4 @@
-//! What `ros2 launch` costs, from when nodes appeared (MEASURING §1, launch).
+//! What `ros2 launch` costs, from when nodes appeared (docs/measuring.md §1, launch).
 
 use serde::Serialize;
 

@@ -82,7 +82,7 @@ impl DdsConfig {
 /// The CycloneDDS XML, for loopback only. A machine's own `lo` has no multicast flag as a rule; one of a run's own has.
 ///
 /// What decides over sizes, buffers, flow control and threads is written out where a profile leaves it open, too, as CycloneDDS 11
-/// has it by default (its `docs/manual/options.md`), so that the file says what ran and another release of it would do the same.
+/// has it by default (<https://github.com/eclipse-cyclonedds/cyclonedds/blob/master/docs/manual/options.md>), so that the file says what ran and another release of it would do the same.
 #[must_use]
 pub fn cyclonedds_xml(config: DdsConfig) -> String {
     let DdsConfig {
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// MEASURING §1: interface, multicast, participant index, message and fragment sizes, buffers, watermarks, threads.
+    /// docs/measuring.md §1: interface, multicast, participant index, message and fragment sizes, buffers, watermarks, threads.
     #[test]
     fn every_profile_says_all_that_decides() {
         let profiles = [

@@ -1,4 +1,4 @@
-//! Timer phases: a factor of the experiment, equal in every deployment of a block (MEASURING §3).
+//! Timer phases: a factor of the experiment, equal in every deployment of a block (docs/measuring.md §3).
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};

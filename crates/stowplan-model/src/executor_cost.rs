@@ -1,6 +1,6 @@
 //! What waiting costs an executor beside what that of the node program costs by itself.
 
-/// Counted work of a thread before each wait for work (MEASURING §1), as rclcpp collects then what is to be waited for.
+/// Counted work of a thread before each wait for work (docs/measuring.md §1), as rclcpp collects then what is to be waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExecutorCost {
     /// Kernel iterations for each wait.

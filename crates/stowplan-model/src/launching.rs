@@ -2,7 +2,7 @@
 
 use crate::{Name, Variant};
 
-/// What starts the processes of a service (MEASURING §1, "Launch").
+/// What starts the processes of a service (docs/measuring.md §1, "Launch").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Launching {
     /// `ros2 launch` as the stack's `launch:` models it: an interpreter that evaluates everything, does work for each entity,

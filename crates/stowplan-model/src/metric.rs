@@ -1,4 +1,4 @@
-//! Names of what is compared, by which a difference that matters is declared beforehand (MEASURING §5).
+//! Names of what is compared, by which a difference that matters is declared beforehand (docs/measuring.md §5).
 
 /// Every metric that reports compare; a test of `stowplan-report` holds it equal to what a report has.
 pub const METRICS: [&str; 27] = [

@@ -33,7 +33,7 @@ pub struct Stack {
     pub services: Vec<RealService>,
 }
 
-/// What `ros2 launch` costs in each service (MEASURING §1).
+/// What `ros2 launch` costs in each service (docs/measuring.md §1).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
     /// Kernel iterations of interpreter start and evaluation of the launch file.
@@ -63,7 +63,7 @@ pub struct Topic {
     pub dds: Option<DdsTopic>,
 }
 
-/// Counted work of serialising a message (MEASURING §1): on the publishing thread, once for each message that
+/// Counted work of serialising a message (docs/measuring.md §1): on the publishing thread, once for each message that
 /// leaves its process by DDS, whatever the number of its subscriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Serialisation {
@@ -124,7 +124,7 @@ pub struct Qos {
     pub transient_local: bool,
 }
 
-/// Which ROS 2 distribution's implicit endpoints a process has (MEASURING §1, endpoints).
+/// Which ROS 2 distribution's implicit endpoints a process has (docs/measuring.md §1, endpoints).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// No implicit endpoints: results are marked.
@@ -410,7 +410,8 @@ pub struct RealService {
     pub ready_timeout_ns: u64,
 }
 
-/// Whether a device is named as the Container Device Interface does it (CDI 1.0, `SPEC.md`, "Kind" and "Device name"):
+/// Whether a device is named as the Container Device Interface does it (CDI 1.0,
+/// <https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md>, "Kind" and "Device name"):
 /// `VENDOR/CLASS=NAME`, as `nvidia.com/gpu=0`.
 #[must_use]
 pub fn is_cdi_name(device: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What a process sees of its own environment (MEASURING §3), read from its own /proc entries.
+//! What a process sees of its own environment (docs/measuring.md §3), read from its own /proc entries.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What the kernel made of the DDS configuration, read back after the participant exists (MEASURING §1).
+//! What the kernel made of the DDS configuration, read back after the participant exists (docs/measuring.md §1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

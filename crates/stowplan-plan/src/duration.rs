@@ -32,7 +32,7 @@ pub struct Duration {
     pub experiment_s: f64,
 }
 
-/// A run begins when the machine was quiet for 2 s (MEASURING §5).
+/// A run begins when the machine was quiet for 2 s (docs/measuring.md §5).
 const QUIET_S: f64 = 2.0;
 
 impl Duration {

@@ -7,7 +7,7 @@ use stowplan_model::{Stack, Trigger};
 use crate::rates::{Rates, topic_positions};
 use crate::split::Seats;
 
-/// How a message gets from publisher to subscriber (MEASURING §1).
+/// How a message gets from publisher to subscriber (docs/measuring.md §1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EdgeClass {
     /// By pointer inside a process.

@@ -88,7 +88,7 @@ pub struct Scaling {
     pub not_scaled: &'static [&'static str],
 }
 
-/// What a scaled experiment does not scale (MEASURING §1).
+/// What a scaled experiment does not scale (docs/measuring.md §1).
 pub const NOT_SCALED: &[&str] = &[
     "rates of timers and messages",
     "sizes of messages and the cost of serialising and sending them",

@@ -163,7 +163,7 @@ impl AgentHost {
         expect!(self.call(call), Answer::Calibrated(measured) => measured)
     }
 
-    /// Waits until the machine is quiet (MEASURING §5), at most `timeout_ms`.
+    /// Waits until the machine is quiet (docs/measuring.md §5), at most `timeout_ms`.
     ///
     /// # Errors
     /// When /proc of the host cannot be read.

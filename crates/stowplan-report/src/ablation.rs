@@ -37,7 +37,7 @@ pub(crate) fn family(report: &Report) -> Result<Vec<PairedComparison>, ReportErr
     Ok(primary.flat_map(|a| a.found.steps).collect())
 }
 
-/// Corrects all steps that answer the question together, of whatever chain they are (MEASURING §5); each exploratory
+/// Corrects all steps that answer the question together, of whatever chain they are (docs/measuring.md §5); each exploratory
 /// metric's steps among themselves.
 fn correct(all: &mut [Attributed<'_>]) {
     let (primary, others): (Vec<_>, Vec<_>) = all.iter_mut().partition(|a| a.primary);

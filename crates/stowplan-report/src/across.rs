@@ -1,5 +1,5 @@
 //! Two results against each other: each deployment's ratio to the reference inside its own experiment
-//! (MEASURING §5, "across time"). What changed for both drops out.
+//! (docs/measuring.md §5, "across time"). What changed for both drops out.
 
 use stowplan_results::{Comparison, Comparisons, DeploymentRecord, EarlierResult, Results};
 use stowplan_stats::{AcrossComparison, Verdict, apply_holm_across, compare_across};
@@ -87,7 +87,7 @@ struct Found<'a> {
 }
 
 /// By metric; all that answer the question are one family and corrected together, of whatever chain or kind of start
-/// they are (MEASURING §5).
+/// they are (docs/measuring.md §5).
 fn found<'a>(
     metrics: &[Both<'a>],
     marked: &(Marked, Marked),

@@ -1,5 +1,5 @@
 //! A result and the earlier experiment that was measured again beside it: each deployment against itself as it was before,
-//! paired by block (MEASURING §5, "across time").
+//! paired by block (docs/measuring.md §5, "across time").
 
 use stowplan_results::{BEFORE, Comparison, Comparisons, DeploymentRecord, Results};
 use stowplan_stats::{PairedComparison, Verdict, apply_holm, compare};

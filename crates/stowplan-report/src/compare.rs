@@ -208,7 +208,7 @@ pub(crate) fn without_figures(metric: &Metric, delta: f64, reason: &str) -> Comp
 }
 
 /// Every metric of every pair over the blocks without marked runs. All that answer the question are one family and
-/// corrected together, of whatever chain or kind of start they are (MEASURING §5).
+/// corrected together, of whatever chain or kind of start they are (docs/measuring.md §5).
 fn tested<'a>(
     report: &Report,
     metrics: &'a [Metric],

@@ -1,5 +1,5 @@
 //! What a difference between two deployments is the effect of, and which plain processes have to stand beside containers
-//! before it can be told (MEASURING §2).
+//! before it can be told (docs/measuring.md §2).
 
 use stowplan_results::{DeploymentRecord, Effect};
 
@@ -56,7 +56,7 @@ pub(crate) fn controls(place: &str) -> &'static [&'static str] {
 }
 
 /// Any statement about containers against bare metal needs its controls beside it: plain processes in one group, and in
-/// groups like those of its engine, of the same partition and variant (MEASURING §2).
+/// groups like those of its engine, of the same partition and variant (docs/measuring.md §2).
 pub(crate) fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<String> {
     if !is_bare(&a.place) || is_bare(&b.place) {
         return None;

@@ -1,4 +1,4 @@
-//! In what the processes of a deployment differ from those of the reference, and what of it nobody asked for (MEASURING §3).
+//! In what the processes of a deployment differ from those of the reference, and what of it nobody asked for (docs/measuring.md §3).
 
 use std::collections::{BTreeMap, BTreeSet};
 

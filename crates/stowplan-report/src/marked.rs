@@ -1,5 +1,5 @@
 //! Runs that are marked: the hypervisor took CPU time from them, or their environment was not that of their deployment's
-//! first run. Comparisons are told with and without them (MEASURING §5).
+//! first run. Comparisons are told with and without them (docs/measuring.md §5).
 
 use std::collections::BTreeSet;
 

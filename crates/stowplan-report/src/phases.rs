@@ -1,5 +1,5 @@
 //! Timer phases as they were measured: equal in all deployments of a block where they are re-based, and shown where they
-//! are natural (MEASURING §3).
+//! are natural (docs/measuring.md §3).
 
 use std::collections::BTreeMap;
 

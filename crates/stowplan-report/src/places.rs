@@ -1,5 +1,5 @@
 //! Engine and measure: each place of a partition as a percentage of `bare:flat` there, and of plain processes in groups like
-//! its own (MEASURING §2).
+//! its own (docs/measuring.md §2).
 
 use serde::Serialize;
 use stowplan_results::{Comparison, DeploymentRecord};

@@ -1,5 +1,5 @@
 //! In which settings deployments differ from those that they are compared with: the difference list beside a comparison
-//! (MEASURING §3).
+//! (docs/measuring.md §3).
 
 use stowplan_results::{DeploymentRecord, Effect};
 

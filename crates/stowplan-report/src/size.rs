@@ -25,7 +25,7 @@ struct Needs {
 
 impl Report {
     /// The blocks that the primary comparisons need, at most `most`: each shall tell a difference of δ, and find
-    /// equal what is equal, after Holm's correction (MEASURING §5). `None` where nothing is compared in two blocks.
+    /// equal what is equal, after Holm's correction (docs/measuring.md §5). `None` where nothing is compared in two blocks.
     ///
     /// # Errors
     /// When values cannot be compared.

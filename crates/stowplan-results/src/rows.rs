@@ -17,7 +17,7 @@ words! {
 }
 
 words! {
-    /// In which state the page cache was (MEASURING: cold, re-run).
+    /// In which state the page cache was (docs/measuring.md §4: cold, re-run).
     StartKind {
         /// Page cache dropped, and proven cold.
         Cold = "cold",

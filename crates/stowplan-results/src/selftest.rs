@@ -1,5 +1,5 @@
 //! `selftest.json`: the calibration of the instrument, by pairs of equal deployments and of deployments with a known
-//! difference (MEASURING §5). It is made by `stowplan selftest` and kept beside later results of the machine.
+//! difference (docs/measuring.md §5). It is made by `stowplan selftest` and kept beside later results of the machine.
 
 use std::path::Path;
 

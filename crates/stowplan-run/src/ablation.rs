@@ -1,4 +1,4 @@
-//! Ablation: from plain processes to containers, one addition at a time, on one partition (MEASURING §2).
+//! Ablation: from plain processes to containers, one addition at a time, on one partition (docs/measuring.md §2).
 
 use stowplan_engine::IsolationFeature;
 use stowplan_model::{Deployment, Isolation, Launching, Name, Variant};

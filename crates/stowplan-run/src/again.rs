@@ -1,4 +1,4 @@
-//! An earlier experiment, measured again beside a new one in one schedule (MEASURING §5, "across time").
+//! An earlier experiment, measured again beside a new one in one schedule (docs/measuring.md §5, "across time").
 
 use stowplan_results::{EarlierResult, Results};
 

@@ -1,4 +1,5 @@
-//! Devices by the names of the Container Device Interface (CDI 1.0, `SPEC.md`): what a program needs to use a GPU, as its vendor
+//! Devices by the names of the Container Device Interface (CDI 1.0,
+//! <https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md>): what a program needs to use a GPU, as its vendor
 //! describes it. Each becomes plain devices, mounts and variables, so that every engine gives a service the same.
 
 use std::collections::BTreeMap;

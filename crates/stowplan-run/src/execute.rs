@@ -45,7 +45,7 @@ pub struct Session<'a> {
     pub stop: &'a AtomicBool,
     /// Gets the pid of the agent as soon as there is one; ending it ends the run at once.
     pub agent_started: &'a mut dyn FnMut(u32),
-    /// Longest wait for a quiet machine before a run; a time-out is recorded with the run (MEASURING §5).
+    /// Longest wait for a quiet machine before a run; a time-out is recorded with the run (docs/measuring.md §5).
     pub settle: Duration,
     /// Engines beside those of the agent.
     pub outside: Outside<'a>,

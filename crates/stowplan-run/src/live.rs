@@ -29,7 +29,7 @@ use crate::size::{Sizing, phases};
 use crate::speed;
 use crate::wire::deployment_plan;
 
-/// How often usage is sampled (MEASURING §4).
+/// How often usage is sampled (docs/measuring.md §4).
 const SAMPLE_PERIOD: Duration = Duration::from_millis(200);
 
 /// Longest silence of a start, and for each process more: all of them share the machine's CPUs.

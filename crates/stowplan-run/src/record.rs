@@ -21,7 +21,7 @@ use crate::request::{Question, Request, Starts};
 use crate::schedule::{Part, jobs};
 use crate::{sensitivity, size, speed};
 
-/// Environment variables whose values are kept; of all others only the name (DESIGN §9).
+/// Environment variables whose values are kept; of all others only the name, because a value may be a secret.
 const ENVIRONMENT: [&str; 4] = ["LANG", "PATH", "SHELL", "TERM"];
 
 pub(crate) fn experiment(
@@ -258,7 +258,7 @@ pub(crate) fn schedule(
     runs
 }
 
-/// What is compared: the primary metric answers the question, all else is exploratory (MEASURING §5).
+/// What is compared: the primary metric answers the question, all else is exploratory (docs/measuring.md §5).
 fn metrics(request: &Request) -> Vec<MetricPlan> {
     let primary = match request.question {
         Question::StartUp => "startup_first_output",

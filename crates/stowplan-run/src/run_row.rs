@@ -20,7 +20,7 @@ use crate::edges;
 use crate::prepare::Planned;
 use crate::schedule::Job;
 
-/// Share of pages that may still be resident in a cold start (MEASURING §4).
+/// Share of pages that may still be resident in a cold start (docs/measuring.md §4).
 const COLD_RESIDENT: f64 = 0.01;
 
 /// What is known of a run besides its measurements.

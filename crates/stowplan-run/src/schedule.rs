@@ -1,4 +1,4 @@
-//! Which deployment runs when: blocks of one run each, in a Williams order (MEASURING §5).
+//! Which deployment runs when: blocks of one run each, in a Williams order (docs/measuring.md §5).
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The number of blocks: as asked for, or fixed once by a pilot (MEASURING §5).
+//! The number of blocks: as asked for, or fixed once by a pilot (docs/measuring.md §5).
 
 use std::path::Path;
 

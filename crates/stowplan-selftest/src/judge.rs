@@ -8,7 +8,7 @@ use crate::error::SelftestError;
 /// Probability with which an instrument that is as good as it has to be meets a criterion on counts.
 const SURE: f64 = 0.98;
 
-/// Share of equal pairs that the statistics may flag at most (MEASURING §5: between 2 and 6.5 %).
+/// Share of equal pairs that the statistics may flag at most (docs/measuring.md §5: between 2 and 6.5 %).
 const FALSE_ALARMS: f64 = 0.065;
 
 /// Share of differences of three half-widths that may be missed.

@@ -1,4 +1,4 @@
-//! A/A and A/B calibration of the instrument (MEASURING §5): what is compared, how large the injected difference is,
+//! A/A and A/B calibration of the instrument (docs/measuring.md §5): what is compared, how large the injected difference is,
 //! and whether the comparisons say what is known to be true.
 //!
 //! It asks for ordinary experiments ([`stowplan_run::Request`]), which its caller runs, and reads their ordinary

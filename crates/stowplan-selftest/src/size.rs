@@ -13,7 +13,7 @@ use crate::phases::{Block, central};
 use crate::read::{Read, in_chain};
 use crate::target::Target;
 
-/// Least size as a share of the metric (MEASURING §5).
+/// Least size as a share of the metric (docs/measuring.md §5).
 const LEAST_SHARE: f64 = 0.1;
 
 /// Size in half-widths of the comparisons of equal deployments.

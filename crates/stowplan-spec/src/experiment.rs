@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stowplan_model::{DdsProfile, Isolation, Launching, Limits, Name, Place};
 
-/// State of the page cache at start (MEASURING §4).
+/// State of the page cache at start (docs/measuring.md §4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// A page cache proven cold.

@@ -2,7 +2,7 @@
 
 use crate::power::{Margins, blocks_for};
 
-/// Blocks whose spread fixes the number of all (MEASURING §5).
+/// Blocks whose spread fixes the number of all (docs/measuring.md §5).
 pub const PILOT_BLOCKS: usize = 10;
 
 /// The number of blocks that a pilot of `pilot` blocks asks for, whose paired differences spread by `std`:

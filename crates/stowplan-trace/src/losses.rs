@@ -1,4 +1,4 @@
-//! Messages that were published and not taken, by cause (MEASURING §4).
+//! Messages that were published and not taken, by cause (docs/measuring.md §4).
 //!
 //! What never reached the reader's cache left no event of its own. The receiving
 //! process says how many datagrams its sockets dropped in the window: where that

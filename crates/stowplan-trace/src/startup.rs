@@ -1,4 +1,4 @@
-//! Instants of start-up, MEASURING §4: what each process, node, module and
+//! Instants of start-up, docs/measuring.md §4: what each process, node, module and
 //! service reached, and when.
 
 use crate::analysis::Analysis;

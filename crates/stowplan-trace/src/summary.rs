@@ -12,7 +12,7 @@ use crate::ids::{CallbackId, Id, TopicId};
 use crate::record::{Confidence, LinkMethod, Take};
 
 /// A sample of durations in nanoseconds. Quantiles after Hyndman and Fan 7, given
-/// only if enough samples lie beyond them (MEASURING §4).
+/// only if enough samples lie beyond them (docs/measuring.md §4).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distribution {
     /// Number of samples.

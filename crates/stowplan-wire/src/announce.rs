@@ -62,7 +62,7 @@ pub enum Announcement {
         /// Callback id.
         callback: u32,
     },
-    /// What the process sees of its own environment (MEASURING §3), from /proc/self only.
+    /// What the process sees of its own environment (docs/measuring.md §3), from /proc/self only.
     Fingerprint {
         /// `None` for the launcher.
         process: Option<String>,

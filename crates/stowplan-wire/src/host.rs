@@ -263,7 +263,7 @@ impl std::fmt::Display for CpuLevel {
     }
 }
 
-/// Result of dropping the page cache (MEASURING §4, cold).
+/// Result of dropping the page cache (docs/measuring.md §4, cold).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ColdProof {
@@ -273,7 +273,7 @@ pub struct ColdProof {
     pub resident: u64,
 }
 
-/// What is found about quietness before a run (MEASURING §5).
+/// What is found about quietness before a run (docs/measuring.md §5).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quiet {

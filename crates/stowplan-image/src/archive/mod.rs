@@ -1,5 +1,5 @@
 //! Folders as an image archive, as `docker save` writes it and `docker load` and `podman load` read it
-//! (moby, `image/spec/v1.2.md`, "Combined Image JSON + Filesystem Changeset Format").
+//! (<https://github.com/moby/moby/blob/v24.0.0/image/spec/v1.2.md>, "Combined Image JSON + Filesystem Changeset Format").
 
 mod blobs;
 mod layer;

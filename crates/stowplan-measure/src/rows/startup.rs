@@ -155,7 +155,7 @@ fn service_row(
     row
 }
 
-/// Module time: its first node begins to load → its last node loaded (MEASURING §4).
+/// Module time: its first node begins to load → its last node loaded (docs/measuring.md §4).
 fn modules(key: &RunKey, facts: &StartUpFacts<'_>) -> Vec<StartupRow> {
     let mut spans: BTreeMap<&str, (Option<u64>, Option<u64>)> = BTreeMap::new();
     for (node, (begin, end)) in facts.progress.services().values().flat_map(|s| &s.nodes) {

@@ -1,4 +1,4 @@
-//! Endpoints that rclcpp and rmw_cyclonedds create without being asked (MEASURING §1).
+//! Endpoints that rclcpp and rmw_cyclonedds create without being asked (docs/measuring.md §1).
 //!
 //! They exist in DDS with the names, types and QoS of ROS 2 and take part in discovery and in waiting;
 //! no data goes over them. Sources: rclcpp `node_interfaces` (constructor order of `Node`),

@@ -1,4 +1,4 @@
-//! `launch`: the first process of a service, which may be PID 1. Models one `ros2 launch` (MEASURING §1).
+//! `launch`: the first process of a service, which may be PID 1. Models one `ros2 launch` (docs/measuring.md §1).
 
 mod child;
 mod order;

@@ -1,4 +1,4 @@
-//! Latencies of cause-effect chains, MEASURING §4.
+//! Latencies of cause-effect chains, docs/measuring.md §4.
 //!
 //! Where the papers differ from each other: betz2024 takes the end-to-end
 //! latency from the start of the first callback to the last publication and

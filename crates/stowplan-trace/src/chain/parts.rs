@@ -1,4 +1,4 @@
-//! Where the time of a chain instance goes, MEASURING §4.
+//! Where the time of a chain instance goes, docs/measuring.md §4.
 
 use super::follow::Level;
 use crate::analysis::Analysis;

@@ -22,7 +22,7 @@ use crate::inputs;
 use crate::output::{tell, tell_on};
 use crate::table;
 
-/// Blocks below which no verdict is given (MEASURING §5).
+/// Blocks below which no verdict is given (docs/measuring.md §5).
 const BLOCKS: u32 = 6;
 
 /// Most blocks of an experiment that its pilot sizes, where the user does not say.

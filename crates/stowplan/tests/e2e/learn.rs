@@ -260,7 +260,7 @@ fn the_stack_of_a_whole_vehicle_is_learnt() {
     assert_eq!(facts["nodes"], 195);
     let launch = &facts["launch"];
     let share = |part: &str| launch[part].as_f64().unwrap() / launch["total_ns"].as_f64().unwrap();
-    // 9.2 of 20.6 s, as computed by hand from the trace (MEASURING §1).
+    // 9.2 of 20.6 s, as computed by hand from the trace (docs/measuring.md §1).
     assert!(
         (launch["total_ns"].as_f64().unwrap() / 1e9 - 20.6).abs() < 0.2,
         "{launch}"

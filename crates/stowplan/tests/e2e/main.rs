@@ -8,6 +8,7 @@ mod bounds;
 mod command_lines;
 mod commands;
 mod containers;
+mod copies;
 mod dds;
 mod devices;
 mod edges;

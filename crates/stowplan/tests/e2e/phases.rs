@@ -1,4 +1,4 @@
-//! Timer phases: equal in all deployments of a block, or shown where they are natural (MEASURING §3).
+//! Timer phases: equal in all deployments of a block, or shown where they are natural (docs/measuring.md §3).
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -212,7 +212,7 @@ fn a_trace_that_begins_late_gives_what_it_can() {
         .run(["trace", "info", text(&late), "--json"])
         .expect(0);
     assert!(
-        info.err.contains("tracing may have begun after"),
+        info.err.contains("their processes began before it"),
         "{}",
         info.err
     );

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::copies::as_another_host;
 use crate::support::{Bench, Ended, root};
 
 /// The folder of the shared data if it has this file. `None`, with the reason printed, where there is no such
@@ -364,7 +365,7 @@ fn a_trace_beside_itself_has_not_changed() {
     assert_eq!(chain["change_ns"]["e2e_ns"], 0.0);
 }
 
-/// Three times Autoware, two million events: with 100 MB of writable memory, callbacks and links are
+/// Autoware on three hosts, two million events: with 100 MB of writable memory, callbacks and links are
 /// counted. Kept whole, the instances alone would take more.
 #[test]
 fn two_million_events_are_counted_within_100_megabytes() {
@@ -372,13 +373,9 @@ fn two_million_events_are_counted_within_100_megabytes() {
     let Some(trace) = unpacked(&bench, "autoware-carla") else {
         return;
     };
-    for copy in ["second", "third"] {
-        let done = Command::new("cp")
-            .arg("-r")
-            .arg(trace.join("autoware-carla"))
-            .arg(trace.join(copy))
-            .status();
-        assert!(done.unwrap().success());
+    for number in [2, 3] {
+        let copy = trace.join(format!("host-{number}"));
+        as_another_host(&trace.join("autoware-carla"), &copy, number);
     }
     for command in ["callbacks", "links"] {
         let limited = Command::new("sh")

@@ -28,7 +28,7 @@ struct Form {
     blocks: u32,
 }
 
-/// What MEASURING §5 asks of the instrument.
+/// What docs/measuring.md §5 asks of the instrument.
 const FULL: Form = Form {
     comparisons: 40,
     blocks: 10,
