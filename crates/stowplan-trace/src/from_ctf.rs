@@ -377,15 +377,18 @@ impl Adapter {
             self.created.add(event.process, created);
             return false;
         }
-        if !self.created.is_empty() && body != Body::Other {
+        self.push(&event, with_thread)
+    }
+
+    fn push(&mut self, event: &TraceEvent<'_>, with_thread: bool) -> bool {
+        if !self.created.is_empty() && event.body != Body::Other {
             Self::release(&mut self.builder, &mut self.created, event.process);
         }
         if with_thread {
-            self.builder.push(&event)
-        } else {
-            self.builder.push_without_thread(&event);
-            false
+            return self.builder.push(event);
         }
+        self.builder.push_without_thread(event);
+        false
     }
 
     /// Gives on what waits of a process.
