@@ -1,7 +1,6 @@
 //! What a comment or a page cites is there: the document in the repository, and in it the section or heading.
 //!
-//! A path counts from the root, from the citing file's folder or from `docs/`; the target of a Markdown link from the
-//! citing file's folder alone. Documents of other projects are cited by their address.
+//! A path counts from the root, the citing file's folder or `docs/`; a link's target from the citing file's folder.
 #![expect(
     clippy::unwrap_used,
     reason = "helpers of tests unwrap as the tests do"
@@ -48,11 +47,10 @@ fn has_section(page: &str, rest: &str) -> bool {
         return headings.any(|one| of(one).chars().filter(kept).eq(wanted.chars()));
     }
     let rest = rest.trim_start_matches(['`', ')', ',', ' ']);
-    let Some(number) = rest.strip_prefix('§') else {
-        return true;
-    };
-    let wanted: String = number.chars().take_while(char::is_ascii_digit).collect();
-    headings.any(|one| one.starts_with(&format!("{wanted}. ")))
+    rest.strip_prefix('§').is_none_or(|number| {
+        let wanted: String = number.chars().take_while(char::is_ascii_digit).collect();
+        headings.any(|one| one.starts_with(&format!("{wanted}. ")))
+    })
 }
 
 /// The citations of a line, each with whether it resolves.
@@ -60,8 +58,8 @@ fn citations<'a>(file: &Path, line: &'a str) -> Vec<(&'a str, bool)> {
     let in_path = |c: &char| c.is_ascii_alphanumeric() || "_-./:".contains(*c);
     let mut found = Vec::new();
     for (at, end) in line.match_indices(".md") {
-        let (before, rest) = (&line[..at], &line[at + end.len()..]);
-        let begin = at - before.chars().rev().take_while(in_path).count();
+        let rest = &line[at + end.len()..];
+        let begin = at - line[..at].chars().rev().take_while(in_path).count();
         let path = &line[begin..at + end.len()];
         let more = rest.starts_with(|c: char| c.is_alphanumeric());
         if begin == at || more || path.contains("://") {
