@@ -12,7 +12,6 @@ mod agent;
 mod alone;
 mod behaviour;
 mod bench;
-mod beside;
 mod ends;
 mod faults;
 mod life;
@@ -21,15 +20,16 @@ mod look;
 mod report;
 mod setup;
 mod trial;
+mod with_agent;
 
 pub use agent::AgentStage;
 pub use alone::{Alone, UsersOwn, faults_alone};
 pub use behaviour::{Behaviour, MARK};
 pub use bench::Bench;
-pub use beside::{Make, conforms, conforms_as, joins_the_agents_network};
 pub use faults::{Faults, faults};
 pub use report::{CaseResult, Outcome, Report};
 pub use setup::{Setup, Stage};
+pub use with_agent::{Make, conforms, conforms_as, joins_the_agents_network};
 
 use trial::Stop;
 

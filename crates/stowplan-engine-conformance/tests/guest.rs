@@ -17,7 +17,7 @@ use machine::{Kernel, boot, kernel, which};
 use stowplan_testkit::{Initramfs, agent_program, static_example};
 
 /// What the suite in the guest said: lines of each place.
-type Said = BTreeMap<String, Vec<String>>;
+type ReportedFeatures = BTreeMap<String, Vec<String>>;
 
 #[test]
 #[ignore = "boots a guest: minutes without KVM"]
@@ -68,8 +68,8 @@ fn archive(busybox: &Path, kernel: &Kernel) -> Vec<u8> {
 }
 
 /// What the guest says until it turns itself off.
-fn listen(qemu: &Path, kernel: &Kernel, initramfs: &Path) -> Said {
-    let mut said = Said::new();
+fn listen(qemu: &Path, kernel: &Kernel, initramfs: &Path) -> ReportedFeatures {
+    let mut said = ReportedFeatures::new();
     let mut place = "before".to_owned();
     let mut whole = false;
     boot(qemu, kernel, initramfs, 1536, |line| {

@@ -29,7 +29,7 @@ const OUT_OF_MEMORY: &str = "OOMKilled";
 
 /// A pod that has been made.
 #[derive(Debug, Clone)]
-struct Made {
+struct CreatedPod {
     service: String,
     sandbox: String,
     id: String,
@@ -45,7 +45,7 @@ struct CriBackend {
     network: Option<Network>,
     run: String,
     /// By name.
-    made: RefCell<BTreeMap<String, Made>>,
+    made: RefCell<BTreeMap<String, CreatedPod>>,
 }
 
 /// Loads images and lays the ground.
@@ -119,7 +119,7 @@ pub(crate) fn prepare(
 }
 
 impl CriBackend {
-    fn made(&self, id: &str) -> Option<Made> {
+    fn made(&self, id: &str) -> Option<CreatedPod> {
         let made = self.made.borrow();
         made.values().find(|made| made.id == id).cloned()
     }
@@ -155,7 +155,7 @@ impl Backend for CriBackend {
             give(client, &id, network).await?;
         }
         let log = Path::new(&pod.sandbox.log_directory).join(&pod.container.log_path);
-        let made = Made {
+        let made = CreatedPod {
             service: pod.service.clone(),
             sandbox,
             id: id.clone(),

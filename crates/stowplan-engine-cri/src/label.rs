@@ -1,7 +1,7 @@
 //! What the containers of a run really are.
 
 use serde_json::Value;
-use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction};
+use stowplan_engine::{EngineError, Facts, ObservedContainer, agreed, contradiction};
 use stowplan_engine_daemon::{program_in_bundle, program_name, runtime_name, runtime_version};
 use stowplan_host::cgroup::run_folder;
 
@@ -26,7 +26,7 @@ pub(crate) fn read(
         let (_, said) = client
             .wait(client.container(id))
             .map_err(|status| client.error("tell of a container", status))?;
-        let mut seen = Seen::of(*pid, id);
+        let mut seen = ObservedContainer::of(*pid, id);
         seen.cgroup = seen.cgroup.replace(&run_folder(run), "RUN");
         let called = match client.runtime {
             Runtime::Containerd => program_in_bundle(*pid, id),
@@ -52,7 +52,7 @@ fn facts(
     runtime: Runtime,
     handler: &Handler,
     said: &Value,
-    seen: &Seen,
+    seen: &ObservedContainer,
     called: Option<&str>,
 ) -> Result<Facts, EngineError> {
     // CRI-O says neither of a single container.
@@ -96,11 +96,11 @@ mod tests {
             snapshotter: "overlayfs".to_owned(),
         };
         let said = serde_json::json!({"runtimeType": handler.kind, "snapshotter": storage});
-        let seen = Seen {
+        let seen = ObservedContainer {
             root: root.to_owned(),
             parent: parent.to_owned(),
             cgroup: "/RUN/ID".to_owned(),
-            ..Seen::default()
+            ..ObservedContainer::default()
         };
         let runtime = Runtime::Containerd;
         facts(runtime, &handler, &said, &seen, Some(called))

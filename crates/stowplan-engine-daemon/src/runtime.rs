@@ -49,20 +49,20 @@ pub fn runtime_version(called: Option<&str>) -> Option<(String, String)> {
 
 /// What a program says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ProgramVersion {
     pub(crate) name: String,
     pub(crate) version: String,
 }
 
 /// What the runtime's program says of itself; `None` where it does not answer.
-pub(crate) fn said_version(program: &str) -> Option<Said> {
+pub(crate) fn said_version(program: &str) -> Option<ProgramVersion> {
     first_line(&ask(program, &["--version"], PATIENCE).ok()?)
 }
 
 /// A runtime says `NAME version VERSION` in its first line.
-fn first_line(said: &str) -> Option<Said> {
+fn first_line(said: &str) -> Option<ProgramVersion> {
     let (name, version) = said.lines().next()?.rsplit_once(' ')?;
-    Some(Said {
+    Some(ProgramVersion {
         name: name.trim_end_matches(" version").to_owned(),
         version: version.to_owned(),
     })

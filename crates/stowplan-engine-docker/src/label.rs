@@ -1,7 +1,7 @@
 //! What the containers of a run really are.
 
 use bollard::models::ContainerInspectResponse;
-use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction};
+use stowplan_engine::{EngineError, Facts, ObservedContainer, agreed, contradiction};
 use stowplan_engine_daemon::{program_in_bundle, runtime_name, runtime_version};
 
 use crate::Daemon;
@@ -19,7 +19,7 @@ pub(crate) fn read(client: &Client, containers: &[(String, u32)]) -> Result<Fact
         let found = client
             .wait(client.inspect(id))
             .map_err(|error| client.error("tell of a container", error))?;
-        let seen = Seen::of(*pid, id);
+        let seen = ObservedContainer::of(*pid, id);
         let called = called(client.daemon(), *pid, id, &seen);
         all.push(facts(client.daemon(), &found, &seen, called.as_deref())?);
         program = called;
@@ -35,10 +35,10 @@ pub(crate) fn read(client: &Client, containers: &[(String, u32)]) -> Result<Fact
 
 /// The program of the runtime that the container with this first process and id was started with; `None` where that cannot be seen.
 pub(crate) fn runtime(daemon: Daemon, pid: u32, id: &str) -> Option<String> {
-    called(daemon, pid, id, &Seen::of(pid, id))
+    called(daemon, pid, id, &ObservedContainer::of(pid, id))
 }
 
-fn called(daemon: Daemon, pid: u32, id: &str, seen: &Seen) -> Option<String> {
+fn called(daemon: Daemon, pid: u32, id: &str, seen: &ObservedContainer) -> Option<String> {
     match daemon {
         Daemon::Docker => program_in_bundle(pid, id),
         // The monitor is told which one to call.
@@ -50,7 +50,7 @@ fn called(daemon: Daemon, pid: u32, id: &str, seen: &Seen) -> Option<String> {
 fn facts(
     daemon: Daemon,
     said: &ContainerInspectResponse,
-    seen: &Seen,
+    seen: &ObservedContainer,
     called: Option<&str>,
 ) -> Result<Facts, EngineError> {
     let storage = said
@@ -109,9 +109,9 @@ mod tests {
         }
     }
 
-    fn shown(parent: &str, root: &str) -> Seen {
+    fn shown(parent: &str, root: &str) -> ObservedContainer {
         let arguments = ["conmon", "--api-version", "1", "-r", "/usr/bin/crun"];
-        Seen {
+        ObservedContainer {
             root: root.to_owned(),
             parent: parent.to_owned(),
             arguments: arguments.map(str::to_owned).to_vec(),

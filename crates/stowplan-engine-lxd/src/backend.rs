@@ -15,7 +15,7 @@ use stowplan_wire::deployment::{DeploymentPlan, EngineEventKind, StopMode};
 
 use crate::api::Instance;
 use crate::client::Client;
-use crate::events::{Feed, Makings, Said, What, instance_of};
+use crate::events::{Feed, InstanceEvent, Makings, What, instance_of};
 use crate::{fleet, label, names};
 
 /// A server and what it has said so far.
@@ -64,7 +64,7 @@ impl LxdBackend {
     }
 
     /// What the server has said, in the words of a deployment.
-    fn happened(&mut self, said: &Said) -> Result<Option<Happened>, EngineError> {
+    fn happened(&mut self, said: &InstanceEvent) -> Result<Option<Happened>, EngineError> {
         let Some(served) = self.services.get(&said.instance) else {
             return Ok(None);
         };
@@ -128,7 +128,7 @@ impl LxdBackend {
             if !ended {
                 continue;
             }
-            let said = Said {
+            let said = InstanceEvent {
                 instance: instance.to_owned(),
                 what: What::Ended,
                 t_ns: clock_ns(),

@@ -35,7 +35,7 @@ pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 pub(crate) enum ApiError {
     /// The server says no.
     #[error("{message}")]
-    Said { code: u16, message: String },
+    InstanceEvent { code: u16, message: String },
     #[error("the connection failed")]
     Connection(#[from] legacy::Error),
     #[error("the answer broke off")]
@@ -49,14 +49,14 @@ pub(crate) enum ApiError {
 impl ApiError {
     fn said(&self) -> Option<&str> {
         match self {
-            Self::Said { message, .. } => Some(message),
+            Self::InstanceEvent { message, .. } => Some(message),
             _ => None,
         }
     }
 
     /// Whether the server says that there is none of this name.
     pub(crate) const fn is_absent(&self) -> bool {
-        matches!(self, Self::Said { code: 404, .. })
+        matches!(self, Self::InstanceEvent { code: 404, .. })
     }
 
     /// Whether the name is somebody else's.
@@ -199,7 +199,7 @@ impl Client {
         if operation.status_code == StatusCode::OK.as_u16() {
             return Ok(());
         }
-        Err(ApiError::Said {
+        Err(ApiError::InstanceEvent {
             code: operation.status_code,
             message: operation.err,
         })
@@ -228,7 +228,7 @@ impl Client {
     pub(crate) fn error(&self, what: impl std::fmt::Display, error: ApiError) -> EngineError {
         let name = self.server.name();
         match error {
-            ApiError::Said { message, .. } => {
+            ApiError::InstanceEvent { message, .. } => {
                 EngineError::new(format!("{name} cannot {what}: {message}"))
             }
             other => EngineError::new(format!("{name} does not {what}"))
@@ -282,7 +282,7 @@ async fn answer(
 }
 
 fn no(answer: Answer) -> ApiError {
-    ApiError::Said {
+    ApiError::InstanceEvent {
         code: answer.error_code,
         message: answer.error,
     }

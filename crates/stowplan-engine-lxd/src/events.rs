@@ -32,7 +32,7 @@ pub(crate) enum What {
 
 /// Something that happened to an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct InstanceEvent {
     pub(crate) instance: String,
     pub(crate) what: What,
     /// CLOCK_MONOTONIC ns.
@@ -58,7 +58,7 @@ impl Feed {
     }
 
     /// What it says next, if it says something within `wait`.
-    pub(crate) fn next(&mut self, wait: Duration) -> Result<Option<Said>, Error> {
+    pub(crate) fn next(&mut self, wait: Duration) -> Result<Option<InstanceEvent>, Error> {
         let deadline = Instant::now() + wait;
         loop {
             match self.0.read() {
@@ -81,7 +81,7 @@ impl Feed {
 }
 
 /// What a message says, if it is about an instance.
-fn said(text: &str) -> Option<Said> {
+fn said(text: &str) -> Option<InstanceEvent> {
     let message: Message = serde_json::from_str(text).ok()?;
     let what = match message.metadata.action.as_str() {
         "instance-created" => What::Created,
@@ -94,7 +94,7 @@ fn said(text: &str) -> Option<Said> {
     };
     let source = message.metadata.source.split('?').next()?;
     let stamp = DateTime::parse_from_rfc3339(&message.timestamp).ok()?;
-    Some(Said {
+    Some(InstanceEvent {
         instance: source.strip_prefix("/1.0/instances/")?.to_owned(),
         what,
         t_ns: monotonic_ns(stamp.timestamp_nanos_opt()?),

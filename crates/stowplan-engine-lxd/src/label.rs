@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction};
+use stowplan_engine::{EngineError, Facts, ObservedContainer, agreed, contradiction};
 use stowplan_host::ledger::unescape;
 
 use crate::api::{Instance, PoolInfo, root_pool};
@@ -50,7 +50,7 @@ pub(crate) fn read(client: &Client, containers: &[(String, u32)]) -> Result<Fact
 /// What the kernel shows of an instance's first process.
 #[derive(Debug, Clone, Default)]
 struct Shown {
-    seen: Seen,
+    seen: ObservedContainer,
     /// What of its file system is its root.
     root_folder: String,
     /// Its user namespace: who root in it is outside.
@@ -61,7 +61,7 @@ impl Shown {
     fn of(pid: u32, instance: &str) -> Self {
         let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}"));
         Self {
-            seen: Seen::of(pid, instance),
+            seen: ObservedContainer::of(pid, instance),
             root_folder: root_folder(&read("mountinfo").unwrap_or_default()).unwrap_or_default(),
             user_map: read("uid_map").unwrap_or_default(),
         }
@@ -117,7 +117,7 @@ mod tests {
 
     fn shown() -> Shown {
         Shown {
-            seen: Seen {
+            seen: ObservedContainer {
                 root: "ext4".to_owned(),
                 parent: "lxd".to_owned(),
                 arguments: vec!["[lxc monitor] /var/lib/lxd/containers a".to_owned()],
@@ -143,7 +143,7 @@ mod tests {
             ..shown()
         };
         let other = Shown {
-            seen: Seen {
+            seen: ObservedContainer {
                 arguments: vec!["dockerd".to_owned()],
                 ..shown().seen
             },

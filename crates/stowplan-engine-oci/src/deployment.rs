@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stowplan_engine::{
-    Deployment, EngineError, Facts, Seen, agreed, contradiction, group_of, selected,
+    Deployment, EngineError, Facts, ObservedContainer, agreed, contradiction, group_of, selected,
 };
 use stowplan_host::cgroup::{CONTROLLERS, Group, Tree};
 use stowplan_host::ledger::Object;
@@ -277,7 +277,7 @@ impl Deployment for OciDeployment {
             if !process::is_alive(created.pid, created.start_ticks) {
                 continue;
             }
-            let seen = Seen::of(created.pid, &link.name);
+            let seen = ObservedContainer::of(created.pid, &link.name);
             let helper = link.process().map(|(pid, _)| pid);
             let parent = process::parent_of(created.pid);
             if helper.is_none() || helper != parent {

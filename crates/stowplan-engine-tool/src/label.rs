@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use stowplan_engine::{EngineError, Facts, Seen, agreed, contradiction, group_of};
+use stowplan_engine::{EngineError, Facts, ObservedContainer, agreed, contradiction, group_of};
 
 use crate::ask;
 
@@ -46,7 +46,7 @@ pub(crate) fn read(
     // A real program may have another root than node programs have.
     let roots = containers
         .iter()
-        .map(|container| Seen::of(container.first, program).root);
+        .map(|container| ObservedContainer::of(container.first, program).root);
     let distinct: BTreeSet<String> = roots.collect();
     let roots: Vec<String> = distinct.into_iter().collect();
     facts.insert("engine.root".to_owned(), roots.join(" | "));

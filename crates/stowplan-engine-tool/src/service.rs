@@ -24,14 +24,14 @@ const LAST_WORDS: u64 = 2048;
 
 /// What holds a container that was started.
 #[derive(Debug)]
-struct Held {
+struct StartedContainer {
     holder: Holder,
     invocation: Invocation,
     notices: Notices,
     leader: Option<Handle>,
 }
 
-impl Held {
+impl StartedContainer {
     /// Where the tool complains.
     fn log<'a>(&'a self, start: &'a ServiceStart) -> &'a Path {
         let own = self.invocation.log.as_deref();
@@ -45,7 +45,7 @@ pub(crate) struct Service {
     pub(crate) start: ServiceStart,
     groups: Option<ServiceGroups>,
     oom: Option<OomWatch>,
-    held: Option<Held>,
+    held: Option<StartedContainer>,
     pub(crate) paused: bool,
 }
 
@@ -112,7 +112,7 @@ impl Service {
         let begin_ns = clock_ns();
         let holder = Holder::spawn(&invocation, &log, groups, class, notices.socket())?;
         let (pid, start_ticks) = (holder.handle.pid, holder.handle.start_ticks);
-        self.held = Some(Held {
+        self.held = Some(StartedContainer {
             holder,
             invocation,
             notices,

@@ -40,7 +40,7 @@ pub fn agreed(containers: Vec<Facts>) -> Result<Facts, EngineError> {
 
 /// What the kernel shows of a container's first process.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct ObservedContainer {
     /// Kind of the file system on its root.
     pub root: String,
     /// Name of its parent.
@@ -51,7 +51,7 @@ pub struct Seen {
     pub cgroup: String,
 }
 
-impl Seen {
+impl ObservedContainer {
     /// What is to be seen of the container with this id, whose first process has this pid.
     #[must_use]
     pub fn of(pid: u32, id: &str) -> Self {

@@ -12,7 +12,7 @@ mod parts;
 pub use capabilities::{Capabilities, IsolationFeature, LimitSupport, Refusal, Variant};
 pub use engine::{Deployment, Engine, ImageFiles, Probe, selected};
 pub use error::EngineError;
-pub use label::{Facts, Seen, agreed, contradiction, group_of};
+pub use label::{Facts, ObservedContainer, agreed, contradiction, group_of};
 pub use log::open_log;
 pub use parts::{CGROUPFS, parts};
 

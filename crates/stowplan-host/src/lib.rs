@@ -26,9 +26,10 @@ mod users;
 
 pub use calibrate::calibrate;
 pub use device::Device;
-pub use error::{HostError, chain};
+pub use error::HostError;
 pub use host::Host;
 pub use local::LocalHost;
 pub use log::tail;
 pub use readable::wait_readable;
+pub use stowplan_wire::causes::chain;
 pub use users::Ids;

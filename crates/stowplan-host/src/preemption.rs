@@ -40,11 +40,11 @@ pub struct SwitchRecorder {
 struct Switch {
     tid: u32,
     t_ns: u64,
-    way: Way,
+    way: SwitchKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum SwitchKind {
     In,
     /// To sleep or to wait.
     Left,
@@ -181,9 +181,9 @@ fn threads(pid: u32) -> Vec<(u32, (u32, u32))> {
 /// Of the body of a record: the other thread's process and number, then those of the thread it is about, then the time.
 fn switch(misc: u16, body: &[u8]) -> Option<Switch> {
     let way = match (misc & SWITCH_OUT != 0, misc & SWITCH_OUT_PREEMPT != 0) {
-        (false, _) => Way::In,
-        (true, false) => Way::Left,
-        (true, true) => Way::Preempted,
+        (false, _) => SwitchKind::In,
+        (true, false) => SwitchKind::Left,
+        (true, true) => SwitchKind::Preempted,
     };
     Some(Switch {
         tid: u32::from_ne_bytes(body.get(12..16)?.try_into().ok()?),
@@ -199,10 +199,10 @@ fn spans(switches: &[Switch], until_ns: u64) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut spans: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
     for switch in switches.iter().filter(|switch| switch.t_ns <= until_ns) {
         match switch.way {
-            Way::Preempted => {
+            SwitchKind::Preempted => {
                 out.insert(switch.tid, switch.t_ns);
             }
-            Way::In | Way::Left => {
+            SwitchKind::In | SwitchKind::Left => {
                 if let Some(from) = out.remove(&switch.tid) {
                     spans
                         .entry(switch.tid)
@@ -226,22 +226,22 @@ mod tests {
 
     use super::*;
 
-    fn at(tid: u32, t_ns: u64, way: Way) -> Switch {
+    fn at(tid: u32, t_ns: u64, way: SwitchKind) -> Switch {
         Switch { tid, t_ns, way }
     }
 
     #[test]
     fn a_span_is_from_losing_the_cpu_to_having_one_again() {
         let switches = [
-            at(1, 10, Way::In),
-            at(1, 20, Way::Preempted),
-            at(2, 20, Way::In),
-            at(2, 25, Way::Left),
-            at(1, 26, Way::In),
-            at(1, 30, Way::Left),
-            at(2, 40, Way::In),
-            at(2, 50, Way::Preempted),
-            at(1, 55, Way::In),
+            at(1, 10, SwitchKind::In),
+            at(1, 20, SwitchKind::Preempted),
+            at(2, 20, SwitchKind::In),
+            at(2, 25, SwitchKind::Left),
+            at(1, 26, SwitchKind::In),
+            at(1, 30, SwitchKind::Left),
+            at(2, 40, SwitchKind::In),
+            at(2, 50, SwitchKind::Preempted),
+            at(1, 55, SwitchKind::In),
         ];
         let expected = BTreeMap::from([(1, vec![(20, 26)]), (2, vec![(50, 99)])]);
         assert_eq!(spans(&switches, 99), expected);
@@ -257,10 +257,10 @@ mod tests {
         let words = |numbers: [u32; 4]| numbers.map(u32::to_ne_bytes).concat();
         let body = [words([7, 8, 5, 6]), 9_u64.to_ne_bytes().to_vec()].concat();
         let read = |misc| switch(misc, &body).unwrap();
-        assert_eq!(read(0), at(6, 9, Way::In));
-        assert_eq!(read(SWITCH_OUT), at(6, 9, Way::Left));
+        assert_eq!(read(0), at(6, 9, SwitchKind::In));
+        assert_eq!(read(SWITCH_OUT), at(6, 9, SwitchKind::Left));
         let both = SWITCH_OUT | SWITCH_OUT_PREEMPT;
-        assert_eq!(read(both), at(6, 9, Way::Preempted));
+        assert_eq!(read(both), at(6, 9, SwitchKind::Preempted));
         assert_eq!(switch(0, &body[..23]), None);
     }
     #[test]

@@ -14,9 +14,9 @@ mod draft;
 mod error;
 mod facts;
 mod fit;
-mod held;
 mod launch;
 mod names;
+mod reproduction;
 mod runs;
 pub mod topology;
 mod trace;
@@ -29,6 +29,6 @@ pub use draft::{
 pub use error::ImportError;
 pub use facts::{CallbackFacts, Facts, TopicFacts};
 pub use fit::{Counted, Fit, Fitted, Round};
-pub use held::{Came, Held, HeldCallback, HeldEndpoints, hold};
 pub use launch::LaunchTimes;
+pub use reproduction::{Came, ReproducedCallback, ReproducedEndpoints, Reproduction, hold};
 pub use trace::{LearnError, Learned, Options, learn};

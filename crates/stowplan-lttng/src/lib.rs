@@ -20,7 +20,7 @@ mod view;
 pub use attach::Container;
 pub use buffers::{Buffers, Memory};
 pub use engines::init_of;
-pub use look::{Seen, look};
+pub use look::{ObservedProcess, look};
 pub use produced::{Produced, TracedProcess, produced};
 pub use recorder::{Options, Recorded, Recorder};
 pub use tools::Tools;

@@ -7,7 +7,7 @@ use crate::produced::TracedProcess;
 
 /// A process that was seen while it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedProcess {
     /// Pid on the host.
     pub pid: u32,
     /// Its name.
@@ -22,7 +22,7 @@ pub struct Seen {
     pub ros: bool,
 }
 
-impl Seen {
+impl ObservedProcess {
     /// Whether events of it are to be expected.
     #[must_use]
     pub const fn is_traceable(&self) -> bool {
@@ -42,7 +42,7 @@ const ROS: [&str; 2] = ["librcl.so", "libtracetools.so"];
 
 /// Looks at a process; `None` when it has ended or is not ours to look at.
 #[must_use]
-pub fn look(pid: u32) -> Option<Seen> {
+pub fn look(pid: u32) -> Option<ObservedProcess> {
     let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).ok();
     let maps = read("maps")?;
     let files = || maps.lines().filter_map(|line| line.rsplit('/').next());
@@ -51,7 +51,7 @@ pub fn look(pid: u32) -> Option<Seen> {
         .find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last())?
         .parse()
         .ok()?;
-    Some(Seen {
+    Some(ObservedProcess {
         pid,
         name: read("comm")?.trim_end().to_owned(),
         vpid,

@@ -8,7 +8,7 @@ use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::TraceFolder;
 use stowplan_ctf::reader::{Event, Item, LostKind};
 
-use crate::look::{Seen, look};
+use crate::look::{ObservedProcess, look};
 
 /// What a trace of LTTng holds, by process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Produced {
     /// What these processes recorded, and others of their containers, which may have ended before anybody looked.
     /// What was discarded belongs to no process and is left out.
     #[must_use]
-    pub fn of(&self, seen: &[Seen]) -> Self {
+    pub fn of(&self, seen: &[ObservedProcess]) -> Self {
         let own_ns = look(std::process::id()).map(|own| own.pid_ns);
         let is_theirs = |process: &&TracedProcess| {
             seen.iter().any(|seen| {

@@ -1,6 +1,6 @@
 //! What was seen to run, held against what was recorded.
 
-use crate::look::Seen;
+use crate::look::ObservedProcess;
 use crate::produced::{Produced, TracedProcess};
 
 /// What came of a recording.
@@ -33,17 +33,17 @@ pub enum Naming {
 
 /// Holds the processes of `seen` against `produced`; `of` says whose they are, as `the command`.
 #[must_use]
-pub fn verdict(of: &str, seen: &[Seen], produced: &Produced, naming: Naming) -> Verdict {
+pub fn verdict(of: &str, seen: &[ObservedProcess], produced: &Produced, naming: Naming) -> Verdict {
     let mut verdict = Verdict::default();
-    let found = |seen: &Seen| produced.processes.iter().find(|process| seen.is(process));
+    let found = |seen: &ObservedProcess| produced.processes.iter().find(|process| seen.is(process));
     let traceable = || seen.iter().filter(|seen| seen.is_traceable());
-    let silent: Vec<&Seen> = traceable()
+    let silent: Vec<&ObservedProcess> = traceable()
         .filter(|seen| seen.tracer && found(seen).is_none())
         .collect();
-    let idle: Vec<&Seen> = traceable()
+    let idle: Vec<&ObservedProcess> = traceable()
         .filter(|seen| found(seen).is_some_and(|process| process.events == 0))
         .collect();
-    let without: Vec<&Seen> = traceable()
+    let without: Vec<&ObservedProcess> = traceable()
         .filter(|seen| !seen.tracer && found(seen).is_none())
         .collect();
     for (seen, what, hint) in [
@@ -80,7 +80,7 @@ pub fn verdict(of: &str, seen: &[Seen], produced: &Produced, naming: Naming) -> 
 }
 
 impl Naming {
-    fn of_seen(self, seen: &Seen) -> String {
+    fn of_seen(self, seen: &ObservedProcess) -> String {
         match self {
             Self::Pids => format!("{} (pid {})", seen.name, seen.pid),
             Self::Names => seen.name.clone(),
@@ -112,8 +112,8 @@ fn listed(names: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn seen(pid: u32, tracer: bool, ros: bool) -> Seen {
-        Seen {
+    fn seen(pid: u32, tracer: bool, ros: bool) -> ObservedProcess {
+        ObservedProcess {
             pid,
             name: format!("p{pid}"),
             vpid: i64::from(pid) - 100,
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    fn warnings(seen: &[Seen], processes: Vec<TracedProcess>) -> Vec<String> {
+    fn warnings(seen: &[ObservedProcess], processes: Vec<TracedProcess>) -> Vec<String> {
         let produced = Produced {
             processes,
             ..Produced::default()
@@ -202,7 +202,7 @@ mod tests {
             discarded_packets: 0,
         };
         let of = |pid_ns| {
-            let seen = Seen {
+            let seen = ObservedProcess {
                 pid_ns,
                 ..seen(101, true, true)
             };

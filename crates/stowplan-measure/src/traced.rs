@@ -10,7 +10,8 @@ use stowplan_host::cgroup::{Group, processes};
 use stowplan_host::process::tree_of;
 use stowplan_host::{Host, HostError, chain};
 use stowplan_lttng::{
-    Buffers, Memory, Naming, Options, Produced, Recorder, Seen, Tools, look, produced, verdict,
+    Buffers, Memory, Naming, ObservedProcess, Options, Produced, Recorder, Tools, look, produced,
+    verdict,
 };
 use stowplan_model::RealService;
 use stowplan_wire::deployment::{BindMount, DeploymentPlan, Locator, Program};
@@ -40,7 +41,7 @@ pub(crate) struct Traced {
 
 /// A process, and how many looks it was there for.
 struct Looked {
-    seen: Seen,
+    seen: ObservedProcess,
     looks: u32,
 }
 
@@ -82,7 +83,7 @@ impl Traced {
 
     /// Lets the programs find the daemon.
     pub(crate) fn surround(&self, deployment: &mut DeploymentPlan, can: &Capabilities) {
-        let way = Way {
+        let way = DaemonAccess {
             services: self.seen.keys().collect(),
             environment: self.recorder.environment(),
             sockets: self.recorder.sockets().display().to_string(),
@@ -153,13 +154,13 @@ impl Traced {
 }
 
 /// How programs find the daemon.
-struct Way<'a> {
+struct DaemonAccess<'a> {
     services: BTreeSet<&'a String>,
     environment: [(String, String); 1],
     sockets: String,
 }
 
-impl Way<'_> {
+impl DaemonAccess<'_> {
     /// By their environment, and where they have mounts of their own by the folder of its sockets at the same place. An
     /// engine that cannot show them that folder is found out afterwards: they record nothing.
     fn show(&self, deployment: &mut DeploymentPlan, can: &Capabilities) {
@@ -199,11 +200,11 @@ fn silent(service: &str, seen: &[Looked], found: &Produced) -> Vec<String> {
             "{of} had ended before it could be seen whether it recorded events"
         )];
     }
-    let all: Vec<Seen> = seen.iter().map(|looked| looked.seen.clone()).collect();
+    let all: Vec<ObservedProcess> = seen.iter().map(|looked| looked.seen.clone()).collect();
     let theirs = found.of(&all);
     // What was there for one look alone may be a moment's work: LTTng itself forks to make a file for a new user.
     let stayed = seen.iter().filter(|looked| looked.looks > 1);
-    let mut judged: Vec<Seen> = stayed.map(|looked| looked.seen.clone()).collect();
+    let mut judged: Vec<ObservedProcess> = stayed.map(|looked| looked.seen.clone()).collect();
     if judged.is_empty() && theirs.events() == 0 {
         judged = all;
     }
@@ -288,7 +289,7 @@ mod tests {
             parallelism: 0,
         };
         let traced = "traced".to_owned();
-        let way = Way {
+        let way = DaemonAccess {
             services: BTreeSet::from([&traced]),
             environment: [(
                 "LTTNG_HOME".to_owned(),
@@ -334,7 +335,7 @@ mod tests {
     }
 
     fn looked(vpid: i64, looks: u32) -> Looked {
-        let seen = Seen {
+        let seen = ObservedProcess {
             pid: 100 + u32::try_from(vpid).unwrap(),
             name: format!("p{vpid}"),
             vpid,

@@ -21,7 +21,7 @@ pub struct Agent {
 
 /// What came from the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum AgentMessage {
     /// A request.
     Control(Control),
     /// It is gone: so should we be.
@@ -74,21 +74,21 @@ impl Agent {
     ///
     /// # Errors
     /// When the packet is not a request.
-    pub fn hear(&self) -> Result<Said, NodeError> {
+    pub fn hear(&self) -> Result<AgentMessage, NodeError> {
         let mut packet = [0; 4096];
         let size = loop {
             match recv(&self.socket, &mut packet, RecvFlags::empty()) {
                 Ok((size, _)) => break size,
                 Err(Errno::INTR) => {}
-                Err(Errno::CONNRESET) => return Ok(Said::Gone),
+                Err(Errno::CONNRESET) => return Ok(AgentMessage::Gone),
                 Err(error) => return Err(self.error(error.into())),
             }
         };
         if size == 0 {
-            return Ok(Said::Gone);
+            return Ok(AgentMessage::Gone);
         }
         serde_json::from_slice(&packet[..size])
-            .map(Said::Control)
+            .map(AgentMessage::Control)
             .map_err(|error| self.error(error.into()))
     }
 

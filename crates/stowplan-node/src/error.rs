@@ -146,13 +146,6 @@ impl NodeError {
     /// The whole chain of causes in one line.
     #[must_use]
     pub fn report(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        text
+        stowplan_wire::causes::chain(self)
     }
 }

@@ -9,7 +9,7 @@ use rustix::net::{
 
 use crate::error::NodeError;
 
-/// Said instead of a node's number: the process exists and can load.
+/// AgentMessage instead of a node's number: the process exists and can load.
 pub const UP: u32 = u32::MAX;
 
 /// One end of the connection. Each packet is a number.

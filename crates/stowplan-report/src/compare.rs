@@ -14,7 +14,7 @@ use crate::error::ReportError;
 use crate::marked::{self, Marked};
 use crate::metrics::{Metric, Values, metrics};
 use crate::report::Report;
-use crate::slower::{Before, Held, most_first};
+use crate::slower::{Before, Compared, most_first};
 use crate::usage::mean;
 
 /// Why nothing is said of a metric that timer phases decide.
@@ -91,7 +91,7 @@ pub(crate) fn slower(
         let Some(candidate) = report.experiment.deployment(candidate) else {
             continue;
         };
-        let held = Held {
+        let held = Compared {
             before: Before::Reference(reference),
             new: report,
             candidate,

@@ -6,8 +6,7 @@
 
 mod ablation;
 mod ablation_tables;
-mod across;
-mod again;
+mod across_results;
 mod callbacks;
 mod common;
 mod compare;
@@ -31,6 +30,7 @@ mod modules;
 mod page;
 mod phases;
 mod places;
+mod remeasured;
 mod report;
 mod sensitivity;
 mod sensitivity_tables;
@@ -49,17 +49,17 @@ use std::path::Path;
 
 use stowplan_results::{Comparisons, Results};
 
-pub use across::across;
-pub use again::again;
+pub use across_results::across;
 pub use callbacks::{CallTimes, CallbackTimes};
 pub use common::can_compare;
 pub use controls::lacking_controls;
 pub use error::ReportError;
-pub use graph::{Form, GraphNode, Limits, NodeGraph, View, Way};
+pub use graph::{Form, GraphEdge, GraphNode, Limits, NodeGraph, View};
 pub use latency::{ChainLatency, Part, PartFigures, RunFigures};
 pub use losses::DeploymentLosses;
 pub use memory::{DeploymentMemory, RunMemory, SharedMemory};
 pub use phases::TimerPhases;
+pub use remeasured::again;
 pub use report::Report;
 pub use size::Size;
 pub use slower_tables::{regressions, slower_lines};

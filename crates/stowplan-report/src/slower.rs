@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use stowplan_results::{CallbackGrowth, Comparison, DeploymentRecord, Growth, PartGrowth, Slower};
 use stowplan_stats::{ALPHA, Estimate, StatsError, Verdict};
 
-use crate::across::after;
+use crate::across_results::after;
 use crate::callbacks::{CallTimes, CallbackTimes};
 use crate::compare::Blocks;
 use crate::error::ReportError;
@@ -34,7 +34,7 @@ pub(crate) enum Before<'a> {
 }
 
 /// A deployment and what it is held against.
-pub(crate) struct Held<'a> {
+pub(crate) struct Compared<'a> {
     pub(crate) before: Before<'a>,
     /// The result, or the later one.
     pub(crate) new: &'a Report,
@@ -46,7 +46,7 @@ pub(crate) struct Held<'a> {
 pub(crate) fn slower_of<'a>(
     candidates: impl IntoIterator<Item = &'a DeploymentRecord>,
     rows: &[Comparison],
-    held: impl Fn(&'a DeploymentRecord) -> Held<'a>,
+    held: impl Fn(&'a DeploymentRecord) -> Compared<'a>,
 ) -> Result<Vec<Slower>, ReportError> {
     let mut slower = Vec::new();
     for candidate in candidates {
@@ -70,7 +70,7 @@ pub(crate) fn most_first(mut slower: Vec<Slower>) -> Vec<Slower> {
     slower
 }
 
-impl Held<'_> {
+impl Compared<'_> {
     /// Where every chain got slower that is worse in `rows`, the comparisons of this pair.
     pub(crate) fn slower(&self, rows: &[&Comparison]) -> Result<Vec<Slower>, ReportError> {
         let mut worse: BTreeMap<&str, Vec<&Comparison>> = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use stowplan_results::{Comparisons, Growth, Slower};
 
-use crate::across::{deployment_of, is_regression};
+use crate::across_results::{deployment_of, is_regression};
 use crate::difference_tables::{change, difference_name, outcome, printed};
 use crate::format::{dash, difference, value};
 use crate::tables::TextTable;

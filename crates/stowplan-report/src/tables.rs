@@ -5,7 +5,7 @@ use stowplan_results::{LossCause, RunRow, StartKind};
 use stowplan_stats::Summary;
 
 use crate::ablation_tables;
-use crate::across::deployment_of;
+use crate::across_results::deployment_of;
 use crate::callbacks::CallTimes;
 use crate::configured::{self, asked_at_once};
 use crate::difference_tables;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stowplan_report::{Form, GraphNode, Limits, NodeGraph, View, Way};
+use stowplan_report::{Form, GraphEdge, GraphNode, Limits, NodeGraph, View};
 
 /// driver → filter → planner ⇄ monitor in two processes, and a node that says nothing.
 fn graph() -> NodeGraph {
@@ -11,7 +11,7 @@ fn graph() -> NodeGraph {
         process,
         module: module.to_owned(),
     };
-    let way = |from, to, topic: &str, messages, latency_ns: Option<f64>| Way {
+    let way = |from, to, topic: &str, messages, latency_ns: Option<f64>| GraphEdge {
         from,
         to,
         topic: topic.to_owned(),

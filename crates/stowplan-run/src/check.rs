@@ -3,7 +3,7 @@
 use stowplan_model::WorkSpeed;
 use stowplan_results::DeploymentRecord;
 
-use crate::engines::Outside;
+use crate::engines::CallerEngines;
 use crate::error::ExperimentError;
 use crate::execute::Programs;
 use crate::expected::{Expected, expected};
@@ -30,7 +30,7 @@ pub fn check(
     request: &Request,
     speed: &WorkSpeed,
     programs: &Programs,
-    outside: Outside<'_>,
+    outside: CallerEngines<'_>,
 ) -> Result<Checked, ExperimentError> {
     let station = Station::start(request, programs, outside, &mut |_| {})?;
     station.require(request)?;

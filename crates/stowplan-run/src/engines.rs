@@ -15,7 +15,7 @@ pub type MakeEngine<'a> = &'a dyn Fn(&str, u32) -> Option<Rc<dyn Engine>>;
 
 /// Engines that do not run in the agent.
 #[derive(Clone, Copy)]
-pub struct Outside<'a> {
+pub struct CallerEngines<'a> {
     /// Their names.
     pub names: &'a [&'a str],
     /// Names of engines that this version does not have.
@@ -30,7 +30,7 @@ pub struct Outside<'a> {
 /// When the agent does not say what its engines can do.
 pub fn known_engines(
     host: &Rc<AgentHost>,
-    outside: Outside<'_>,
+    outside: CallerEngines<'_>,
 ) -> Result<KnownEngines, EngineError> {
     Engines::new(host, outside).map(|engines| engines.known)
 }
@@ -38,14 +38,17 @@ pub fn known_engines(
 /// All engines of a session, each made when it is first asked for.
 pub(crate) struct Engines<'a> {
     host: Rc<AgentHost>,
-    outside: Outside<'a>,
+    outside: CallerEngines<'a>,
     known: KnownEngines,
     made: RefCell<BTreeMap<String, Rc<dyn Engine>>>,
     versions: RefCell<BTreeMap<String, String>>,
 }
 
 impl<'a> Engines<'a> {
-    pub(crate) fn new(host: &Rc<AgentHost>, outside: Outside<'a>) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        host: &Rc<AgentHost>,
+        outside: CallerEngines<'a>,
+    ) -> Result<Self, EngineError> {
         let mut engines = Self {
             host: Rc::clone(host),
             outside,

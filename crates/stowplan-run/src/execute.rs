@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 use stowplan_model::WorkSpeed;
 use stowplan_results::{BEFORE, Experiment, ResultsWriter};
 
-use crate::again::{Earlier, keep_common};
-use crate::beside::{Beside, Measured, parts};
 use crate::dds;
-use crate::engines::Outside;
+use crate::earlier::{Earlier, keep_common};
+use crate::engines::CallerEngines;
 use crate::error::ExperimentError;
 use crate::live::{Live, Shared};
 use crate::missing::{keep_recorded, require_all};
@@ -22,6 +21,7 @@ use crate::record::experiment;
 use crate::request::Request;
 use crate::resumed::Resumed;
 use crate::schedule::{End, Outcome, drive, jobs};
+use crate::scheduled_experiments::{Measured, ScheduledExperiments, parts};
 use crate::size::Sizing;
 use crate::speed;
 use crate::station::{Ready, Station};
@@ -48,7 +48,7 @@ pub struct Session<'a> {
     /// Longest wait for a quiet machine before a run; a time-out is recorded with the run (docs/measuring.md §5).
     pub settle: Duration,
     /// Engines beside those of the agent.
-    pub outside: Outside<'a>,
+    pub outside: CallerEngines<'a>,
     /// Is told about progress.
     pub observer: &'a mut dyn Observer,
     /// Fixes the number of blocks after a pilot.
@@ -238,7 +238,7 @@ fn run(
     let blocks = jobs(deployments.sum(), request.blocks, request.seed);
     let done = all.iter().flat_map(|one| &one.done).copied().collect();
     let budget = request.budget_ns.map(Duration::from_nanos);
-    let mut beside = Beside(lives);
+    let mut beside = ScheduledExperiments(lives);
     let outcome = drive(&blocks, &done, budget, &mut beside);
     let records = beside
         .0

@@ -1,13 +1,12 @@
 //! Experiments: schedule, blocks, clean-up, resume.
 
 mod ablation;
-mod again;
 mod analyse;
-mod beside;
 mod cdi;
 mod check;
 mod dds;
 mod deployments;
+mod earlier;
 mod edges;
 mod engines;
 mod error;
@@ -26,6 +25,7 @@ mod resumed;
 mod ring;
 mod run_row;
 pub mod schedule;
+mod scheduled_experiments;
 mod sensitivity;
 mod size;
 mod speed;
@@ -33,9 +33,9 @@ mod station;
 pub mod variants;
 mod wire;
 
-pub use again::Earlier;
 pub use check::{Checked, check};
-pub use engines::{MakeEngine, Outside, PLANNED_ENGINE, known_engines};
+pub use earlier::Earlier;
+pub use engines::{CallerEngines, MakeEngine, PLANNED_ENGINE, known_engines};
 pub use error::ExperimentError;
 pub use execute::{Accept, Executed, Programs, Session, begin, resume};
 pub use expected::Expected;

@@ -7,11 +7,11 @@ use std::time::Duration;
 use stowplan_host::facts::LOOPBACK_MULTICAST;
 use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
 
-use crate::beside::Measured;
 use crate::error::ExperimentError;
 use crate::live::run_numbers;
 use crate::request::Request;
 use crate::schedule::{Part, jobs};
+use crate::scheduled_experiments::Measured;
 use crate::station::{Ready, Station};
 
 /// A result, and what it was asked.

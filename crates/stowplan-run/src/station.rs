@@ -15,7 +15,7 @@ use stowplan_spec::Spec;
 
 use crate::cdi;
 use crate::dds;
-use crate::engines::{Engines, Outside};
+use crate::engines::{CallerEngines, Engines};
 use crate::error::ExperimentError;
 use crate::execute::Programs;
 use crate::missing::{require_cpus, require_places};
@@ -44,7 +44,7 @@ impl<'a> Station<'a> {
     pub(crate) fn start(
         request: &Request,
         programs: &'a Programs,
-        outside: Outside<'a>,
+        outside: CallerEngines<'a>,
         agent_started: &mut dyn FnMut(u32),
     ) -> Result<Self, ExperimentError> {
         let spec = request.spec()?;

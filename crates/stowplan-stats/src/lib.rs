@@ -10,7 +10,7 @@
 //! state the uncertainty between deployments, because they are not independent.
 #![forbid(unsafe_code)]
 
-mod across;
+mod across_experiments;
 mod attribute;
 mod binomial;
 mod bootstrap;
@@ -31,7 +31,7 @@ mod summary;
 mod verdict;
 mod williams;
 
-pub use across::{AcrossComparison, apply_holm_across, compare_across};
+pub use across_experiments::{AcrossComparison, apply_holm_across, compare_across};
 pub use attribute::{Attribution, attribute};
 pub use binomial::binomial_quantile;
 pub use bootstrap::{BOOTSTRAP_RESAMPLES, MIN_BOOTSTRAP_PAIRS, studentised_bootstrap};

@@ -6,12 +6,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ctf_classes::Said;
+use crate::ctf_classes::EventFields;
 use crate::ids::{ProcessId, ThreadId};
 
 /// Such an event, which says `S`.
 #[derive(Debug)]
-pub(crate) struct Created<S = Said> {
+pub(crate) struct Created<S = EventFields> {
     /// When what it tells of was made, nanoseconds.
     pub created_ns: i64,
     /// Its own time, nanoseconds.
@@ -22,7 +22,7 @@ pub(crate) struct Created<S = Said> {
 
 /// Those that wait for the next event of their process that uses entities.
 #[derive(Debug)]
-pub(crate) struct Waiting<S = Said> {
+pub(crate) struct Waiting<S = EventFields> {
     of: FxHashMap<ProcessId, Vec<Created<S>>>,
 }
 

@@ -4,7 +4,7 @@ use stowplan_ctf::reader::Event;
 use stowplan_ctf::{EventClassInfo, FieldRef};
 
 use crate::ctf_table::{CLASSES, CREATED, Kind as K, Kind, SWITCHED_CPU, caret_original};
-use crate::digest::Newcomer;
+use crate::digest::NewRecorder;
 use crate::event::Body;
 use crate::scheduling::Switch;
 
@@ -28,7 +28,7 @@ pub(crate) struct Class {
 
 /// What an event says, taken out of its packet.
 #[derive(Debug, Clone)]
-pub(crate) struct Said {
+pub(crate) struct EventFields {
     kind: Option<Kind>,
     provider: Provider,
     numbers: [u64; MOST_FIELDS],
@@ -36,13 +36,13 @@ pub(crate) struct Said {
     present: u8,
     /// Which of them are negative.
     negative: u8,
-    held: Option<Box<Held>>,
+    held: Option<Box<RareFields>>,
 }
 
 /// What few events have: what they say that is no number, and who is new with them.
 #[derive(Debug, Clone, Default)]
-struct Held {
-    newcomer: Option<Newcomer>,
+struct RareFields {
+    new_recorder: Option<NewRecorder>,
     created_ns: Option<i64>,
     texts: [Option<String>; 2],
     lists: [Vec<u64>; 2],
@@ -95,8 +95,8 @@ impl Class {
 
     /// Takes what an event says out of its packet.
     #[inline]
-    pub fn read(&self, event: &Event<'_>) -> Said {
-        let mut said = Said {
+    pub fn read(&self, event: &Event<'_>) -> EventFields {
+        let mut said = EventFields {
             kind: self.kind,
             provider: self.provider,
             numbers: [0; MOST_FIELDS],
@@ -129,14 +129,14 @@ impl Class {
     }
 
     #[cold]
-    fn held(&self, event: &Event<'_>) -> Option<Held> {
+    fn held(&self, event: &Event<'_>) -> Option<RareFields> {
         let field = |at: usize| self.fields.iter().find(|field| field.0 == at);
         let text = |at: usize| Some(event.text(field(at)?.1)?.into_owned());
         let list = |at: usize| {
             let elements = field(at).and_then(|field| event.integers(field.1));
             elements.map(Iterator::collect).unwrap_or_default()
         };
-        let mut held = Held::default();
+        let mut held = RareFields::default();
         match self.kind? {
             K::NodeInit | K::LifecycleTransition => held.texts = [text(1), text(2)],
             K::PublisherInit | K::SubscriptionInit => held.texts[0] = text(3),
@@ -158,11 +158,11 @@ impl Class {
     }
 }
 
-impl Said {
+impl EventFields {
     /// Adds that who recorded it is new.
     #[cold]
-    pub fn introduce(&mut self, newcomer: Newcomer) {
-        self.held.get_or_insert_default().newcomer = Some(newcomer);
+    pub fn introduce(&mut self, new_recorder: NewRecorder) {
+        self.held.get_or_insert_default().new_recorder = Some(new_recorder);
     }
 
     /// When what it tells of was made, nanoseconds of its trace's clock, where that is not its own time.
@@ -179,8 +179,8 @@ impl Said {
 
     /// Who is new with it.
     #[inline]
-    pub fn newcomer(&self) -> Option<&Newcomer> {
-        self.held.as_ref()?.newcomer.as_ref()
+    pub fn new_recorder(&self) -> Option<&NewRecorder> {
+        self.held.as_ref()?.new_recorder.as_ref()
     }
 
     /// The event as the analysis takes it; `None` if a field that every
@@ -303,7 +303,7 @@ pub(crate) fn within_range(time_ns: i64) -> i64 {
     time_ns.clamp(-LIMIT, LIMIT)
 }
 
-fn message_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
+fn message_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
     Some(match kind {
         K::RmwTake => Body::RmwTake {
             rmw_subscription: read.u64(0)?,
@@ -342,7 +342,7 @@ fn message_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
 }
 
 /// Events that some have built into the middleware or rclcpp.
-fn middleware_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
+fn middleware_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
     Some(match kind {
         K::DdsWrite => Body::DdsWrite {
             timestamp: read.i64(0)?,
@@ -374,7 +374,7 @@ fn middleware_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
     })
 }
 
-fn buffer_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
+fn buffer_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
     Some(match kind {
         K::RingEnqueue => Body::RingEnqueue {
             buffer: read.u64(0)?,
@@ -400,7 +400,7 @@ fn buffer_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
     })
 }
 
-fn entity_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
+fn entity_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
     Some(match kind {
         K::RclInit => Body::RclInit {
             version: read.text(0),
@@ -443,7 +443,7 @@ fn entity_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
     })
 }
 
-fn link_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
+fn link_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
     Some(match kind {
         K::RclcppSubscriptionInit => Body::RclcppSubscriptionInit {
             subscription: read.u64(0)?,
@@ -487,7 +487,7 @@ fn link_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
 }
 
 /// Events of Stowplan's own node program.
-fn own_body(kind: Kind, read: &Said) -> Option<Body<'_>> {
+fn own_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
     Some(match kind {
         K::ProcessStart => Body::ProcessStart {
             host_monotonic_ns: read.time(0)?,

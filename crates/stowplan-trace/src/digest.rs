@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use stowplan_ctf::metadata::{EnvValue, Metadata};
 use stowplan_ctf::reader::Event;
 
-use crate::ctf_classes::{Class, Said};
+use crate::ctf_classes::{Class, EventFields};
 
 /// The event classes of one trace.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Who {
 
 /// Somebody of whom a stream has no earlier event.
 #[derive(Debug, Clone)]
-pub(crate) struct Newcomer {
+pub(crate) struct NewRecorder {
     pub who: Who,
     /// Name of the process or thread.
     pub procname: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Digest {
     pub class: u32,
     /// Number of who recorded it, among those of its stream in the order in which they came.
     pub who: u32,
-    pub said: Said,
+    pub said: EventFields,
 }
 
 /// Makes digests of the events of some streams.
@@ -109,12 +109,12 @@ impl<'c> Digester<'c> {
 
 impl Recorders {
     /// The number of who recorded an event.
-    fn number(&mut self, who: Who, event: &Event<'_>, said: &mut Said) -> u32 {
+    fn number(&mut self, who: Who, event: &Event<'_>, said: &mut EventFields) -> u32 {
         let next = self.numbers.len() as u32;
         let number = *self.numbers.entry(who).or_insert(next);
         if number == next {
             let procname = event.procname().map(Into::into);
-            said.introduce(Newcomer { who, procname });
+            said.introduce(NewRecorder { who, procname });
         }
         self.last = Some((who, number));
         number

@@ -7,7 +7,7 @@ use std::thread;
 use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::{OpenTrace, TraceFolder};
 use stowplan_ctf::metadata::Metadata;
-use stowplan_ctf::reader::{Event, Item, Made, Merged};
+use stowplan_ctf::reader::{Decoded, Event, Item, Merged};
 
 use crate::analysis::{Analysis, Builder};
 use crate::blocks::TimeBlocks;
@@ -22,8 +22,8 @@ use crate::keep::Keep;
 use crate::overview::{Contents, Overview};
 use crate::processes::Processes;
 use crate::repeats::{Repeats, Twice};
+use crate::ros2_latency_analysis;
 use crate::settle::Pair;
-use crate::tum;
 
 mod contexts;
 mod losses;
@@ -121,7 +121,7 @@ impl Analysis {
         let repeats = read.adapter.repeats();
         let mut analysis = read.adapter.builder.finish();
         if reading.linking == Linking::Tum {
-            tum::link(&analysis.graph, &mut analysis.records);
+            ros2_latency_analysis::link(&analysis.graph, &mut analysis.records);
         }
         analysis.events += read.adapter.other;
         analysis.damage = read.damage;
@@ -314,11 +314,11 @@ impl Adapter {
 
     /// Takes an event; whether this was a time to look at what is settled.
     #[inline]
-    fn event(&mut self, event: &Made<'_, Digest>) -> bool {
+    fn event(&mut self, event: &Decoded<'_, Digest>) -> bool {
         let digest = event.value;
         let stream = event.stream as usize;
-        if let Some(newcomer) = digest.said.newcomer() {
-            self.seats[stream].push(Seat::Other(newcomer.clone()));
+        if let Some(new_recorder) = digest.said.new_recorder() {
+            self.seats[stream].push(Seat::Other(new_recorder.clone()));
         }
         let place = Place {
             stream,

@@ -43,6 +43,7 @@ mod processes;
 mod record;
 mod registry;
 mod repeats;
+mod ros2_latency_analysis;
 mod scheduling;
 #[cfg(test)]
 mod scripted;
@@ -53,7 +54,6 @@ mod settle;
 mod startup;
 mod summary;
 mod tracker;
-mod tum;
 mod unnamed;
 mod window;
 
@@ -78,7 +78,7 @@ pub use ids::{
     SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
 };
 pub use lasting::{is_shortened, lasting_name};
-pub use losses::{EdgeLosses, Losses, Way};
+pub use losses::{EdgeLosses, Losses, Transport};
 pub use marks::{CallbackCpu, Marks};
 pub use matching::{MatchedBy, Matching, Undecided};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};

@@ -14,7 +14,7 @@ use crate::window::Window;
 
 /// How the messages of an edge reach it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Transport {
     /// By pointer, inside a process.
     Pointer,
     /// Through DDS, inside a process.
@@ -31,7 +31,7 @@ pub struct EdgeLosses {
     /// The subscription.
     pub subscription: SubscriptionId,
     /// How they travel; `None` inside a process where nothing that was taken tells.
-    pub way: Option<Way>,
+    pub way: Option<Transport>,
     /// Publications that could reach it.
     pub published: u64,
     /// Taken.
@@ -70,7 +70,7 @@ impl Analysis {
     /// Losses among the messages published in a window.
     #[must_use]
     pub fn losses(&self, window: Window) -> Losses {
-        let seen = Seen::new(self);
+        let seen = Received::new(self);
         let mut by_topic: FxHashMap<TopicId, Vec<(PublisherId, Vec<PublicationId>)>> =
             FxHashMap::default();
         for (publisher, publications) in self.publications_by_publisher() {
@@ -170,7 +170,7 @@ fn refused(edges: &mut [EdgeLosses], samples_lost: &[(SubscriptionId, u64)]) {
 }
 
 /// What readers got.
-struct Seen {
+struct Received {
     taken: FxHashSet<(SubscriptionId, PublicationId)>,
     arrived: FxHashMap<(SubscriptionId, i64), i64>,
     replaced: FxHashSet<(SubscriptionId, PublicationId)>,
@@ -178,7 +178,7 @@ struct Seen {
     arrivals_recorded: bool,
 }
 
-impl Seen {
+impl Received {
     fn new(analysis: &Analysis) -> Self {
         let records = &analysis.records;
         let mut seen = Self {
@@ -228,13 +228,13 @@ struct Edge<'a> {
     decided_ns: i64,
     /// Whether the subscription's process records arrivals, and messages have the stamps by which they are found.
     arrivals_recorded: bool,
-    way: Option<Way>,
+    way: Option<Transport>,
 }
 
 impl<'a> Edge<'a> {
     fn new(
         analysis: &'a Analysis,
-        seen: &Seen,
+        seen: &Received,
         publisher: PublisherId,
         subscription: SubscriptionId,
         publications: &[PublicationId],
@@ -286,9 +286,9 @@ impl<'a> Edge<'a> {
             .iter()
             .any(|(_, reached)| *reached == Reached::Taken);
         let way = match (from == to, through_dds) {
-            (false, _) => Some(Way::OtherProcess),
-            (true, true) => Some(Way::SameProcess),
-            (true, false) => (taken && recorded).then_some(Way::Pointer),
+            (false, _) => Some(Transport::OtherProcess),
+            (true, true) => Some(Transport::SameProcess),
+            (true, false) => (taken && recorded).then_some(Transport::Pointer),
         };
         Self {
             analysis,
@@ -359,7 +359,7 @@ impl<'a> Edge<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::Way;
+    use super::Transport;
     use crate::Window;
     use crate::event::Body;
     use crate::graph::EventKinds;
@@ -394,7 +394,7 @@ mod tests {
             panic!("{losses:?}")
         };
         assert_eq!((edge.published, edge.taken), (8, 3));
-        assert_eq!(edge.way, Some(Way::OtherProcess));
+        assert_eq!(edge.way, Some(Transport::OtherProcess));
         assert_eq!((edge.not_matched, edge.undecided), (1, 2));
         assert_eq!(edge.not_taken, 2);
         assert_eq!((edge.overwritten, edge.missing), (Some(1), Some(1)));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::chain::find::{Endpoint, FoundChain, FoundChains, Seen};
+use crate::chain::find::{Connections, Endpoint, FoundChain, FoundChains};
 use crate::clocks::ClockDifference;
 use crate::event::Discard;
 use crate::graph::Graph;
@@ -224,9 +224,9 @@ impl Overview {
         self.seen().longest(limit)
     }
 
-    fn seen(&self) -> Seen<'_> {
+    fn seen(&self) -> Connections<'_> {
         let edges = self.counted.edges.iter();
-        Seen {
+        Connections {
             graph: &self.graph,
             publishes: self.counted.publishes.clone(),
             messages: edges.map(|(&ends, edge)| (ends, edge.messages)).collect(),

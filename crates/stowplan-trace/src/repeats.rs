@@ -37,12 +37,12 @@ const LONGEST_CALL_NS: i64 = 100_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Twice {
     /// Of each thread the events that lie at its latest time.
-    threads: FxHashMap<ThreadId, Vec<Seen>>,
+    threads: FxHashMap<ThreadId, Vec<LatestEvent>>,
 }
 
 /// An event, and the sessions that recorded it.
 #[derive(Debug)]
-struct Seen {
+struct LatestEvent {
     time_ns: i64,
     what: u64,
     by: Vec<usize>,
@@ -70,7 +70,7 @@ impl Twice {
             return true;
         }
         latest.retain(|seen| seen.time_ns == time_ns);
-        latest.push(Seen {
+        latest.push(LatestEvent {
             time_ns,
             what,
             by: vec![by],

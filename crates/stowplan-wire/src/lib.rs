@@ -5,10 +5,12 @@
 //! - [`deployment`]: what an engine gets to start.
 //! - [`ring`]: the trace buffer of a process.
 //! - [`words`]: a command line for an engine that ends words at blanks.
+//! - [`causes`]: an error and its causes as one line.
 //! - [`agent`]: requests and answers between the command line and an agent, one JSON document a line.
 
 pub mod agent;
 pub mod announce;
+pub mod causes;
 pub mod deployment;
 pub mod host;
 pub mod ring;

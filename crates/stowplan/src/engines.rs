@@ -12,7 +12,7 @@ use stowplan_host::chain;
 use stowplan_host::ledger::{DaemonVariables, Object};
 use stowplan_plan::KnownEngines;
 use stowplan_remote::{AgentHost, Network};
-use stowplan_run::Outside;
+use stowplan_run::CallerEngines;
 
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::programs;
@@ -30,7 +30,7 @@ pub const OUTSIDE: [&str; 5] = [
 pub const PLANNED: [&str; 3] = ["qemu", "swarm", "kube"];
 
 /// Engines with a socket, and those to come, as experiments are given them.
-pub const TO_EXPERIMENTS: Outside<'static> = Outside {
+pub const TO_EXPERIMENTS: CallerEngines<'static> = CallerEngines {
     names: &OUTSIDE,
     planned: &PLANNED,
     make: &make,

@@ -5,6 +5,7 @@ use std::fmt;
 
 use stowplan_engine::EngineError;
 use stowplan_host::HostError;
+pub use stowplan_host::chain as in_words;
 use stowplan_plan::PlaceError;
 use stowplan_report::ReportError;
 use stowplan_results::ResultsError;
@@ -98,20 +99,6 @@ fn hint_of(error: &(dyn Error + 'static)) -> Option<String> {
         next = error.source();
     }
     None
-}
-
-/// An error and its causes, joined by `: `; a cause that its effect repeats is told once.
-pub fn in_words(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 /// Turns a library's error into a [`CommandError`] with this exit code.

@@ -15,7 +15,7 @@ use super::figures::{self, Series, median};
 use super::interruption::Interruption;
 use super::outstanding::{Alone, alone};
 use super::services::{deployment, open_run, watch};
-use super::ways::{Ground, REFERENCE, SAME, Starter, WAYS, Way};
+use super::ways::{Ground, REFERENCE, SAME, StartMethod, Starter, WAYS};
 
 /// Longest wait until the machine is quiet before a start.
 const QUIET: Duration = Duration::from_secs(5);
@@ -30,7 +30,7 @@ pub struct Wanted<'a> {
 
 /// A way that this machine has, and what was measured of it.
 struct Contender {
-    way: Way,
+    way: StartMethod,
     starter: Starter,
     /// From the first request to the last first instruction, in ms.
     spans: Series,
@@ -86,7 +86,7 @@ fn open(ground: &Ground, wanted: &Wanted<'_>) -> Result<Vec<Contender>, PeersErr
     let agent = AgentHost::spawn(&ground.agent, Network::Machine)?;
     let mut contenders = Vec::new();
     let is_wanted =
-        |way: &&Way| wanted.ways.is_empty() || wanted.ways.iter().any(|w| w == way.name);
+        |way: &&StartMethod| wanted.ways.is_empty() || wanted.ways.iter().any(|w| w == way.name);
     for way in WAYS.iter().filter(is_wanted) {
         match Starter::open(way, ground, &agent) {
             Ok(starter) => contenders.push(Contender {

@@ -17,7 +17,7 @@ use super::runc::Runc;
 
 /// A way to start services.
 #[derive(Debug, Clone, Copy)]
-pub struct Way {
+pub struct StartMethod {
     /// As in the table.
     pub name: &'static str,
     /// What its span has.
@@ -58,8 +58,8 @@ const fn in_agent(
     engine: &'static str,
     variant: Option<&'static str>,
     span: &'static str,
-) -> Way {
-    Way {
+) -> StartMethod {
+    StartMethod {
         name,
         span,
         variant,
@@ -69,8 +69,8 @@ const fn in_agent(
 }
 
 /// What has an isolation of its own, and can switch some of it.
-const fn outside(name: &'static str, by: By, span: &'static str) -> Way {
-    Way {
+const fn outside(name: &'static str, by: By, span: &'static str) -> StartMethod {
+    StartMethod {
         name,
         span,
         variant: None,
@@ -83,13 +83,13 @@ const OCI_SPAN: &str = "create and start by helper processes that are there";
 const API_SPAN: &str = "container and start, one request each";
 
 /// All of them. `oci` has twice the isolation that Docker has by default: with its overlay, and as `runc` can have it.
-pub const WAYS: [Way; 12] = [
+pub const WAYS: [StartMethod; 12] = [
     in_agent(REFERENCE, "oci", None, OCI_SPAN),
-    Way {
+    StartMethod {
         isolation: IN_FOLDER,
         ..in_agent(SAME[0], "oci", None, OCI_SPAN)
     },
-    Way {
+    StartMethod {
         isolation: IN_FOLDER,
         ..outside(
             SAME[1],
@@ -159,7 +159,11 @@ pub trait Prepared {
 
 impl Starter {
     /// Finds what `way` needs and tries it.
-    pub fn open(way: &Way, ground: &Ground, agent: &Rc<AgentHost>) -> Result<Self, PeersError> {
+    pub fn open(
+        way: &StartMethod,
+        ground: &Ground,
+        agent: &Rc<AgentHost>,
+    ) -> Result<Self, PeersError> {
         let network_of = std::process::id();
         let engine: Box<dyn Engine> = match way.by {
             By::Agent(name) => {

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
 
-use super::batch::{Batch, Made};
+use super::batch::{Batch, Decoded};
 use super::event::Event;
 use super::merge::{Events, StreamInfo};
 use super::stream::Item;
@@ -113,7 +113,7 @@ impl<'s, T> Merged<'s, T> {
         }
     }
 
-    /// The streams; [`Made::stream`] is an index into it.
+    /// The streams; [`Decoded::stream`] is an index into it.
     pub fn streams(&self) -> &[StreamInfo] {
         &self.streams
     }
@@ -123,7 +123,7 @@ impl<'s, T> Merged<'s, T> {
     /// # Errors
     /// As [`Events::next_item`].
     #[inline]
-    pub fn next_item(&mut self) -> Result<Option<Item<Made<'_, T>>>, CtfError> {
+    pub fn next_item(&mut self) -> Result<Option<Item<Decoded<'_, T>>>, CtfError> {
         if let Some(at) = self.taken.take()
             && !self.groups[at].advance()
         {

@@ -12,7 +12,7 @@ const MOST_BYTES: u64 = 64 << 10;
 
 /// An event of which something was made.
 #[derive(Debug, Clone, Copy)]
-pub struct Made<'m, T> {
+pub struct Decoded<'m, T> {
     /// Time of the event, nanoseconds since the epoch.
     pub timestamp_ns: i64,
     /// Index of its stream.
@@ -111,12 +111,12 @@ impl<T> Batch<T> {
 
     /// The entry; `Err` with a failure.
     #[inline]
-    pub fn item(&mut self) -> Result<Option<Item<Made<'_, T>>>, Box<Failure>> {
+    pub fn item(&mut self) -> Result<Option<Item<Decoded<'_, T>>>, Box<Failure>> {
         let Some(entry) = self.entries.get_mut(self.at) else {
             return Ok(None);
         };
         match &mut entry.what {
-            What::Event(value) => Ok(Some(Item::Event(Made {
+            What::Event(value) => Ok(Some(Item::Event(Decoded {
                 timestamp_ns: entry.time_ns,
                 stream: entry.stream,
                 value,

@@ -15,7 +15,7 @@ mod stream;
 mod summary;
 
 pub use ahead::Merged;
-pub use batch::Made;
+pub use batch::Decoded;
 pub use event::{Event, FieldKey, Integers};
 pub use join::{Overlap, Shared};
 pub use merge::{Events, StreamInfo, TraceInput};

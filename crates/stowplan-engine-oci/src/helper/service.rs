@@ -23,11 +23,11 @@ pub(crate) struct Service {
     place: Place,
     around: Surroundings,
     children: OwnedFd,
-    made: Option<Made>,
+    made: Option<CreatedContainer>,
 }
 
 /// A container that has been made.
-struct Made {
+struct CreatedContainer {
     container: Container,
     executed: Executed,
     created: Created,
@@ -91,13 +91,13 @@ impl Service {
         Ok(created)
     }
 
-    fn make(&mut self, group: &Group) -> Result<Made, HelperError> {
+    fn make(&mut self, group: &Group) -> Result<CreatedContainer, HelperError> {
         let (container, executed) = container::create(&self.plan, &self.place, &self.around)?;
         let first = container
             .pid()
             .and_then(|pid| Pid::from_raw(pid.as_raw()))
             .ok_or_else(|| HelperError::new("libcontainer gave no pid"))?;
-        Ok(Made {
+        Ok(CreatedContainer {
             created: self.complete(first, group)?,
             container,
             executed,

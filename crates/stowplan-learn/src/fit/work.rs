@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Counted, Fit, Fitted, Round};
 use crate::draft::{Draft, DraftCallback, DraftNode, Figure, LogNormal};
 use crate::facts::Facts;
-use crate::held::{Held, HeldCallback, hold};
+use crate::reproduction::{ReproducedCallback, Reproduction, hold};
 
 /// CPU time of a call after which the scheduler may let others go first: how long a longer one waits is another in each
 /// run. About the base slice of EEVDF, 0.7 ms times one and the binary logarithm of the CPUs (kernel/sched/fair.c).
@@ -72,7 +72,7 @@ impl Fit {
     }
 
     fn asked(&self, draft: &Draft, trace: &Facts, ns_per_iteration: f64) -> AllAsked {
-        let held: Vec<(&Round, Held)> = self
+        let held: Vec<(&Round, Reproduction)> = self
             .rounds
             .iter()
             .map(|round| {
@@ -90,8 +90,9 @@ impl Fit {
             let mut points = Vec::new();
             let mut last = None;
             for (round, held) in &held {
-                let same =
-                    |h: &&HeldCallback| (&h.trace.node, &h.trace.callback) == (&name.0, &name.1);
+                let same = |h: &&ReproducedCallback| {
+                    (&h.trace.node, &h.trace.callback) == (&name.0, &name.1)
+                };
                 last = held
                     .callbacks
                     .iter()
@@ -102,7 +103,7 @@ impl Fit {
                 };
                 let counted = round.counted.get(&name).unwrap_or(&unfitted);
                 let iterations = counted.work * round.work_scale + counted.serialising;
-                points.push(Seen {
+                points.push(CallbackTimes {
                     work_ns: iterations * ns_per_iteration,
                     took_ns,
                 });
@@ -194,7 +195,7 @@ fn serialising(draft: &Draft, asked: &AllAsked) -> BTreeMap<String, Cost> {
 
 /// A callback in a round.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct CallbackTimes {
     /// Work of a call in the median.
     work_ns: f64,
     /// What a call took in the median.
@@ -203,7 +204,7 @@ struct Seen {
 
 /// What a call took and should have taken, in nanoseconds; `None` where one of both is of too few calls for an interval.
 /// Wide intervals are no reason to leave a call that takes twice its time as it is.
-fn known(held: &HeldCallback) -> Option<(f64, f64)> {
+fn known(held: &ReproducedCallback) -> Option<(f64, f64)> {
     let run = held.run.as_ref()?;
     let (median_ns, range_ns) = match run.cpu_median_ns {
         Some(cpu_ns) if cpu_ns > SLICE_NS => (run.cpu_median_ns, run.cpu_median_range_ns),
@@ -219,7 +220,7 @@ fn known(held: &HeldCallback) -> Option<(f64, f64)> {
 /// fetching its working set, which goes with it. Several rounds tell by how much more work took longer: the line of least
 /// squares, so that what a short call differs by from round to round is averaged. One round does not, nor do rounds with about
 /// the same work, and the middle is taken, of all of them.
-fn work_that_takes(wanted_ns: f64, seen: &[Seen]) -> f64 {
+fn work_that_takes(wanted_ns: f64, seen: &[CallbackTimes]) -> f64 {
     let Some(last) = seen.last() else {
         return wanted_ns;
     };
@@ -239,7 +240,7 @@ fn work_that_takes(wanted_ns: f64, seen: &[Seen]) -> f64 {
     (mean.work_ns + (wanted_ns - mean.took_ns) / slope).clamp(least, most)
 }
 
-impl Seen {
+impl CallbackTimes {
     /// Least and most work with which the call can take `wanted_ns`.
     fn bounds(&self, wanted_ns: f64) -> (f64, f64) {
         let cost_of_calls = (self.work_ns + wanted_ns - self.took_ns).max(0.0);
@@ -256,19 +257,19 @@ impl Seen {
     }
 }
 
-fn mean(seen: &[Seen]) -> Seen {
-    let of = |of: fn(&Seen) -> f64| seen.iter().map(of).sum::<f64>() / seen.len() as f64;
-    Seen {
+fn mean(seen: &[CallbackTimes]) -> CallbackTimes {
+    let of = |of: fn(&CallbackTimes) -> f64| seen.iter().map(of).sum::<f64>() / seen.len() as f64;
+    CallbackTimes {
         work_ns: of(|seen| seen.work_ns),
         took_ns: of(|seen| seen.took_ns),
     }
 }
 
 /// By how much longer a call takes with so much more work; `None` where all rounds had about the same.
-fn slope(wanted_ns: f64, seen: &[Seen], mean: Seen) -> Option<f64> {
+fn slope(wanted_ns: f64, seen: &[CallbackTimes], mean: CallbackTimes) -> Option<f64> {
     let works = || seen.iter().map(|seen| seen.work_ns);
     let spread = works().fold(0.0, f64::max) - works().fold(f64::INFINITY, f64::min);
-    let more = |seen: &Seen| seen.work_ns - mean.work_ns;
+    let more = |seen: &CallbackTimes| seen.work_ns - mean.work_ns;
     let squares: f64 = seen.iter().map(|seen| more(seen).powi(2)).sum();
     let products: f64 = seen
         .iter()
@@ -453,7 +454,7 @@ mod tests {
         let mut work_ns = 4_000.0;
         for _ in 0..4 {
             let took_ns = takes(work_ns);
-            seen.push(Seen { work_ns, took_ns });
+            seen.push(CallbackTimes { work_ns, took_ns });
             work_ns = work_that_takes(4_000.0, &seen);
         }
         seen.iter().map(|s| (s.work_ns, s.took_ns)).collect()
@@ -478,7 +479,7 @@ mod tests {
     #[test]
     fn what_differs_from_round_to_round_is_averaged() {
         // 1 µs for every call, and 300 ns more or less.
-        let at = |work_ns, more| Seen {
+        let at = |work_ns, more| CallbackTimes {
             work_ns,
             took_ns: work_ns + 1_000.0 + more,
         };
@@ -499,7 +500,7 @@ mod tests {
 
     #[test]
     fn noise_cannot_turn_a_correction_round() {
-        let at = |work_ns, took_ns| Seen { work_ns, took_ns };
+        let at = |work_ns, took_ns| CallbackTimes { work_ns, took_ns };
         // It took longer with less work: between the two models all the same.
         let work = work_that_takes(4_000.0, &[at(4_000.0, 5_000.0), at(3_000.0, 5_100.0)]);
         assert!((1_900.0..=2_353.0).contains(&work), "{work}");

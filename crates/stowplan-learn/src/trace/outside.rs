@@ -14,14 +14,14 @@ use crate::names::{self, free};
 const OUTSIDE: &str = "outside";
 
 /// Sources of the messages that come from outside.
-pub(super) struct Outside {
+pub(super) struct OutsideSources {
     node: DraftNode,
     process: String,
     topics: usize,
 }
 
 /// Sources of what subscriptions got beyond what the nodes of the trace published.
-pub(super) fn sources(observed: &Observed<'_>, entries: &[NodeEntry]) -> Outside {
+pub(super) fn sources(observed: &Observed<'_>, entries: &[NodeEntry]) -> OutsideSources {
     let callbacks = entries.iter().flat_map(|entry| &entry.draft.callbacks);
     let subscribed: BTreeSet<&str> = callbacks
         .filter_map(|callback| match &callback.trigger {
@@ -55,7 +55,7 @@ pub(super) fn sources(observed: &Observed<'_>, entries: &[NodeEntry]) -> Outside
     node.name = free(&mut used, OUTSIDE);
     let mut processes: HashSet<String> = entries.iter().map(|e| e.draft.process.clone()).collect();
     node.process = free(&mut processes, OUTSIDE);
-    Outside {
+    OutsideSources {
         topics: node.callbacks.iter().map(|c| c.publishes.len()).sum(),
         process: node.process.clone(),
         node,
@@ -95,7 +95,7 @@ fn called<'a>(observed: &Observed<'a>) -> BTreeMap<&'a str, (f64, u64)> {
     called
 }
 
-impl Outside {
+impl OutsideSources {
     /// Number of topics that come from outside.
     pub fn topics(&self) -> usize {
         self.topics

@@ -2,7 +2,7 @@
 
 use stowplan_plan::EdgeClass;
 use stowplan_results::{Label, LossCause, LossRow};
-use stowplan_trace::{Analysis, EdgeLosses, Way, Window};
+use stowplan_trace::{Analysis, EdgeLosses, Transport, Window};
 
 use super::RunKey;
 
@@ -73,12 +73,12 @@ fn of_edge(
 }
 
 /// The class of an edge, as plans have them.
-fn class(way: Option<Way>, apart: bool) -> Option<&'static str> {
+fn class(way: Option<Transport>, apart: bool) -> Option<&'static str> {
     let class = match way? {
-        Way::Pointer => EdgeClass::IntraProcess,
-        Way::SameProcess => EdgeClass::SameProcess,
-        Way::OtherProcess if apart => EdgeClass::OtherNamespace,
-        Way::OtherProcess => EdgeClass::Loopback,
+        Transport::Pointer => EdgeClass::IntraProcess,
+        Transport::SameProcess => EdgeClass::SameProcess,
+        Transport::OtherProcess if apart => EdgeClass::OtherNamespace,
+        Transport::OtherProcess => EdgeClass::Loopback,
     };
     Some(class.name())
 }
@@ -179,11 +179,20 @@ mod tests {
     #[test]
     fn a_class_is_what_the_trace_and_the_networks_say() {
         assert_eq!(class(None, true), None);
-        assert_eq!(class(Some(Way::Pointer), false), Some("intra_process"));
-        assert_eq!(class(Some(Way::SameProcess), false), Some("same_process"));
-        assert_eq!(class(Some(Way::OtherProcess), false), Some("loopback"));
         assert_eq!(
-            class(Some(Way::OtherProcess), true),
+            class(Some(Transport::Pointer), false),
+            Some("intra_process")
+        );
+        assert_eq!(
+            class(Some(Transport::SameProcess), false),
+            Some("same_process")
+        );
+        assert_eq!(
+            class(Some(Transport::OtherProcess), false),
+            Some("loopback")
+        );
+        assert_eq!(
+            class(Some(Transport::OtherProcess), true),
             Some("other_namespace")
         );
     }

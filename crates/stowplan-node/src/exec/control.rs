@@ -10,7 +10,7 @@ use stowplan_ctf::events::stowplan::{Armed, DatagramsDropped, Disarmed};
 use stowplan_wire::announce::{Announcement, Control};
 
 use super::threads::Threads;
-use crate::announce::Said;
+use crate::announce::AgentMessage;
 use crate::error::NodeError;
 use crate::graph::restart_draws_at;
 use crate::signals::{Signals, asks_to_end};
@@ -91,8 +91,8 @@ pub(super) fn run(threads: &Threads, signals: &Signals) -> Result<(), NodeError>
         }
         if ready[1] {
             match process.agent.hear()? {
-                Said::Gone | Said::Control(Control::Stop) => return Ok(()),
-                Said::Control(Control::Arm {
+                AgentMessage::Gone | AgentMessage::Control(Control::Stop) => return Ok(()),
+                AgentMessage::Control(Control::Arm {
                     t_arm_ns,
                     t_disarm_ns,
                 }) => {

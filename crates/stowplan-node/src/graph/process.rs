@@ -44,12 +44,12 @@ pub struct Process {
     discovery: Option<Discovery>,
     /// Content of messages: as long as the longest, in whole words.
     pub(super) filler: Arc<[u8]>,
-    made: Mutex<Made>,
+    made: Mutex<CreatedEntities>,
 }
 
 /// What nodes have made so far.
 #[derive(Debug, Default)]
-struct Made {
+struct CreatedEntities {
     intra: HashMap<u32, Arc<IntraTopic>>,
     publishers: Vec<Arc<Publisher>>,
     subscriptions: Vec<Arc<Subscription>>,
@@ -141,7 +141,7 @@ impl Process {
         }
     }
 
-    fn made(&self) -> MutexGuard<'_, Made> {
+    fn made(&self) -> MutexGuard<'_, CreatedEntities> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -10,7 +10,7 @@ use rustix::process::{Signal, WaitOptions, WaitStatus, kill_process};
 use stowplan_wire::announce::{Announcement, Control};
 use stowplan_wire::service::{ProfilePlan, ServicePlan};
 
-use crate::announce::{Agent, Said};
+use crate::announce::{Agent, AgentMessage};
 use crate::dds::{Matching, Participant};
 use crate::error::NodeError;
 use crate::exec::control::{is_ready, wait};
@@ -236,12 +236,12 @@ impl Launcher<'_> {
         }
         if ready[1] {
             match self.agent.hear()? {
-                Said::Gone => self.end = true,
-                Said::Control(Control::Stop) => {
+                AgentMessage::Gone => self.end = true,
+                AgentMessage::Control(Control::Stop) => {
                     self.end = true;
                     self.stopped = true;
                 }
-                Said::Control(Control::Arm { .. }) => {
+                AgentMessage::Control(Control::Arm { .. }) => {
                     let domain = self.ros.as_ref().map(|_| self.plan.domain);
                     let found = fingerprint::at_arming(None, domain);
                     self.agent.say(&found)?;

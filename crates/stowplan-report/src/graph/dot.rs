@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::ways::{NodeGraph, rate_and_latency};
+use super::node_graph::{NodeGraph, rate_and_latency};
 
 /// Nodes by process; an arrow per topic.
 pub(super) fn write(graph: &NodeGraph) -> String {

@@ -1,25 +1,25 @@
 //! The node graph of a trace: who sends what to whom, how often, and how long it takes.
 
 mod dot;
+mod node_graph;
 mod picture;
 mod place;
 mod svg;
-mod ways;
 
 use stowplan_trace::Overview;
 
+pub use node_graph::{GraphEdge, GraphNode, NodeGraph};
+pub(crate) use node_graph::{module_of, process_names};
 use picture::Picture;
 pub use picture::{Limits, View};
 pub use svg::Form;
-pub use ways::{GraphNode, NodeGraph, Way};
-pub(crate) use ways::{module_of, process_names};
 
 impl NodeGraph {
     /// The nodes of a trace and what they sent each other; topics of ROS 2 itself (logging,
     /// parameters, simulated time) only with `every_topic`.
     #[must_use]
     pub fn of(overview: &Overview, every_topic: bool) -> Self {
-        ways::read(overview, every_topic)
+        node_graph::read(overview, every_topic)
     }
 
     /// As Graphviz DOT: every node, by process.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ways::{NodeGraph, Way, rate_and_latency};
+use super::node_graph::{GraphEdge, NodeGraph, rate_and_latency};
 
 /// What is drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Picture {
                 View::Only(names) => names.contains(&of.name).then_some(Key::Node(node)),
             }
         };
-        let mut ways: BTreeMap<(Key, Key), Vec<&Way>> = BTreeMap::new();
+        let mut ways: BTreeMap<(Key, Key), Vec<&GraphEdge>> = BTreeMap::new();
         let mut inside: BTreeMap<Key, usize> = BTreeMap::new();
         for way in &graph.ways {
             let (Some(from), Some(to)) = (key(way.from), key(way.to)) else {
@@ -143,7 +143,7 @@ impl Picture {
 }
 
 /// Everything that gets a box: what has arrows, and modules and chosen nodes in any case.
-fn keys(graph: &NodeGraph, view: &View, ways: &BTreeMap<(Key, Key), Vec<&Way>>) -> Vec<Key> {
+fn keys(graph: &NodeGraph, view: &View, ways: &BTreeMap<(Key, Key), Vec<&GraphEdge>>) -> Vec<Key> {
     let mut keys: BTreeSet<Key> = ways
         .keys()
         .flat_map(|(a, b)| [a.clone(), b.clone()])
@@ -218,7 +218,7 @@ fn within(name: &str, module: &str) -> String {
     rest.unwrap_or(name).to_owned()
 }
 
-fn arrow(from: usize, to: usize, ways: &[&Way]) -> Arrow {
+fn arrow(from: usize, to: usize, ways: &[&GraphEdge]) -> Arrow {
     let mut ways = ways.to_vec();
     ways.sort_by(|a, b| b.messages.cmp(&a.messages).then(a.topic.cmp(&b.topic)));
     let topics: BTreeSet<&str> = ways.iter().map(|way| way.topic.as_str()).collect();

@@ -42,7 +42,7 @@ pub struct FoundChains {
 pub(super) struct Edges(pub(super) FxHashMap<CallbackId, Vec<(CallbackId, Hop, Option<u64>)>>);
 
 /// What chains are found from.
-pub(crate) struct Seen<'g> {
+pub(crate) struct Connections<'g> {
     pub graph: &'g Graph,
     /// Callbacks and the topics that they published on.
     pub publishes: FxHashSet<(CallbackId, TopicId)>,
@@ -56,11 +56,11 @@ impl Analysis {
     /// says by `message_link` events); at most `limit`.
     #[must_use]
     pub fn find_chains(&self, from: Endpoint<'_>, to: Endpoint<'_>, limit: usize) -> FoundChains {
-        Seen::of(self).find(from, to, limit)
+        Connections::of(self).find(from, to, limit)
     }
 }
 
-impl<'g> Seen<'g> {
+impl<'g> Connections<'g> {
     fn of(analysis: &'g Analysis) -> Self {
         let (graph, records) = (&analysis.graph, &analysis.records);
         let mut messages: FxHashMap<_, u64> = FxHashMap::default();
@@ -171,7 +171,7 @@ const IMPLICIT_TOPICS: [&str; 2] = ["/rosout", "/parameter_events"];
 const MAX_OPEN_PATHS: usize = 100_000;
 
 impl Edges {
-    pub(super) fn new(seen: &Seen<'_>) -> Self {
+    pub(super) fn new(seen: &Connections<'_>) -> Self {
         let graph = seen.graph;
         let mut edges: FxHashMap<CallbackId, Vec<_>> = FxHashMap::default();
         for (&(from, to), &count) in &seen.messages {
@@ -201,7 +201,7 @@ impl Edges {
 }
 
 /// From each subscription to the timers of its node that publish.
-fn idle(seen: &Seen<'_>) -> FxHashMap<CallbackId, Vec<CallbackId>> {
+fn idle(seen: &Connections<'_>) -> FxHashMap<CallbackId, Vec<CallbackId>> {
     let graph = seen.graph;
     let mut publishing: FxHashSet<CallbackId> = seen.messages.keys().map(|edge| edge.0).collect();
     let own = seen.publishes.iter();
@@ -226,7 +226,7 @@ fn idle(seen: &Seen<'_>) -> FxHashMap<CallbackId, Vec<CallbackId>> {
 
 /// From each subscription to the callbacks whose publications rest on it, as the
 /// program itself says.
-fn declared(seen: &Seen<'_>) -> FxHashMap<CallbackId, Vec<CallbackId>> {
+fn declared(seen: &Connections<'_>) -> FxHashMap<CallbackId, Vec<CallbackId>> {
     let graph = seen.graph;
     let mut ways: FxHashMap<CallbackId, Vec<CallbackId>> = FxHashMap::default();
     for link in &graph.message_links {

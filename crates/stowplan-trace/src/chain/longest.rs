@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::find::{Edges, FoundChain, Path, Seen};
+use super::find::{Connections, Edges, FoundChain, Path};
 use super::spec::Hop;
 use crate::graph::Owner;
 use crate::ids::CallbackId;
@@ -17,7 +17,7 @@ const SLOWEST_NS: i64 = 1_000_000_000;
 /// The callback before each on the shortest way from a beginning, and how data gets from it.
 type Before = FxHashMap<CallbackId, Option<(CallbackId, Hop, Option<u64>)>>;
 
-impl Seen<'_> {
+impl Connections<'_> {
     /// See [`Overview::longest_chains`](crate::Overview::longest_chains).
     pub fn longest(&self, limit: usize) -> Vec<FoundChain> {
         let edges = self.frequent();

@@ -161,7 +161,7 @@ impl Analysis {
             .map(|i| i.reference_ns(reference))
             .filter(|&r| window.contains(r) && r > counted)
             .collect();
-        let way = Way::new(self, &chain);
+        let way = ChainProcesses::new(self, &chain);
         touched(&mut inputs, &way, longest_reaction_ns);
         let mut kept_inputs: Vec<ChainInput> = inputs
             .into_iter()
@@ -310,7 +310,7 @@ impl Analysis {
 
     fn instances(
         &self,
-        way: &Way,
+        way: &ChainProcesses,
         levels: &[Level],
         outputs: Vec<Output>,
         kept: &[Option<usize>],
@@ -367,14 +367,14 @@ impl ChainInput {
 
 /// The processes of a chain, where their events may be missing, and whether their times
 /// compare.
-struct Way {
+struct ChainProcesses {
     holes: Option<Holes>,
     /// Which clocks on it do not agree, in words.
     clocks: Option<String>,
     processes: Vec<ProcessId>,
 }
 
-impl Way {
+impl ChainProcesses {
     fn new(analysis: &Analysis, chain: &Chain) -> Self {
         let process = |&callback: &CallbackId| analysis.graph.callbacks[callback].process;
         let hosts: Vec<&str> = chain
@@ -410,7 +410,7 @@ impl Way {
 }
 
 /// Marks inputs whose way may have lost events.
-fn touched(inputs: &mut [ChainInput], way: &Way, longest_ns: Option<i64>) {
+fn touched(inputs: &mut [ChainInput], way: &ChainProcesses, longest_ns: Option<i64>) {
     for input in inputs {
         let from_ns = input.release_ns.unwrap_or(input.start_ns);
         let after = input.reaction_ns.or(longest_ns);
@@ -420,7 +420,7 @@ fn touched(inputs: &mut [ChainInput], way: &Way, longest_ns: Option<i64>) {
 }
 
 /// Data is in effect from its output to the next one.
-fn until_next(way: &Way, instances: &mut [ChainInstance]) {
+fn until_next(way: &ChainProcesses, instances: &mut [ChainInstance]) {
     let next: Vec<i64> = instances.iter().skip(1).map(|i| i.output_ns).collect();
     for (instance, next_ns) in instances.iter_mut().zip(next) {
         if !way.touched(instance.output_ns, next_ns) {

@@ -1,10 +1,10 @@
 //! Events of calls of services.
 
-use super::Said;
+use super::EventFields;
 use crate::ctf_table::{Kind as K, Kind};
 use crate::event::Body;
 
-pub(super) fn body(kind: Kind, read: &Said) -> Option<Body<'_>> {
+pub(super) fn body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
     Some(match kind {
         K::RmwClientInit => Body::RmwClientInit {
             rmw_client: read.u64(0)?,

@@ -6,7 +6,7 @@ use stowplan_ctf::dir::TraceFolder;
 use stowplan_ctf::reader::{Overlap, Shared};
 
 use super::{Adapter, name_in};
-use crate::digest::Newcomer;
+use crate::digest::NewRecorder;
 use crate::event::Body;
 use crate::ids::{ProcessId, ThreadId};
 use crate::processes::Recorded;
@@ -15,7 +15,7 @@ use crate::repeats::{FolderOverlap, Repeats};
 /// Who recorded events of a stream.
 pub(super) enum Seat {
     /// Has recorded no event of ROS 2.
-    Other(Newcomer),
+    Other(NewRecorder),
     Known(Recorder),
     /// The trace, by its index, does not say which process it was.
     WithoutProcess(u32),
@@ -25,7 +25,7 @@ impl Seat {
     /// Index of the trace.
     pub fn trace(&self) -> u32 {
         match self {
-            Self::Other(newcomer) => newcomer.who.trace,
+            Self::Other(new_recorder) => new_recorder.who.trace,
             Self::Known(recorder) => recorder.trace,
             Self::WithoutProcess(trace) => *trace,
         }
@@ -88,20 +88,20 @@ impl Adapter {
     pub(super) fn introduce(&mut self, place: Place) {
         let seat = &self.seats[place.stream][place.who];
         let trace = seat.trace();
-        let newcomer = match seat {
-            Seat::Other(newcomer) if !self.traces[trace as usize].missing.vpid => {
-                Some(newcomer.clone())
+        let new_recorder = match seat {
+            Seat::Other(new_recorder) if !self.traces[trace as usize].missing.vpid => {
+                Some(new_recorder.clone())
             }
             _ => None,
         };
-        let seat = newcomer.map_or(Seat::WithoutProcess(trace), |newcomer| {
-            Seat::Known(self.recorder(&newcomer))
+        let seat = new_recorder.map_or(Seat::WithoutProcess(trace), |new_recorder| {
+            Seat::Known(self.recorder(&new_recorder))
         });
         self.seats[place.stream][place.who] = seat;
     }
 
-    fn recorder(&mut self, newcomer: &Newcomer) -> Recorder {
-        let Newcomer { who, procname } = newcomer;
+    fn recorder(&mut self, new_recorder: &NewRecorder) -> Recorder {
+        let NewRecorder { who, procname } = new_recorder;
         let trace = &self.traces[who.trace as usize];
         // The main thread has the name of the process.
         let name = procname.as_deref().filter(|_| who.vtid == who.vpid);

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stowplan_learn::{CallbackFacts, Came, Held, HeldCallback, Round};
+use stowplan_learn::{CallbackFacts, Came, ReproducedCallback, Reproduction, Round};
 use stowplan_model::Endpoints;
 
 use super::learn::LearntEndpoints;
@@ -87,7 +87,7 @@ pub struct ReturnedSide {
 
 impl LearntComparison {
     /// The document of this comparison.
-    pub fn of(held: &Held, runs: usize, round: &Round) -> Self {
+    pub fn of(held: &Reproduction, runs: usize, round: &Round) -> Self {
         let ends = &held.endpoints;
         Self {
             schema: "stowplan.trace-compare-learnt/1",
@@ -106,7 +106,7 @@ impl LearntComparison {
     }
 }
 
-fn callback(held: &HeldCallback) -> ReturnedCallback {
+fn callback(held: &ReproducedCallback) -> ReturnedCallback {
     let ((rate_came_back, rate_came_back_reason), (median_came_back, median_came_back_reason)) =
         (said(&held.rate), said(&held.median));
     let (cpu_came_back, cpu_came_back_reason) = match &held.cpu {

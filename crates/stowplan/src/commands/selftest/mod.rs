@@ -1,6 +1,6 @@
 //! `stowplan selftest`: does the instrument say of pairs what is known of them?
 
-mod told;
+mod summary;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ use crate::inputs;
 use crate::output::{note, tell};
 
 #[cfg(test)]
-pub use told::tests::example;
+pub use summary::tests::example;
 
 /// Comparisons of equal deployments, and blocks of each comparison.
 struct Form {
@@ -62,8 +62,8 @@ pub fn run(args: &SelftestArgs) -> Result<(), CommandError> {
     if args.json {
         documents::print(&selftest)?;
     } else {
-        tell!("{}", told::table(&selftest))?;
-        tell!("\n{}", told::sentence(&selftest))?;
+        tell!("{}", summary::table(&selftest))?;
+        tell!("\n{}", summary::sentence(&selftest))?;
         tell!("result: {}", folder.join(SELFTEST_FILE).display())?;
     }
     ended(&selftest)

@@ -1,6 +1,6 @@
 //! `stowplan trace compare --learnt`: a trace, and a run of the stack that was learnt from it.
 
-use stowplan_learn::{Came, Held, HeldCallback, hold};
+use stowplan_learn::{Came, ReproducedCallback, Reproduction, hold};
 use stowplan_model::units::show_ns;
 
 use crate::cli::TraceCompareArgs;
@@ -33,7 +33,7 @@ pub fn run(args: &TraceCompareArgs) -> Result<(), CommandError> {
     show(&held, runs.work_scale)
 }
 
-fn show(held: &Held, work_scale: f64) -> Result<(), CommandError> {
+fn show(held: &Reproduction, work_scale: f64) -> Result<(), CommandError> {
     let mut table = table::new([
         "callback",
         "per s",
@@ -43,7 +43,7 @@ fn show(held: &Held, work_scale: f64) -> Result<(), CommandError> {
         "CPU",
         "came back",
     ]);
-    let not_back = |h: &&HeldCallback| {
+    let not_back = |h: &&ReproducedCallback| {
         let cpu = h.cpu.as_ref().is_none_or(|cpu| *cpu == Came::Back);
         h.rate != Came::Back || h.median != Came::Back || !cpu
     };
@@ -106,7 +106,7 @@ fn show(held: &Held, work_scale: f64) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn said(of: &HeldCallback) -> String {
+fn said(of: &ReproducedCallback) -> String {
     let cpu = of.cpu.as_ref().map(|cpu| words("CPU", cpu));
     let all = [words("rate", &of.rate), words("median", &of.median)];
     all.into_iter().chain(cpu).collect::<Vec<_>>().join("; ")
@@ -120,7 +120,7 @@ fn words(what: &str, came: &Came) -> String {
     }
 }
 
-fn count(held: &Held, which: impl Fn(&HeldCallback) -> Option<&Came>) -> String {
+fn count(held: &Reproduction, which: impl Fn(&ReproducedCallback) -> Option<&Came>) -> String {
     let of = |wanted: fn(&Came) -> bool| {
         let all = held.callbacks.iter();
         all.filter_map(&which).filter(|came| wanted(came)).count()

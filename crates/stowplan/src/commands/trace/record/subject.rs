@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use stowplan_host::process::tree_of;
-use stowplan_lttng::{Container, Seen, look, unblock_signals};
+use stowplan_lttng::{Container, ObservedProcess, look, unblock_signals};
 
 use super::wait::{Happened, Waiting};
 use crate::failure::{CommandError, ExitCode};
@@ -32,7 +32,7 @@ pub struct Ended {
     /// Exit status of the command, 128 + signal where one ended it.
     pub status: Option<i32>,
     /// Its processes, as far as they lived long enough to be seen.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<ObservedProcess>,
 }
 
 impl Subject {
@@ -116,7 +116,7 @@ impl Subject {
     }
 
     /// Looks at those that may have changed: one that has loaded the tracer stays so.
-    fn look(&self, seen: &mut BTreeMap<u32, Seen>) {
+    fn look(&self, seen: &mut BTreeMap<u32, ObservedProcess>) {
         for pid in self.pids() {
             if !seen.get(&pid).is_some_and(|seen| seen.tracer)
                 && let Some(found) = look(pid)

@@ -12,7 +12,7 @@ use crate::error::ReportError;
 use crate::marked::{self, Marked};
 use crate::metrics::{LOST_INPUTS, Metric, in_both, metrics};
 use crate::report::Report;
-use crate::slower::{Before, Held, slower_of};
+use crate::slower::{Before, Compared, slower_of};
 use crate::usage::mean;
 
 /// Compares every deployment that both results have, less the common reference, and tells where chains got slower.
@@ -41,7 +41,7 @@ pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> 
         let clean = clean.as_ref().map(|clean| &*clean[at]);
         rows.extend(both.rows(&all[at], clean, &marked));
     }
-    let slower = slower_of(&common.candidates, &rows, |candidate| Held {
+    let slower = slower_of(&common.candidates, &rows, |candidate| Compared {
         before: Before::Earlier(&reports.0, &common.reference.id),
         new: &reports.1,
         candidate,

@@ -18,7 +18,7 @@ pub struct GraphNode {
 
 /// Messages of a topic from one node to another.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
+pub struct GraphEdge {
     /// Index of the publishing node.
     pub from: usize,
     /// Index of the node that took them.
@@ -42,7 +42,7 @@ pub struct NodeGraph {
     /// Nodes with a name, in order of appearance.
     pub nodes: Vec<GraphNode>,
     /// What they sent each other, by ends and topic.
-    pub ways: Vec<Way>,
+    pub ways: Vec<GraphEdge>,
 }
 
 impl NodeGraph {
@@ -149,11 +149,11 @@ fn without_namespaces(graph: &mut NodeGraph) {
 }
 
 /// So far: messages, and the slowest median.
-type Seen = BTreeMap<(usize, usize, TopicId), (u64, Option<f64>)>;
+type EdgeSums = BTreeMap<(usize, usize, TopicId), (u64, Option<f64>)>;
 
-fn ways(overview: &Overview, every_topic: bool, index: &BTreeMap<NodeId, usize>) -> Vec<Way> {
+fn ways(overview: &Overview, every_topic: bool, index: &BTreeMap<NodeId, usize>) -> Vec<GraphEdge> {
     let graph = &overview.graph;
-    let mut seen = Seen::new();
+    let mut seen = EdgeSums::new();
     let mut add =
         |from: Option<NodeId>, to: Option<NodeId>, topic, messages, latency: Option<f64>| {
             let ends = (
@@ -190,7 +190,7 @@ fn ways(overview: &Overview, every_topic: bool, index: &BTreeMap<NodeId, usize>)
     let seconds = overview
         .extent
         .map_or(0.0, |extent| (extent.to_ns - extent.from_ns) as f64 / 1e9);
-    let way = |((from, to, topic), (messages, latency_ns))| Way {
+    let way = |((from, to, topic), (messages, latency_ns))| GraphEdge {
         from,
         to,
         topic: graph.topics[topic].clone(),

@@ -4,7 +4,7 @@
 use stowplan_results::{BEFORE, Comparison, Comparisons, DeploymentRecord, Results};
 use stowplan_stats::{PairedComparison, Verdict, apply_holm, compare};
 
-use crate::across::{after, before, row_of_gone};
+use crate::across_results::{after, before, row_of_gone};
 use crate::compare::{
     Blocks, Losses, OF_PHASES, comparable, delta, has_natural_phases, plan, row, rule,
 };
@@ -13,7 +13,7 @@ use crate::marked::{self, Marked};
 use crate::metrics::{Metric, in_both, metrics};
 use crate::phases;
 use crate::report::Report;
-use crate::slower::{Before, Held, slower_of};
+use crate::slower::{Before, Compared, slower_of};
 
 /// Compares every deployment with itself as it was before; nothing where no earlier experiment was measured again beside
 /// this result.
@@ -41,7 +41,7 @@ pub fn again(result: &Results) -> Result<Option<Comparisons>, ReportError> {
         }
     }
     rows.extend(pairs.iter().flat_map(|pair| both.gone(*pair)));
-    let slower = slower_of(both.common(), &rows, |candidate| Held {
+    let slower = slower_of(both.common(), &rows, |candidate| Compared {
         before: Before::Again(&both.old),
         new: &both.new,
         candidate,

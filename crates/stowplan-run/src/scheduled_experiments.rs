@@ -34,9 +34,9 @@ pub(crate) fn parts<'a>(all: impl IntoIterator<Item = &'a Ready>) -> Vec<Part> {
 }
 
 /// Gives each job to the experiment that it is of.
-pub(crate) struct Beside<'a, 's>(pub(crate) Vec<Live<'a, 's>>);
+pub(crate) struct ScheduledExperiments<'a, 's>(pub(crate) Vec<Live<'a, 's>>);
 
-impl<'a, 's> Beside<'a, 's> {
+impl<'a, 's> ScheduledExperiments<'a, 's> {
     fn of(&self, job: Job) -> &Live<'a, 's> {
         let mut lives = self.0.iter().rev();
         let own = lives.find(|live| job.deployment >= live.part.first);
@@ -44,7 +44,7 @@ impl<'a, 's> Beside<'a, 's> {
     }
 }
 
-impl Runner for Beside<'_, '_> {
+impl Runner for ScheduledExperiments<'_, '_> {
     fn run(&mut self, job: Job) -> Result<(), RunFailed> {
         self.of(job).run(job)
     }

@@ -22,7 +22,7 @@ pub enum Came {
 
 /// A callback of the trace in the run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HeldCallback {
+pub struct ReproducedCallback {
     /// In the trace.
     pub trace: CallbackFacts,
     /// In the run; `None` if it has no such callback.
@@ -40,7 +40,7 @@ pub struct HeldCallback {
 
 /// Endpoints of the nodes that trace and run have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldEndpoints {
+pub struct ReproducedEndpoints {
     /// In the trace.
     pub trace: Endpoints,
     /// In the run.
@@ -55,18 +55,18 @@ pub struct HeldEndpoints {
 
 /// A run held against the trace that its stack was learnt from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
+pub struct Reproduction {
     /// Callbacks that the trace called at least twice.
-    pub callbacks: Vec<HeldCallback>,
+    pub callbacks: Vec<ReproducedCallback>,
     /// Endpoints.
-    pub endpoints: HeldEndpoints,
+    pub endpoints: ReproducedEndpoints,
     /// Shares of evaluate, spawn and load in trace and run; `None` where one has no launch.
     pub launch: Option<[[f64; 3]; 2]>,
 }
 
 /// Holds a run whose callback work was multiplied by `work_scale` against its trace.
 #[must_use]
-pub fn hold(trace: &Facts, run: &Facts, work_scale: f64) -> Held {
+pub fn hold(trace: &Facts, run: &Facts, work_scale: f64) -> Reproduction {
     let called = trace.callbacks.iter().filter(|c| c.per_s.is_some());
     let callbacks = called.map(|callback| {
         let same = |other: &&CallbackFacts| {
@@ -75,7 +75,7 @@ pub fn hold(trace: &Facts, run: &Facts, work_scale: f64) -> Held {
         one(callback, run.callbacks.iter().find(same), work_scale)
     });
     let shares = |facts: &Facts| facts.launch.and_then(|times| times.shares());
-    Held {
+    Reproduction {
         callbacks: callbacks.collect(),
         endpoints: endpoints(trace, run),
         launch: shares(trace)
@@ -84,13 +84,13 @@ pub fn hold(trace: &Facts, run: &Facts, work_scale: f64) -> Held {
     }
 }
 
-fn one(trace: &CallbackFacts, run: Option<&CallbackFacts>, work_scale: f64) -> HeldCallback {
+fn one(trace: &CallbackFacts, run: Option<&CallbackFacts>, work_scale: f64) -> ReproducedCallback {
     let missing = || Came::Unsaid("the run has no such callback".to_owned());
     let expected_ns = trace.median_ns.map(|median| {
         let sent = trace.sent_ns.unwrap_or(0.0).min(median);
         (median - sent) * work_scale + sent
     });
-    HeldCallback {
+    ReproducedCallback {
         rate: run.map_or_else(missing, |run| rate(trace, run)),
         median: run.map_or_else(missing, |run| median(trace, run, expected_ns)),
         cpu: run.and_then(|run| {
@@ -156,8 +156,8 @@ fn near(wanted: Option<f64>, got: Option<f64>, share: f64, uncertain: Vec<(f64, 
     }
 }
 
-fn endpoints(trace: &Facts, run: &Facts) -> HeldEndpoints {
-    let mut held = HeldEndpoints {
+fn endpoints(trace: &Facts, run: &Facts) -> ReproducedEndpoints {
+    let mut held = ReproducedEndpoints {
         trace: Endpoints::default(),
         run: Endpoints::default(),
         different: Vec::new(),
