@@ -235,6 +235,12 @@ pub struct Callback {
 /// Topics that ROS 2 itself has.
 const INFRASTRUCTURE: [&str; 3] = ["/rosout", "/parameter_events", "/clock"];
 
+/// Whether a topic of this name belongs to ROS 2 itself: logging, parameters, simulated time.
+#[must_use]
+pub fn is_infrastructure(topic: &str) -> bool {
+    INFRASTRUCTURE.contains(&topic)
+}
+
 /// All entities.
 #[derive(Debug, Default)]
 pub struct Graph {
@@ -365,7 +371,7 @@ impl Graph {
     /// Whether a topic belongs to ROS 2 itself: logging, parameters, simulated time.
     #[must_use]
     pub fn is_infrastructure(&self, topic: TopicId) -> bool {
-        INFRASTRUCTURE.contains(&self.topics[topic].as_str())
+        is_infrastructure(&self.topics[topic])
     }
 
     /// The topic of this name.

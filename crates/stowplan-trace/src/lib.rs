@@ -71,7 +71,7 @@ pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 pub use from_ctf::{Linking, Reading, TraceError};
 pub use graph::{
     Callback, CallbackIdentity, Client, CreationEvent, EventKinds, Graph, MessageLink, Node, Owner,
-    Process, Publisher, Service, Subscription, Thread, Timer, Trigger,
+    Process, Publisher, Service, Subscription, Thread, Timer, Trigger, is_infrastructure,
 };
 pub use ids::{
     CallbackId, ClientId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,

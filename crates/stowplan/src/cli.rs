@@ -281,14 +281,8 @@ pub enum TraceCommand {
     },
     /// Count links from publications to takes, by how they were found
     Links(LinksArgs),
-    /// Durations of every callback
-    Callbacks {
-        /// Folder with one or more CTF traces
-        dir: PathBuf,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    /// Durations of every callback, the busiest first
+    Callbacks(TraceCallbacksArgs),
     /// Split the chains of a trace into computation, communication and idle
     Analyze(AnalyzeArgs),
     /// When processes, nodes and modules started up
@@ -408,6 +402,31 @@ pub struct GraphArgs {
     /// With /rosout, /parameter_events and /clock
     #[arg(long)]
     pub every_topic: bool,
+}
+
+/// Options of `trace callbacks`.
+#[derive(Debug, Args)]
+pub struct TraceCallbacksArgs {
+    /// Folder with one or more CTF traces
+    pub dir: PathBuf,
+    /// Only callbacks of nodes whose full name has this in it
+    #[arg(long, value_name = "TEXT")]
+    pub node: Option<String>,
+    /// Only callbacks that are called at least so often a second
+    #[arg(long, value_name = "HZ")]
+    pub min_rate: Option<f64>,
+    /// Only callbacks that keep a thread busy for at least this share of the trace's span, in percent
+    #[arg(long, value_name = "PERCENT")]
+    pub min_busy: Option<f64>,
+    /// With those of /rosout, /parameter_events and /clock in the table
+    #[arg(long)]
+    pub every_topic: bool,
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `trace report`.

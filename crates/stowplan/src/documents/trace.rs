@@ -117,6 +117,11 @@ pub struct TracedCallback {
     /// Of these, those that may lack events because the tracer discarded some: not
     /// in the durations.
     pub invalid: u64,
+    /// Calls per second of the trace's span; null for a trace without length.
+    pub per_s: Option<f64>,
+    /// Wall-clock durations together as a share of the trace's span, so that 1 is a thread that does nothing else;
+    /// null without durations.
+    pub busy_share: Option<f64>,
     /// Wall-clock durations; null without any.
     pub duration_ns: Option<Durations>,
     /// CPU times of its calls; null where the trace has none.
@@ -148,6 +153,18 @@ pub enum CallbackKind {
     Service,
     /// A response.
     Client,
+}
+
+impl CallbackKind {
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Subscription => "subscription",
+            Self::Service => "service",
+            Self::Client => "client",
+        }
+    }
 }
 
 /// What starts a callback, by name or period.

@@ -329,3 +329,43 @@ fn a_graph_of_195_nodes_is_drawn_by_modules_and_its_modules_by_nodes() {
     let dot = bench.run(["trace", "graph", text(&trace), "--every-topic"]);
     assert!(dot.expect(0).out.contains("/parameter_events"));
 }
+
+/// The busiest first, those of ROS 2's own topics in one line, as wide as the terminal.
+#[test]
+fn callbacks_are_sorted_chosen_and_fit_the_terminal() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "autoware-carla") else {
+        return;
+    };
+    let callbacks = |more: &[&str]| {
+        let arguments = [&["trace", "callbacks", text(&trace)], more].concat();
+        bench.run(arguments.as_slice())
+    };
+    let table = callbacks(&[]).expect(0).out;
+    let widest = table.lines().map(|line| line.chars().count()).max();
+    assert!(widest.unwrap() <= 130, "{widest:?}");
+    assert!(!table.contains(" /parameter_events "), "{table}");
+    assert!(table.contains("callbacks of ROS 2's own topics"), "{table}");
+
+    let all = callbacks(&["--json"]).expect(0).document("trace-callbacks");
+    let all = all["callbacks"].as_array().unwrap().clone();
+    let busy = |of: &Value| of["busy_share"].as_f64().unwrap_or(0.0);
+    assert!(all.is_sorted_by(|a, b| busy(a) >= busy(b)));
+    let chosen = callbacks(&["--json", "--node", "pointcloud", "--min-rate", "1"]);
+    let chosen = chosen.expect(0).document("trace-callbacks");
+    let chosen = chosen["callbacks"].as_array().unwrap();
+    assert!(!chosen.is_empty() && chosen.len() < all.len());
+    for of in chosen {
+        assert!(of["node"].as_str().unwrap().contains("pointcloud"));
+        assert!(of["per_s"].as_f64().unwrap() >= 1.0);
+    }
+    let csv = callbacks(&["--csv"]).expect(0).out;
+    assert_eq!(csv.lines().count(), all.len() + 1);
+    assert!(csv.starts_with("node,kind,topic_or_period_ns,"));
+    let unknown = callbacks(&["--node", "/pointcloud_containr"]).expect(3);
+    assert!(
+        unknown.err.contains("pointcloud_container"),
+        "{}",
+        unknown.err
+    );
+}

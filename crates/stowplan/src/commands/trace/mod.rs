@@ -29,7 +29,7 @@ pub fn run(command: &TraceCommand) -> Result<(), CommandError> {
     match command {
         TraceCommand::Info { dir, json, events } => info::run(dir, *json, *events),
         TraceCommand::Links(args) => links::run(args),
-        TraceCommand::Callbacks { dir, json } => callbacks::run(dir, *json),
+        TraceCommand::Callbacks(args) => callbacks::run(args),
         TraceCommand::Analyze(args) => analyze::run(args),
         TraceCommand::StartUp { dir, json } => start_up::run(dir, *json),
         TraceCommand::Compare(args) => compare::run(args),

@@ -1,89 +1,43 @@
 //! `stowplan trace callbacks`.
 
-use std::path::Path;
+mod select;
+mod show;
 
-use stowplan_model::units::show_ns;
 use stowplan_trace::{CallbackSummary, Distribution, Overview, Reading, Scheduled, Trigger};
 
+use crate::cli::TraceCallbacksArgs;
 use crate::documents;
 use crate::documents::trace::{
     Behind, CallbackKind, Durations, TopicOrPeriod, TraceCallbacks, TracedCallback,
 };
 use crate::failure::{CommandError, ExitCode, OrExit};
-use crate::output::tell;
-use crate::table;
 
 /// Runs the command.
-pub fn run(dir: &Path, json: bool) -> Result<(), CommandError> {
-    let overview = Overview::from_ctf(dir, Reading::default()).or_exit(ExitCode::BadInput)?;
+pub fn run(args: &TraceCallbacksArgs) -> Result<(), CommandError> {
+    let overview = Overview::from_ctf(&args.dir, Reading::default()).or_exit(ExitCode::BadInput)?;
     super::warn(&overview.damage, &overview.discards, &overview.graph);
     super::warn_of_repeats(&overview.repeats);
+    let all = overview.callback_summaries().into_iter();
+    let mut callbacks: Vec<TracedCallback> = all.map(|of| traced(&overview, of)).collect();
+    // The busiest first; those without durations by their calls.
+    callbacks.sort_by(|a, b| {
+        let by = |of: &TracedCallback| (of.busy_share.unwrap_or(0.0), of.count as f64);
+        let (a, b) = (by(a), by(b));
+        b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
+    });
+    select::filter(&mut callbacks, args)?;
     let document = TraceCallbacks {
         schema: "stowplan.trace-callbacks/1",
-        callbacks: overview
-            .callback_summaries()
-            .into_iter()
-            .map(|summary| traced(&overview, summary))
-            .collect(),
+        callbacks,
         missing: super::missing(&overview),
     };
-    if json {
+    if args.json {
         return documents::print(&document);
     }
-    let with_cpu = document.callbacks.iter().any(|c| c.cpu_ns.is_some());
-    let mut columns = vec![
-        "node",
-        "started by",
-        "count",
-        "mean",
-        "median",
-        "P99",
-        "max",
-    ];
-    if with_cpu {
-        columns.push("median CPU");
+    if args.csv {
+        return show::csv(&document.callbacks);
     }
-    let with_scheduler = document.callbacks.iter().any(|c| c.preempted_ns.is_some());
-    if with_scheduler {
-        columns.extend(["mean preempted", "mostly behind"]);
-    }
-    let mut table = table::new(columns);
-    for callback in &document.callbacks {
-        let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), show_ns);
-        let of = callback.duration_ns.as_ref();
-        let mut row = vec![
-            callback.node.clone().unwrap_or_else(|| "–".to_owned()),
-            started_by(callback),
-            callback.count.to_string(),
-            shown(of.map(|d| d.mean)),
-            shown(of.map(|d| d.q50)),
-            shown(of.and_then(|d| d.p99)),
-            shown(of.map(|d| d.max as f64)),
-        ];
-        if with_cpu {
-            row.push(shown(callback.cpu_ns.as_ref().map(|cpu| cpu.q50)));
-        }
-        if with_scheduler {
-            row.push(shown(callback.preempted_ns.as_ref().map(|of| of.mean)));
-            let first = callback.behind.first();
-            row.push(first.map_or_else(|| "–".to_owned(), |of| of.thread.clone()));
-        }
-        table.add_row(row);
-    }
-    tell!("{table}")
-}
-
-fn started_by(callback: &TracedCallback) -> String {
-    match (&callback.kind, &callback.topic_or_period) {
-        (Some(CallbackKind::Timer), Some(TopicOrPeriod::Period(ns))) => {
-            format!("timer {}", show_ns(*ns as f64))
-        }
-        (Some(CallbackKind::Client), Some(TopicOrPeriod::Name(name))) => {
-            format!("response of {name}")
-        }
-        (_, Some(TopicOrPeriod::Name(name))) => name.clone(),
-        _ => "–".to_owned(),
-    }
+    show::table(document.callbacks, args.every_topic)
 }
 
 fn traced(overview: &Overview, summary: CallbackSummary) -> TracedCallback {
@@ -101,6 +55,12 @@ fn traced(overview: &Overview, summary: CallbackSummary) -> TracedCallback {
         Trigger::Unknown => (None, None),
     };
     let process = &graph.processes[graph.callbacks[summary.callback].process];
+    let span_ns = overview.extent.map(|extent| extent.to_ns - extent.from_ns);
+    let span_ns = span_ns.filter(|&ns| ns > 0).map(|ns| ns as f64);
+    let busy_ns = summary
+        .durations
+        .as_ref()
+        .map(|of| of.mean_ns * of.count as f64);
     TracedCallback {
         node: summary.identity.node,
         kind,
@@ -116,6 +76,8 @@ fn traced(overview: &Overview, summary: CallbackSummary) -> TracedCallback {
         count: summary.count,
         unfinished: summary.unfinished,
         invalid: summary.touched_by_discard,
+        per_s: span_ns.map(|ns| summary.count as f64 * 1e9 / ns),
+        busy_share: span_ns.zip(busy_ns).map(|(span, busy)| busy / span),
         duration_ns: summary.durations.map(durations),
         cpu_ns: cpu.and_then(|cpu| cpu.distribution()).map(durations),
         preempted_ns: scheduled.and_then(Scheduled::preempted).map(durations),
