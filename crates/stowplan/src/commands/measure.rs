@@ -106,6 +106,7 @@ fn of_demo(args: &DemoArgs) -> ReadyMadeArgs {
         pilot: false,
         sensitivity: false,
         window: Some("2s".to_owned()),
+        warm_up: None,
         utilisation: None,
         seed: None,
         measure: MeasureArgs {
@@ -247,12 +248,9 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         .iter()
         .map(|p| inputs::partition(spec.stack(), p))
         .collect::<Result<_, _>>()?;
-    let window = args
-        .window
-        .as_deref()
-        .map(inputs::duration)
-        .transpose()?
-        .unwrap_or(defaults.window);
+    let duration = |given: &Option<String>| given.as_deref().map(inputs::duration).transpose();
+    let window = duration(&args.window)?.unwrap_or(defaults.window);
+    let warm_up = duration(&args.warm_up)?.unwrap_or(defaults.warm_up);
     if window.is_zero() && defaults.question != Question::StartUp {
         let message = format!("'{}' needs a window that is longer than 0", defaults.name);
         return Err(CommandError::new(ExitCode::Usage, message));
@@ -267,7 +265,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         pilot: args.pilot,
         sensitivity: args.sensitivity,
         seed: args.seed.unwrap_or(1),
-        warm_up_ns: nanos(defaults.warm_up),
+        warm_up_ns: nanos(warm_up),
         window_ns: nanos(window),
         budget_ns: budget(&args.measure)?,
         starts: defaults.starts,
