@@ -11,10 +11,10 @@ use stowplan_host::{HostError, LocalHost, ledger};
 use stowplan_wire::agent::{Failure, Reply, Request};
 use stowplan_wire::deployment::EngineEvent;
 
+use crate::calls;
 use crate::input::{Input, Read};
 use crate::nodes::Nodes;
 use crate::watch::{Gone, Until};
-use crate::{calls, engines};
 
 /// A run whose folder exists.
 pub(crate) struct Run {
@@ -65,7 +65,7 @@ impl From<Gone> for CallError {
 ///
 /// # Errors
 /// When the agent cannot begin, or its answers cannot be written.
-pub(crate) fn serve() -> Result<(), HostError> {
+pub(crate) fn serve(engines: Vec<Box<dyn Engine>>) -> Result<(), HostError> {
     // A session of its own: a Ctrl-C in the caller's terminal must not reach services, and where it matters
     // they all share this one.
     let _ = rustix::process::setsid();
@@ -74,7 +74,7 @@ pub(crate) fn serve() -> Result<(), HostError> {
         run: None,
         engine_events: Vec::new(),
         host: Rc::new(LocalHost::new(&ledger::folder()?)?),
-        engines: engines::all(),
+        engines,
         input: Input::default(),
         signals: ending_signals()?,
     };

@@ -11,3 +11,9 @@ pub(crate) fn all() -> Vec<Box<dyn Engine>> {
         Box::new(stowplan_engine_lxc::Lxc),
     ]
 }
+
+/// What this program does when an engine has started it with this word, as the helper of one of its services.
+pub(crate) fn helper(word: &str) -> Option<fn() -> !> {
+    let oci: fn() -> ! = stowplan_engine_oci::helper_main;
+    (word == stowplan_engine_oci::NAME).then_some(oci)
+}

@@ -1,57 +1,29 @@
 //! What plain processes can do.
 
-use stowplan_engine::{Capabilities, LimitSupport, Variant};
+use stowplan_engine::{Capabilities, CpuGroups, LimitSupport, Variant};
 
-/// The ways to start plain processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    Flat,
-    Session,
-    Grouped(Nesting),
+/// Where the groups of services lie in this variant of the engine.
+pub(crate) fn cpu_groups(variant: Option<&str>) -> CpuGroups {
+    let found = capabilities().variant(variant).map(|v| v.cpu_groups);
+    found.unwrap_or(CpuGroups::One)
 }
 
-/// Where the groups of services lie, as the engine has them that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nesting {
-    /// In the group of the run: most engines.
-    InRun,
-    /// There, with one more inside that holds the processes: `lxc`.
-    WithPayload,
-    /// Beside each other where Stowplan was started, with none above: `lxd`.
-    OnTop,
+/// v1 controllers (v2: their counterparts) of the run's group. Among sessions there is no `cpu`: autogroups
+/// act only among processes outside of such groups.
+pub(crate) const fn run_controllers(cpu_groups: CpuGroups) -> &'static [&'static str] {
+    match cpu_groups {
+        CpuGroups::One => &["cpu", "cpuacct", "memory", "freezer", "blkio"],
+        CpuGroups::Sessions => &["cpuacct", "memory", "freezer", "blkio"],
+        _ => &["cpu", "cpuacct", "memory", "cpuset", "freezer", "blkio"],
+    }
 }
 
-impl Form {
-    pub(crate) fn of(variant: Option<&str>) -> Self {
-        match variant {
-            Some("session") => Self::Session,
-            Some("grouped") => Self::Grouped(Nesting::InRun),
-            Some("grouped-lxc") => Self::Grouped(Nesting::WithPayload),
-            Some("grouped-lxd") => Self::Grouped(Nesting::OnTop),
-            _ => Self::Flat,
-        }
-    }
-
-    pub(crate) const fn is_grouped(self) -> bool {
-        matches!(self, Self::Grouped(_))
-    }
-
-    /// v1 controllers (v2: their counterparts) of the run's group. In `session` there is no `cpu`: autogroups
-    /// act only among processes outside of such groups.
-    pub(crate) const fn run_controllers(self) -> &'static [&'static str] {
-        match self {
-            Self::Flat => &["cpu", "cpuacct", "memory", "freezer", "blkio"],
-            Self::Session => &["cpuacct", "memory", "freezer", "blkio"],
-            Self::Grouped(_) => &["cpu", "cpuacct", "memory", "cpuset", "freezer", "blkio"],
-        }
-    }
-
-    /// Controllers that each service has for itself.
-    pub(crate) const fn service_controllers(self) -> &'static [&'static str] {
-        match self {
-            Self::Flat | Self::Session => &["cpuacct", "memory", "freezer", "blkio"],
-            Self::Grouped(_) => &["cpu", "cpuacct", "memory", "cpuset", "freezer", "blkio"],
-        }
+/// Controllers that each service has for itself.
+pub(crate) const fn service_controllers(cpu_groups: CpuGroups) -> &'static [&'static str] {
+    if cpu_groups.is_grouped() {
+        run_controllers(cpu_groups)
+    } else {
+        &["cpuacct", "memory", "freezer", "blkio"]
     }
 }
 
@@ -66,27 +38,13 @@ pub(crate) fn capabilities() -> Capabilities {
         scheduling: false,
         ..LimitSupport::all()
     };
-    let variant = |name: &str, limits: LimitSupport| Variant {
-        name: name.to_owned(),
-        separate_create: true,
-        pause: true,
-        exit_status: true,
-        oom_event: limits.memory,
-        accounting: true,
-        command: true,
-        rootfs: false,
-        mounts: false,
-        user: true,
-        limits,
-        isolation: Vec::new(),
-    };
     Capabilities {
         variants: vec![
-            variant("flat", ungrouped),
-            variant("session", ungrouped),
-            variant("grouped", LimitSupport::all()),
-            variant("grouped-lxc", nested),
-            variant("grouped-lxd", nested),
+            Variant::processes("flat", CpuGroups::One, ungrouped),
+            Variant::processes("session", CpuGroups::Sessions, ungrouped),
+            Variant::processes("grouped", CpuGroups::InRun, LimitSupport::all()),
+            Variant::processes("grouped-lxc", CpuGroups::WithPayload, nested),
+            Variant::processes("grouped-lxd", CpuGroups::OnTop, nested),
         ],
         max_services: None,
     }

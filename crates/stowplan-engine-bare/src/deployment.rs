@@ -5,14 +5,14 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use stowplan_engine::{Deployment, EngineError, selected};
+use stowplan_engine::{CpuGroups, Deployment, EngineError, selected};
 use stowplan_host::cgroup::Tree;
 use stowplan_host::{Host, chain, scheduling, tail, wait_readable};
 use stowplan_wire::deployment::{
     DeploymentPlan, EngineEvent, EngineEventKind, Locator, Select, StopMode,
 };
 
-use crate::capabilities::Form;
+use crate::capabilities::{cpu_groups, run_controllers, service_controllers};
 use crate::groups::Above;
 use crate::program;
 use crate::service::{Service, State};
@@ -21,7 +21,7 @@ use crate::service::{Service, State};
 pub(crate) struct BareDeployment {
     plan: DeploymentPlan,
     host: Rc<dyn Host>,
-    form: Form,
+    cpu_groups: CpuGroups,
     /// Where the groups of services are; `None` without control groups.
     groups: Option<Above>,
     /// Controllers of each service's group.
@@ -42,13 +42,13 @@ impl BareDeployment {
                 Ok(Service::new(start.clone(), program))
             })
             .collect::<Result<Vec<_>, EngineError>>()?;
-        let form = Form::of(plan.variant.as_deref());
+        let cpu_groups = cpu_groups(plan.variant.as_deref());
         let mut deployment = Self {
             plan: plan.clone(),
             host,
-            form,
+            cpu_groups,
             groups: None,
-            controllers: form.service_controllers().to_vec(),
+            controllers: service_controllers(cpu_groups).to_vec(),
             services,
             events: Vec::new(),
             deviations: program::writable_mounts(plan).collect(),
@@ -58,9 +58,9 @@ impl BareDeployment {
     }
 
     fn make_run_group(&mut self) -> Result<(), EngineError> {
-        let mut controllers = self.form.run_controllers().to_vec();
+        let mut controllers = run_controllers(self.cpu_groups).to_vec();
         let made = Tree::detect().and_then(|tree| {
-            if !self.form.is_grouped() && !tree.accounting_apart() {
+            if !self.cpu_groups.is_grouped() && !tree.accounting_apart() {
                 controllers.retain(|name| *name != "cpuacct");
                 self.controllers.retain(|name| *name != "cpuacct");
                 self.deviations.push(
@@ -70,7 +70,7 @@ impl BareDeployment {
             }
             // On v2 a controller of the run's group is one that it gives to the groups of its services.
             let v2 = tree.own.contains_key("unified");
-            if v2 && self.form == Form::Session {
+            if v2 && self.cpu_groups == CpuGroups::Sessions {
                 self.deviations.push(
                     "sessions act only among processes outside of control groups with 'cpu'; \
                      cgroup v2 accounts for no others"
@@ -78,7 +78,7 @@ impl BareDeployment {
                 );
             }
             let wanted = if v2 { &self.controllers } else { &controllers };
-            Above::make(&*self.host, tree, &self.plan.run, self.form, wanted)
+            Above::make(&*self.host, tree, &self.plan.run, self.cpu_groups, wanted)
         });
         match made {
             Ok(groups) => {
@@ -88,7 +88,7 @@ impl BareDeployment {
                 }
                 Ok(())
             }
-            Err(error) if self.form.is_grouped() => Err(error.into()),
+            Err(error) if self.cpu_groups.is_grouped() => Err(error.into()),
             Err(error) => {
                 self.deviations.push(format!(
                     "no control groups, so no usage per service, no pause, and processes that leave \
@@ -119,12 +119,12 @@ impl BareDeployment {
     fn create_one(&mut self, index: usize) -> Result<(), EngineError> {
         let service = &mut self.services[index];
         if let Some(above) = &self.groups {
-            service.make_groups(&*self.host, above, self.form, &self.controllers)?;
+            service.make_groups(&*self.host, above, self.cpu_groups, &self.controllers)?;
             if let Some(group) = service.group() {
                 scheduling::give_service_budget(group, &self.plan, &service.start.name)?;
             }
         }
-        service.park(&*self.host, self.form)
+        service.park(&*self.host, self.cpu_groups)
     }
 
     /// Runs the programs of these services and waits until the kernel executes them.

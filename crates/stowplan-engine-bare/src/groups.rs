@@ -1,10 +1,9 @@
 //! The control groups of a run and where those of its services lie.
 
+use stowplan_engine::CpuGroups;
 use stowplan_host::cgroup::{Group, Tree};
 use stowplan_host::{Host, HostError};
 use stowplan_wire::deployment::LimitsPlan;
-
-use crate::capabilities::{Form, Nesting};
 
 /// What the groups of services are made in.
 #[derive(Debug)]
@@ -31,11 +30,11 @@ impl Above {
         host: &dyn Host,
         tree: Tree,
         run: &str,
-        form: Form,
+        cpu_groups: CpuGroups,
         controllers: &[&str],
     ) -> Result<Self, HostError> {
-        Ok(match form {
-            Form::Grouped(Nesting::OnTop) => Self::Own(tree, run.to_owned()),
+        Ok(match cpu_groups {
+            CpuGroups::OnTop => Self::Own(tree, run.to_owned()),
             _ => Self::Run(tree.make_run(host, run, controllers)?),
         })
     }
@@ -71,10 +70,10 @@ impl Above {
         &self,
         host: &dyn Host,
         outer: Group,
-        form: Form,
+        cpu_groups: CpuGroups,
         controllers: &[&str],
     ) -> Result<ServiceGroups, HostError> {
-        let inner = if form == Form::Grouped(Nesting::WithPayload) {
+        let inner = if cpu_groups == CpuGroups::WithPayload {
             outer.delegate(controllers)?;
             outer.make_child(host, "payload", controllers)?
         } else {

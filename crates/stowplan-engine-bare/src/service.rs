@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::process::Signal;
-use stowplan_engine::{EngineError, open_log};
+use stowplan_engine::{CpuGroups, EngineError, open_log};
 use stowplan_host::cgroup::{Group, OomWatch, kill_all};
 use stowplan_host::ledger::Object;
 use stowplan_host::process::namespaces_of;
@@ -12,7 +12,6 @@ use stowplan_host::{Host, scheduling};
 use stowplan_wire::deployment::{EngineEventKind, Locator, ServiceStart};
 
 use crate::affinity;
-use crate::capabilities::Form;
 use crate::groups::{Above, ServiceGroups};
 use crate::program::Prepared;
 use crate::spawn::{self, Child, Layout};
@@ -62,7 +61,7 @@ impl Service {
         &mut self,
         host: &dyn Host,
         above: &Above,
-        form: Form,
+        cpu_groups: CpuGroups,
         controllers: &[&str],
     ) -> Result<(), EngineError> {
         if self.groups.is_some() {
@@ -70,16 +69,16 @@ impl Service {
         }
         let outer = above.make_outer(host, &self.start.name, controllers)?;
         let made = above
-            .fill(host, outer.clone(), form, controllers)
+            .fill(host, outer.clone(), cpu_groups, controllers)
             .and_then(|groups| {
-                if form.is_grouped() {
+                if cpu_groups.is_grouped() {
                     groups.apply(&self.start.limits)?;
                 }
                 Ok(groups)
             });
         match made {
             Ok(groups) => {
-                if form.is_grouped() {
+                if cpu_groups.is_grouped() {
                     self.oom = OomWatch::new(&groups.inner);
                 }
                 self.groups = Some(groups);
@@ -99,7 +98,11 @@ impl Service {
     }
 
     /// Makes the process that waits, in its groups and with its class.
-    pub(crate) fn park(&mut self, host: &dyn Host, form: Form) -> Result<(), EngineError> {
+    pub(crate) fn park(
+        &mut self,
+        host: &dyn Host,
+        cpu_groups: CpuGroups,
+    ) -> Result<(), EngineError> {
         let log = open_log(&self.start.log)?;
         let null = File::open("/dev/null")
             .map_err(|e| EngineError::new("cannot open /dev/null").because(e))?;
@@ -107,7 +110,7 @@ impl Service {
             log: log.as_fd(),
             null: null.as_fd(),
             // All of `flat` are in one; login shells and containers each have their own.
-            session: form != Form::Flat,
+            session: cpu_groups != CpuGroups::One,
         };
         let child = spawn::park(&self.program, layout)
             .map_err(|e| EngineError::new("cannot fork").because(e))?;
@@ -120,7 +123,7 @@ impl Service {
             groups.located.join(pid)?;
         }
         if let Some(cpus) = &self.start.limits.cpuset
-            && !form.is_grouped()
+            && !cpu_groups.is_grouped()
         {
             affinity::set_affinity(pid, cpus)?;
         }

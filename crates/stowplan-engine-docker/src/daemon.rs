@@ -29,12 +29,6 @@ impl Daemon {
         }
     }
 
-    /// The daemon of this engine.
-    #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|daemon| daemon.name() == name)
-    }
-
     /// Its socket: what its own client would use on this machine. `variable` reads the environment; `exists` the machine, for
     /// another user than root.
     pub(crate) fn socket(
@@ -121,11 +115,5 @@ mod tests {
         assert_eq!(of(Some(|_| false)), of_root);
         let theirs = Path::new("/run/user/7/podman/podman.sock");
         assert_eq!(of(Some(|_| true)), theirs);
-    }
-
-    #[test]
-    fn an_engine_is_found_by_its_name() {
-        assert_eq!(Daemon::of_name("podman"), Some(Daemon::Podman));
-        assert_eq!(Daemon::of_name("oci"), None);
     }
 }

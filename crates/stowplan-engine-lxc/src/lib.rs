@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
+    Capabilities, CpuGroups, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
 };
 use stowplan_engine_tool::{ToolDeployment, ask, probe_tool};
 use stowplan_host::{Host, chain};
@@ -59,6 +59,7 @@ impl Engine for Lxc {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             variants: vec![Variant {
+                cpu_groups: CpuGroups::WithPayload,
                 separate_create: false,
                 isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
+    Capabilities, CpuGroups, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
 };
 use stowplan_engine_daemon::{ContainerDeployment, Images, Prepared, contents};
 use stowplan_engine_tool::lxc;
@@ -74,6 +74,7 @@ impl Engine for LxdEngine {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             variants: vec![Variant {
+                cpu_groups: CpuGroups::OnTop,
                 command: false,
                 isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")

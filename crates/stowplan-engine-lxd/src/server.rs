@@ -27,12 +27,6 @@ impl Server {
         }
     }
 
-    /// The server of this engine.
-    #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|server| server.name() == name)
-    }
-
     /// Its socket: what its own client would use on this machine. `variable` reads the environment, `exists` the
     /// machine.
     pub(crate) fn socket(
@@ -124,11 +118,5 @@ mod tests {
             socket(Server::Incus, None, "/run"),
             Path::new("/run/incus/unix.socket")
         );
-    }
-
-    #[test]
-    fn an_engine_is_found_by_its_name() {
-        assert_eq!(Server::of_name("incus"), Some(Server::Incus));
-        assert_eq!(Server::of_name("lxc"), None);
     }
 }

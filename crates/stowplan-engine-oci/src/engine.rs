@@ -20,6 +20,9 @@ use crate::protocol::Opening;
 /// The runtime inside, in the version that is compiled in.
 pub(crate) const RUNTIME: &str = "libcontainer 0.7.0";
 
+/// Engine name, as in a place, and the word that makes the agent's program a helper of it.
+pub const NAME: &str = "oci";
+
 /// The embedded OCI runtime.
 #[derive(Debug, Clone)]
 pub struct OciEngine {
@@ -30,7 +33,7 @@ pub struct OciEngine {
 impl Default for OciEngine {
     /// Helpers are this program with the argument `oci`; it has to call [`crate::helper_main`] for it.
     fn default() -> Self {
-        Self::with_helper(Path::new("/proc/self/exe"), &["oci"])
+        Self::with_helper(Path::new("/proc/self/exe"), &[NAME])
     }
 }
 
@@ -67,7 +70,7 @@ impl OciEngine {
 
 impl Engine for OciEngine {
     fn name(&self) -> String {
-        "oci".to_owned()
+        NAME.to_owned()
     }
 
     fn probe(&self, _host: &dyn Host) -> Probe {
@@ -97,7 +100,7 @@ impl Engine for OciEngine {
         plan: &DeploymentPlan,
         host: Rc<dyn Host>,
     ) -> Result<Box<dyn Deployment>, EngineError> {
-        self.capabilities().require("oci", plan)?;
+        self.capabilities().require(NAME, plan)?;
         check(plan)?;
         Ok(Box::new(OciDeployment::prepare(self, plan, host)?))
     }

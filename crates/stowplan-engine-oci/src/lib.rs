@@ -16,5 +16,5 @@ mod link;
 mod protocol;
 mod spec;
 
-pub use engine::OciEngine;
+pub use engine::{NAME, OciEngine};
 pub use helper::{helper_main, runtime_config};

@@ -1,6 +1,7 @@
 //! What an engine can do, as data.
 
 use serde::{Deserialize, Serialize};
+use stowplan_model::{CpuGroups, PlaceFacts, ServiceKind};
 use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, LimitsPlan, Program};
 
 use crate::EngineError;
@@ -23,6 +24,10 @@ pub struct Capabilities {
 pub struct Variant {
     /// Name after the colon of the place; empty where the engine has no variants.
     pub name: String,
+    /// What its services are. Differences between places are told apart by it.
+    pub services: ServiceKind,
+    /// Where the control groups of its services lie: plain processes in groups that lie as these are its control.
+    pub cpu_groups: CpuGroups,
     /// A service can exist before its program runs, so that t0' (docs/measuring.md §4) is defined.
     pub separate_create: bool,
     /// Services can be frozen.
@@ -53,6 +58,8 @@ impl Variant {
     pub fn container(name: &str) -> Self {
         Self {
             name: name.to_owned(),
+            services: ServiceKind::Containers,
+            cpu_groups: CpuGroups::InRun,
             separate_create: true,
             pause: true,
             exit_status: true,
@@ -64,6 +71,31 @@ impl Variant {
             user: true,
             limits: LimitSupport::all(),
             isolation: Vec::new(),
+        }
+    }
+
+    /// What plain processes can be asked for, all of it, with these limits.
+    #[must_use]
+    pub fn processes(name: &str, cpu_groups: CpuGroups, limits: LimitSupport) -> Self {
+        Self {
+            services: ServiceKind::Processes,
+            cpu_groups,
+            oom_event: limits.memory,
+            rootfs: false,
+            mounts: false,
+            limits,
+            ..Self::container(name)
+        }
+    }
+
+    /// What differences between its places and others are told apart by.
+    #[must_use]
+    pub fn facts(&self) -> PlaceFacts {
+        let all = IsolationFeature::ALL;
+        PlaceFacts {
+            services: self.services,
+            cpu_groups: self.cpu_groups,
+            ablates: all.iter().all(|feature| self.isolation.contains(feature)),
         }
     }
 }
@@ -287,7 +319,7 @@ impl Capabilities {
 impl Variant {
     /// Whether a feature is as it is asked for, or its services are no containers.
     fn can_switch(&self, feature: IsolationFeature) -> bool {
-        !self.mounts || self.isolation.contains(&feature)
+        self.services != ServiceKind::Containers || self.isolation.contains(&feature)
     }
 
     /// What a program asks for and this variant cannot do.
@@ -375,23 +407,14 @@ mod tests {
 
     fn flat() -> Capabilities {
         Capabilities {
-            variants: vec![Variant {
-                name: "flat".to_owned(),
-                separate_create: true,
-                pause: false,
-                exit_status: true,
-                oom_event: false,
-                accounting: true,
-                command: true,
-                rootfs: false,
-                mounts: false,
-                user: false,
-                limits: LimitSupport {
+            variants: vec![Variant::processes(
+                "flat",
+                CpuGroups::One,
+                LimitSupport {
                     cpuset: true,
                     ..LimitSupport::default()
                 },
-                isolation: vec![],
-            }],
+            )],
             max_services: Some(1),
         }
     }

@@ -15,6 +15,7 @@ pub use error::EngineError;
 pub use label::{Facts, ObservedContainer, agreed, contradiction, group_of};
 pub use log::open_log;
 pub use parts::{CGROUPFS, parts};
+pub use stowplan_model::{CpuGroups, ServiceKind};
 
 /// The hint of an engine that works, but not for services in the network of the run.
 pub const WITH_HOST_NETWORK: &str = "run the experiment with --host-network";

@@ -232,7 +232,7 @@ fn failed(error: HostError) -> RunError {
 
 #[cfg(test)]
 mod tests {
-    use stowplan_engine::{LimitSupport, Variant};
+    use stowplan_engine::{CpuGroups, LimitSupport, Variant};
     use stowplan_lttng::TracedProcess;
     use stowplan_wire::deployment::{Access, IsolationPlan, LimitsPlan, ServiceStart};
 
@@ -243,18 +243,12 @@ mod tests {
     fn can(mounts: bool, isolation: &[IsolationFeature]) -> Capabilities {
         Capabilities {
             variants: vec![Variant {
-                name: String::new(),
-                separate_create: true,
-                pause: false,
-                exit_status: true,
-                oom_event: false,
-                accounting: true,
-                command: true,
-                rootfs: mounts,
-                mounts,
-                user: false,
-                limits: LimitSupport::default(),
                 isolation: isolation.to_vec(),
+                ..if mounts {
+                    Variant::container("")
+                } else {
+                    Variant::processes("", CpuGroups::One, LimitSupport::default())
+                }
             }],
             max_services: None,
         }

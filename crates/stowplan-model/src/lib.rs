@@ -14,6 +14,7 @@ pub mod metric;
 pub mod names;
 pub mod partition;
 pub mod place;
+pub mod place_facts;
 pub mod placed;
 pub mod stack;
 pub mod units;
@@ -30,6 +31,7 @@ pub use metric::METRICS;
 pub use names::Name;
 pub use partition::{Partition, ServiceAssignment};
 pub use place::{Place, PlaceStep};
+pub use place_facts::{CpuGroups, PlaceFacts, ServiceKind};
 pub use placed::PlacedProcess;
 pub use stack::{
     Callback, CallbackRef, Chain, DdsContent, DdsTopic, Executor, Launch, Library, Node,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::{PlaceFacts, ServiceKind};
+
 /// An engine with its variant, as `bare:grouped`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceStep {
@@ -18,6 +20,8 @@ pub struct Place {
     pub outer: Vec<PlaceStep>,
     /// What starts the services.
     pub engine: PlaceStep,
+    /// What its engine says of it; inside of something else, what that is.
+    pub facts: PlaceFacts,
 }
 
 impl Place {
@@ -28,8 +32,8 @@ impl Place {
 
     /// Whether the services are plain processes on the local machine.
     #[must_use]
-    pub fn is_bare(&self) -> bool {
-        self.outer.is_empty() && self.engine.name == "bare"
+    pub fn is_plain(&self) -> bool {
+        self.facts.services == ServiceKind::Processes
     }
 }
 
@@ -54,6 +58,7 @@ impl fmt::Display for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CpuGroups;
 
     fn step(name: &str, variant: Option<&str>) -> PlaceStep {
         PlaceStep {
@@ -63,14 +68,12 @@ mod tests {
     }
 
     #[test]
-    fn plain_processes_inside_of_something_are_not_those_of_the_machine() {
-        let mut place = Place {
-            outer: Vec::new(),
+    fn a_place_is_told_with_every_step() {
+        let place = Place {
+            outer: vec![step("qemu", None)],
             engine: step("bare", Some("flat")),
+            facts: PlaceFacts::processes(CpuGroups::One),
         };
-        assert!(place.is_bare());
-        place.outer.push(step("qemu", None));
-        assert!(!place.is_bare());
         assert_eq!(place.to_string(), "qemu/bare:flat");
         assert_eq!(place.steps().count(), 2);
     }

@@ -24,7 +24,7 @@ pub use duration::{Duration, Schedule};
 pub use edges::{Crossing, Edge, EdgeClass, Flow};
 pub use error::PlanError;
 pub use partition::partition;
-pub use places::{KnownEngines, PlaceError};
+pub use places::{KnownEngines, KnownVariant, PlaceError};
 pub use plan::{
     MachineFacts, NOT_SCALED, Plan, PlanOptions, SCALED_CAVEAT, Scaling, ServicePlan, TopicRate,
     plan, scale_work,

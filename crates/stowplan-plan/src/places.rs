@@ -1,6 +1,6 @@
 //! The one resolver of places: `ENGINE[:VARIANT]`, or several such steps with `/` between, outermost first.
 
-use stowplan_model::{Place, PlaceStep};
+use stowplan_model::{CpuGroups, Place, PlaceFacts, PlaceStep, ServiceKind};
 
 use crate::nearest;
 
@@ -11,8 +11,24 @@ pub struct KnownEngines(Vec<KnownEngine>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct KnownEngine {
     name: String,
-    /// Names of its variants; `None` where this version does not have the engine, so that nothing but its name is known.
-    variants: Option<Vec<String>>,
+    variants: Variants,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Variants {
+    /// Those of an engine, the default first.
+    Known(Vec<KnownVariant>),
+    /// This version does not have the engine: nothing but what its services would be is known.
+    Planned(ServiceKind),
+}
+
+/// One of the places that an engine has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownVariant {
+    /// Name after the colon; empty where the engine has only one form.
+    pub name: String,
+    /// What the engine says of it.
+    pub facts: PlaceFacts,
 }
 
 /// Why a text is not a place.
@@ -28,26 +44,67 @@ pub struct PlaceError {
 }
 
 impl KnownEngines {
-    /// Engines with the names of their variants, the default first and empty where it has none; and the names of those
-    /// that this version does not have.
-    pub fn new<N: Into<String>, V: Into<String>>(
-        engines: impl IntoIterator<Item = (N, Vec<V>)>,
-        planned: &[&str],
+    /// Engines with their variants, the default first; and the names of those that this version does not have, with what
+    /// their services are.
+    pub fn new<N: Into<String>>(
+        engines: impl IntoIterator<Item = (N, Vec<KnownVariant>)>,
+        planned: &[(&str, ServiceKind)],
     ) -> Self {
         let engines = engines.into_iter().map(|(name, variants)| KnownEngine {
             name: name.into(),
-            variants: Some(variants.into_iter().map(Into::into).collect()),
+            variants: Variants::Known(variants),
         });
-        let planned = planned.iter().map(|name| KnownEngine {
+        let planned = planned.iter().map(|(name, services)| KnownEngine {
             name: (*name).to_owned(),
-            variants: None,
+            variants: Variants::Planned(*services),
         });
         Self(engines.chain(planned).collect())
     }
 
-    fn is_planned(&self, name: &str) -> bool {
-        let found = self.0.iter().find(|engine| engine.name == name);
-        found.is_some_and(|engine| engine.variants.is_none())
+    /// What the services of an engine are that this version does not have.
+    fn planned(&self, name: &str) -> Option<ServiceKind> {
+        let found = self.0.iter().find(|engine| engine.name == name)?;
+        match &found.variants {
+            Variants::Known(_) => None,
+            Variants::Planned(services) => Some(*services),
+        }
+    }
+
+    /// Every place on the machine itself, in the order of the engines.
+    fn places(&self) -> impl Iterator<Item = Place> {
+        self.0.iter().flat_map(|engine| {
+            let variants = match &engine.variants {
+                Variants::Known(variants) => &variants[..],
+                Variants::Planned(_) => &[],
+            };
+            variants.iter().map(|variant| Place {
+                outer: Vec::new(),
+                engine: variant.step(&engine.name),
+                facts: variant.facts,
+            })
+        })
+    }
+
+    /// Plain processes in one group: what every other place is held against.
+    #[must_use]
+    pub fn flat(&self) -> Option<Place> {
+        self.places().find(|place| place.facts.is_flat())
+    }
+
+    /// Containers whose isolation can be added part by part.
+    #[must_use]
+    pub fn ablated(&self) -> Option<Place> {
+        self.places().find(|place| place.facts.ablates)
+    }
+
+    /// The plain processes that have to stand beside `place` before something can be said of its isolation, the nearest
+    /// first: in groups that lie as its own do, and as those of most engines.
+    #[must_use]
+    pub fn controls(&self, place: &Place) -> Vec<Place> {
+        let near = |control: Place| Some((control.facts.control_of(place.facts)?, control));
+        let mut controls: Vec<(usize, Place)> = self.places().filter_map(near).collect();
+        controls.sort_by_key(|(near, _)| *near);
+        controls.into_iter().map(|(_, control)| control).collect()
     }
 
     /// The place that `text` means. An engine without a variant is its default one, by name where that has one.
@@ -70,20 +127,31 @@ impl KnownEngines {
         let Some(engine) = steps.pop() else {
             return Err(fail("it has no engine".to_owned(), None));
         };
-        match steps.iter().find(|outer| !self.is_planned(&outer.name)) {
-            Some(outer) => Err(fail(
-                format!("no engine can run inside of '{outer}'"),
-                Some("leave it out".to_owned()),
-            )),
-            None => Ok(Place {
-                outer: steps,
-                engine,
-            }),
+        let (engine, mut facts) = engine;
+        let mut outer = Vec::new();
+        for (step, _) in steps.into_iter().rev() {
+            let Some(services) = self.planned(&step.name) else {
+                return Err(fail(
+                    format!("no engine can run inside of '{step}'"),
+                    Some("leave it out".to_owned()),
+                ));
+            };
+            facts.services = services;
+            outer.insert(0, step);
         }
+        Ok(Place {
+            outer,
+            engine,
+            facts,
+        })
     }
 
     /// One step, alone or with others; or what is wrong with it, and what may have been meant.
-    fn step(&self, text: &str, alone: bool) -> Result<PlaceStep, (String, Option<String>)> {
+    fn step(
+        &self,
+        text: &str,
+        alone: bool,
+    ) -> Result<(PlaceStep, PlaceFacts), (String, Option<String>)> {
         let (name, variant) = match text.split_once(':') {
             None => (text, None),
             Some((name, variant)) => (name, Some(variant)),
@@ -98,25 +166,25 @@ impl KnownEngines {
             let what = if alone { "engine" } else { "engine or host" };
             return Err((format!("no {what} '{name}'"), nearest::hint(name, names)));
         };
-        let step = |variant: Option<&str>| PlaceStep {
-            name: name.to_owned(),
-            variant: variant.map(str::to_owned),
+        let variants = match &known.variants {
+            Variants::Known(variants) => variants,
+            Variants::Planned(services) => return Ok(planned_step(name, variant, *services)),
         };
-        let Some(variants) = &known.variants else {
-            return Ok(step(variant));
+        let named = || variants.iter().map(|v| &*v.name).filter(|v| !v.is_empty());
+        let found = match variant {
+            None => variants.first(),
+            Some(asked) => variants
+                .iter()
+                .find(|known| known.name == asked && !asked.is_empty()),
         };
-        let named = || variants.iter().map(|v| &**v).filter(|v| !v.is_empty());
-        match variant {
-            None => {
-                let default = variants.first().filter(|default| !default.is_empty());
-                Ok(step(default.map(String::as_str)))
-            }
-            Some(variant) if named().any(|known| known == variant) => Ok(step(Some(variant))),
-            Some(_) if named().next().is_none() => Err((
+        match (found, variant) {
+            (Some(found), _) => Ok((found.step(name), found.facts)),
+            (None, None) => Err((format!("engine '{name}' has no places"), None)),
+            (None, Some(_)) if named().next().is_none() => Err((
                 format!("engine '{name}' has no variants"),
                 Some(format!("write '{name}'")),
             )),
-            Some(variant) => Err((
+            (None, Some(variant)) => Err((
                 format!("engine '{name}' has no variant '{variant}'"),
                 nearest::hint(variant, named()),
             )),
@@ -124,18 +192,97 @@ impl KnownEngines {
     }
 }
 
+impl KnownVariant {
+    /// A variant of this name.
+    #[must_use]
+    pub fn new(name: &str, facts: PlaceFacts) -> Self {
+        Self {
+            name: name.to_owned(),
+            facts,
+        }
+    }
+
+    fn step(&self, engine: &str) -> PlaceStep {
+        PlaceStep {
+            name: engine.to_owned(),
+            variant: Some(&self.name).filter(|name| !name.is_empty()).cloned(),
+        }
+    }
+}
+
+fn planned_step(
+    name: &str,
+    variant: Option<&str>,
+    services: ServiceKind,
+) -> (PlaceStep, PlaceFacts) {
+    let step = PlaceStep {
+        name: name.to_owned(),
+        variant: variant.map(str::to_owned),
+    };
+    let facts = PlaceFacts {
+        services,
+        cpu_groups: CpuGroups::InRun,
+        ablates: false,
+    };
+    (step, facts)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn known() -> KnownEngines {
+        let plain = |name, groups| KnownVariant::new(name, PlaceFacts::processes(groups));
+        let boxed = |name| KnownVariant::new(name, PlaceFacts::containers());
+        let on_top = PlaceFacts {
+            cpu_groups: CpuGroups::OnTop,
+            ..PlaceFacts::containers()
+        };
         let engines = [
-            ("bare", vec!["flat", "session", "grouped"]),
-            ("oci", vec![""]),
-            ("docker", vec![""]),
-            ("cri", vec!["", "runc", "crun"]),
+            (
+                "bare",
+                vec![
+                    plain("flat", CpuGroups::One),
+                    plain("session", CpuGroups::Sessions),
+                    plain("grouped", CpuGroups::InRun),
+                    plain("grouped-lxd", CpuGroups::OnTop),
+                ],
+            ),
+            ("oci", vec![boxed("")]),
+            ("docker", vec![boxed("")]),
+            ("cri", vec![boxed(""), boxed("runc"), boxed("crun")]),
+            ("lxd", vec![KnownVariant::new("", on_top)]),
         ];
-        KnownEngines::new(engines, &["qemu", "kube"])
+        let planned = [("qemu", ServiceKind::Guest), ("kube", ServiceKind::Cluster)];
+        KnownEngines::new(engines, &planned)
+    }
+
+    #[test]
+    fn controls_of_a_place_are_plain_processes_in_groups_like_its_own() {
+        let controls = |text: &str| {
+            let known = known();
+            let all = known.controls(&known.place(text).unwrap());
+            let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+            texts.join(" ")
+        };
+        assert_eq!(controls("oci"), "bare:grouped");
+        assert_eq!(controls("cri:crun"), "bare:grouped");
+        assert_eq!(controls("lxd"), "bare:grouped-lxd bare:grouped");
+        for none in ["bare:flat", "bare:grouped", "qemu/oci", "kube/oci"] {
+            assert_eq!(controls(none), "", "{none}");
+        }
+        let flat = known().flat().map(|place| place.to_string());
+        assert_eq!(flat.as_deref(), Some("bare:flat"));
+        assert_eq!(known().ablated(), None);
+    }
+
+    #[test]
+    fn inside_of_something_a_place_is_what_that_is() {
+        let kind = |text: &str| known().place(text).unwrap().facts.services;
+        assert_eq!(kind("bare"), ServiceKind::Processes);
+        assert_eq!(kind("qemu/bare:flat"), ServiceKind::Guest);
+        assert_eq!(kind("kube/qemu/oci"), ServiceKind::Cluster);
+        assert!(!known().place("qemu/bare:flat").unwrap().is_plain());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use stowplan_stats::{
     Delta, Direction, PairedComparison, Rule, Scale, Verdict, apply_holm, compare,
 };
 
-use crate::controls::{FLAT, control_of_another_shape, effect, missing_controls};
+use crate::controls::{control_of_another_shape, effect, missing_controls};
 use crate::error::ReportError;
 use crate::marked::{self, Marked};
 use crate::metrics::{Metric, Values, metrics};
@@ -129,7 +129,7 @@ fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> V
 
 /// Whether `b` is a place beside plain processes in one group, and all else is equal.
 pub(crate) fn is_at_one_partition(a: &DeploymentRecord, b: &DeploymentRecord) -> bool {
-    a.place == FLAT && (&a.partition, &a.variant) == (&b.partition, &b.variant)
+    a.is_flat() && (&a.partition, &a.variant) == (&b.partition, &b.variant)
 }
 
 /// A comparison before it is told.

@@ -13,13 +13,16 @@ pub(crate) fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
     if a.variant != b.variant {
         return Effect::Total;
     }
-    match (&*a.place, &*b.place) {
-        (x, y) if x == y && !same_partition => Effect::Splitting,
-        (FLAT, y) if same_partition && is_grouped(y) => Effect::GroupScheduling,
-        (x, y) if same_partition && !y.contains('/') && controls(y).contains(&x) => {
-            Effect::Isolation
-        }
-        _ => Effect::Total,
+    if a.place == b.place && !same_partition {
+        Effect::Splitting
+    } else if !same_partition {
+        Effect::Total
+    } else if a.is_flat() && b.is_grouped() {
+        Effect::GroupScheduling
+    } else if b.controls().contains(&a.place) {
+        Effect::Isolation
+    } else {
+        Effect::Total
     }
 }
 
@@ -31,34 +34,10 @@ pub(crate) fn engine_of(place: &str) -> &str {
     }
 }
 
-pub(crate) fn is_bare(place: &str) -> bool {
-    place == "bare" || place.starts_with("bare:")
-}
-
-fn is_grouped(place: &str) -> bool {
-    place == GROUPED || place.starts_with("bare:grouped-")
-}
-
-const GROUPED: &str = "bare:grouped";
-
-/// Plain processes in one group: what all else is held against.
-pub(crate) const FLAT: &str = "bare:flat";
-
-/// Plain processes in control groups that stand beside the containers of `place`: in groups that lie as its engine's do,
-/// and in those of most engines.
-pub(crate) fn controls(place: &str) -> &'static [&'static str] {
-    match engine_of(place) {
-        "bare" => &[],
-        "lxc" => &["bare:grouped-lxc", GROUPED],
-        "lxd" | "incus" => &["bare:grouped-lxd", GROUPED],
-        _ => &[GROUPED],
-    }
-}
-
 /// Any statement about containers against bare metal needs its controls beside it: plain processes in one group, and in
 /// groups like those of its engine, of the same partition and variant (docs/measuring.md §2).
 pub(crate) fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<String> {
-    if !is_bare(&a.place) || is_bare(&b.place) {
+    if !a.is_plain() || b.is_plain() {
         return None;
     }
     lacking(b, |place| has_run(report, b, place))
@@ -66,11 +45,19 @@ pub(crate) fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<Stri
 
 /// What a statement about containers against bare metal lacks, where it has those controls that `has` says.
 fn lacking(containers: &DeploymentRecord, has: impl Fn(&str) -> bool) -> Option<String> {
-    let controls = controls(&containers.place);
+    if containers.facts.is_none() {
+        return Some(
+            "no statement against bare metal: what the place is was not recorded".to_owned(),
+        );
+    }
+    let controls = containers.controls();
     let grouped = controls.iter().any(|place| has(place));
-    let flat = (!has(FLAT)).then_some(FLAT);
+    let flat = containers.flat_place().filter(|place| !has(place));
     let grouped = controls.first().filter(|_| !grouped);
-    let missing: Vec<&str> = flat.into_iter().chain(grouped.copied()).collect();
+    let missing: Vec<&str> = flat
+        .into_iter()
+        .chain(grouped.map(String::as_str))
+        .collect();
     (!missing.is_empty()).then(|| {
         format!(
             "no statement against bare metal without {} of partition {} in the same experiment",
@@ -85,7 +72,7 @@ fn lacking(containers: &DeploymentRecord, has: impl Fn(&str) -> bool) -> Option<
 #[must_use]
 pub fn lacking_controls(planned: &[DeploymentRecord]) -> Vec<String> {
     let run = || planned.iter().filter(|d| d.refused.is_none());
-    let containers = run().filter(|d| !is_bare(&d.place));
+    let containers = run().filter(|d| !d.is_plain());
     let lacking = containers.filter_map(|own| {
         let has = |place: &str| {
             run().any(|d| {
@@ -99,13 +86,17 @@ pub fn lacking_controls(planned: &[DeploymentRecord]) -> Vec<String> {
 
 /// What a verdict on a container against bare metal has to say where only groups that lie otherwise stand beside it.
 pub(crate) fn control_of_another_shape(report: &Report, (a, b): Pair<'_>) -> Option<String> {
-    let own = controls(&b.place).first()?;
-    let applies = is_bare(&a.place) && !is_bare(&b.place) && !has_run(report, b, own);
-    applies.then(|| {
-        format!(
-            "the groups of {GROUPED} lie otherwise than those of the engine, {own} was not measured"
-        )
-    })
+    if !a.is_plain() || b.is_plain() {
+        return None;
+    }
+    let (own, others) = b.controls().split_first()?;
+    if has_run(report, b, own) {
+        return None;
+    }
+    let other = others.iter().find(|place| has_run(report, b, place))?;
+    Some(format!(
+        "the groups of {other} lie otherwise than those of the engine, {own} was not measured"
+    ))
 }
 
 /// Whether all that `own` is was measured at another place too. The steps of an ablation are variants that only
@@ -119,12 +110,15 @@ fn has_run(report: &Report, own: &DeploymentRecord, place: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use stowplan_results::PlaceRecord;
+
     use super::*;
 
     #[test]
     fn containers_are_held_against_plain_processes_in_groups_like_theirs() {
         let at = |place: &str| DeploymentRecord {
             place: place.to_owned(),
+            facts: Some(PlaceRecord::of_older_result(place)),
             ..DeploymentRecord::default()
         };
         let effect = |a, b| effect(&at(a), &at(b));

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stowplan_results::{DeploymentRecord, OF_A_START};
 
-use crate::controls::is_bare;
 use crate::format::dash;
 use crate::isolation::NAMESPACES;
 
@@ -111,13 +110,13 @@ fn is_asked(name: &str, deployment: &DeploymentRecord) -> bool {
     let limits = || deployment.limits.values();
     match name {
         LEVELS => {
-            deployment.place != "bare:flat"
+            !deployment.is_flat()
                 || limits().any(|l| l.cpu_weight.is_some() || l.cpu_quota.is_some())
         }
         "memory.limit_bytes" | "memory.swap_bytes" => limits().any(|l| l.memory_bytes.is_some()),
         "sched.affinity" => limits().any(|l| l.cpuset.is_some()),
         "sched.policy" | "sched.rt_priority" => limits().any(|l| l.scheduling.is_some()),
-        _ => !is_bare(&deployment.place) && is_of_containers(name, deployment),
+        _ => !deployment.is_plain() && is_of_containers(name, deployment),
     }
 }
 
@@ -140,7 +139,7 @@ fn is_of_containers(name: &str, deployment: &DeploymentRecord) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use stowplan_results::LimitsRecord;
+    use stowplan_results::{LimitsRecord, PlaceRecord};
 
     use super::*;
 
@@ -150,6 +149,7 @@ mod tests {
             id: place.to_owned(),
             label: place.to_owned(),
             place: place.to_owned(),
+            facts: Some(PlaceRecord::of_older_result(place)),
             fingerprint: fingerprint.iter().map(own).collect(),
             ..DeploymentRecord::default()
         }

@@ -1,10 +1,9 @@
-//! Engine and measure: each place of a partition as a percentage of `bare:flat` there, and of plain processes in groups like
+//! Engine and measure: each place of a partition as a percentage of plain processes in one group there, and of plain processes in groups like
 //! its own (docs/measuring.md §2).
 
 use serde::Serialize;
 use stowplan_results::{Comparison, DeploymentRecord};
 
-use crate::controls::{FLAT, controls, is_bare};
 use crate::difference_tables::{difference_name, verdict};
 use crate::format::{dash, value};
 use crate::report::Report;
@@ -23,7 +22,7 @@ const MEASURES: [&str; 4] = [
 pub(crate) struct AtPartition<'a> {
     partition: &'a str,
     variant: Option<&'a str>,
-    /// Id of its `bare:flat`; null where that did not run.
+    /// Id of its plain processes in one group; null where they did not run.
     flat: Option<&'a str>,
     /// Plain processes first.
     places: Vec<Place<'a>>,
@@ -44,7 +43,7 @@ struct Measure<'a> {
     subject: Option<&'a str>,
     name: String,
     unit: &'a str,
-    /// Mean of `bare:flat`.
+    /// Mean of the plain processes in one group.
     flat_value: Option<f64>,
 }
 
@@ -66,16 +65,24 @@ pub(crate) fn all(report: &Report) -> Vec<AtPartition<'_>> {
     all.filter(|at| !at.measures.is_empty()).collect()
 }
 
+impl AtPartition<'_> {
+    /// The place of plain processes in one group, for people.
+    fn flat_name(&self) -> &str {
+        let flat = self.places.iter().find(|p| Some(p.deployment) == self.flat);
+        flat.map_or("plain processes in one group", |p| p.place)
+    }
+}
+
 fn at_partition<'a>(report: &'a Report, mut group: Vec<&'a DeploymentRecord>) -> AtPartition<'a> {
-    group.sort_by_key(|d| (d.place != FLAT, !is_bare(&d.place)));
+    group.sort_by_key(|d| (!d.is_flat(), !d.is_plain()));
     let at = |place: &str| group.iter().find(|d| d.place == place).map(|d| &*d.id);
-    let flat = at(FLAT);
+    let flat = group.iter().find(|d| d.is_flat()).map(|d| &*d.id);
     let places: Vec<Place<'_>> = group
         .iter()
         .map(|d| Place {
             deployment: &d.id,
             place: &d.place,
-            control: controls(&d.place).iter().find_map(|place| at(place)),
+            control: d.controls().iter().find_map(|place| at(place)),
         })
         .collect();
     AtPartition {
@@ -125,8 +132,12 @@ fn table(report: &Report, at: &AtPartition<'_>) -> TextTable {
     let variant = at.variant.map_or_else(String::new, |v| format!(" · {v}"));
     let mut table = TextTable::new(
         format!("Places, partition {}{variant}", at.partition),
-        "Percent of bare:flat at this partition, paired by block, with the 95 % interval; less is better. X of Y: percent of the \
-         plain processes in control groups that X is held against. * primary metric, Holm-corrected, all else is exploratory.",
+        format!(
+            "Percent of {} at this partition, paired by block, with the 95 % interval; less is better. X of Y: percent of the \
+             plain processes in control groups that X is held against. * primary metric, Holm-corrected, all else is \
+             exploratory.",
+            at.flat_name()
+        ),
         &["Measure", "Place"],
         &["Percent", "Verdict"],
     );

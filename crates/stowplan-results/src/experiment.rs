@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stowplan_model::WorkSpeed;
 
-use crate::{AblationDeployment, EarlierResult, StartKind};
+use crate::{AblationDeployment, EarlierResult, PlaceRecord, StartKind};
 
 /// Format of `experiment.json`.
 pub const EXPERIMENT_SCHEMA: &str = "stowplan.experiment/1";
@@ -221,6 +221,9 @@ pub struct DeploymentRecord {
     pub label: String,
     /// Place.
     pub place: String,
+    /// What that is, as its engine said; results of before it was recorded have it by the names of that time.
+    #[serde(default)]
+    pub facts: Option<PlaceRecord>,
     /// Name of the partition.
     pub partition: String,
     /// Which of several deployments of this partition at this place.
@@ -472,7 +475,7 @@ impl Experiment {
         deployment.variant.is_some() && listed(&deployment.id)
     }
 
-    /// The id of the reference: the one declared, else the first `bare:flat`, else the first
+    /// The id of the reference: the one declared, else the first of plain processes in one group, else the first
     /// deployment that was not refused.
     #[must_use]
     pub fn reference_id(&self) -> Option<&str> {
@@ -480,7 +483,7 @@ impl Experiment {
         let declared = self.reference.as_deref();
         declared
             .filter(|id| run().any(|d| d.id == **id))
-            .or_else(|| run().find(|d| d.place == "bare:flat").map(|d| &*d.id))
+            .or_else(|| run().find(|d| d.is_flat()).map(|d| &*d.id))
             .or_else(|| run().next().map(|d| &*d.id))
     }
 

@@ -16,6 +16,7 @@ mod error;
 mod experiment;
 mod file;
 mod folder;
+mod place;
 mod ranking;
 mod reader;
 mod rows;
@@ -34,6 +35,7 @@ pub use experiment::{
     SensitivityRecord, StackRecord, StowplanOwn, WorkingSetCalibration,
 };
 pub use folder::{BEFORE, date, folder_name};
+pub use place::PlaceRecord;
 pub use ranking::{RankedPair, Ranking};
 pub use reader::Results;
 pub use rows::{

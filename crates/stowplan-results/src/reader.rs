@@ -8,6 +8,7 @@ use crate::error::ResultsError;
 use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
 use crate::file::{TableReader, read_json, sync_folder, write_json};
 use crate::folder;
+use crate::place::PlaceRecord;
 use crate::rows::{
     CallbackRow, LatencyRow, LossRow, MemoryRow, OutputRow, ProcessRow, RunRow, StartupRow,
     UsageRow,
@@ -35,7 +36,12 @@ impl Results {
                 path: dir.to_owned(),
             });
         }
-        let experiment: Experiment = read_json(&path, EXPERIMENT_SCHEMA)?;
+        let mut experiment: Experiment = read_json(&path, EXPERIMENT_SCHEMA)?;
+        for deployment in &mut experiment.deployments {
+            let older = || PlaceRecord::of_older_result(&deployment.place);
+            let facts = deployment.facts.take();
+            deployment.facts = Some(facts.unwrap_or_else(older));
+        }
         let mut runs: Vec<RunRow> = Vec::new();
         scan(dir, None, &mut |rows| {
             runs.extend(rows);

@@ -1,7 +1,7 @@
 //! Ablation: from plain processes to containers, one addition at a time, on one partition (docs/measuring.md §2).
 
 use stowplan_engine::IsolationFeature;
-use stowplan_model::{Deployment, Isolation, Launching, Name, Variant};
+use stowplan_model::{Deployment, Isolation, Launching, Name, Place, Variant};
 use stowplan_plan::KnownEngines;
 
 use crate::error::ExperimentError;
@@ -10,7 +10,7 @@ use crate::isolation::switch;
 /// The order in which features are added: one that another needs comes before it. `mount` before `pid`, whose
 /// processes need a `/proc` of their own; `mount` before `user`, `overlay` and `read_only_root`, which are about
 /// mounts; `capabilities` before `seccomp`, whose profile allows more system calls to who has more
-/// capabilities. The cgroup is there from the first container on, as in `bare:grouped`.
+/// capabilities. The cgroup is there from the first container on, as it is for plain processes in groups.
 const ORDER: [IsolationFeature; 10] = [
     IsolationFeature::Uts,
     IsolationFeature::Ipc,
@@ -33,24 +33,29 @@ pub(crate) struct Step {
     pub adds: Option<(&'static str, &'static str)>,
 }
 
-/// The deployments from `bare:flat` to `of`, the containers as they were asked for, in the order in which
+/// The deployments from plain processes in one group to `of`, the containers as they were asked for, in the order in which
 /// something is added.
 pub(crate) fn steps(of: &Deployment, known: &KnownEngines) -> Result<Vec<Step>, ExperimentError> {
-    let bare = |place: &str, adds| {
-        Ok::<_, ExperimentError>(Step {
-            deployment: Deployment {
-                place: known.place(place)?,
-                ..of.clone()
-            },
-            adds,
-        })
+    let controls = known
+        .flat()
+        .zip(known.controls(&of.place).into_iter().next());
+    let (flat, grouped) = controls.ok_or_else(|| {
+        let what = format!(
+            "no engine here has plain processes that stand beside '{}'",
+            of.place
+        );
+        wrong(what)
+    })?;
+    let plain = |place: Place, adds| Step {
+        deployment: Deployment {
+            place,
+            ..of.clone()
+        },
+        adds,
     };
     let mut steps = vec![
-        bare("bare:flat", None)?,
-        bare(
-            "bare:grouped",
-            Some(("group_scheduling", "group scheduling")),
-        )?,
+        plain(flat, None),
+        plain(grouped, Some(("group_scheduling", "group scheduling"))),
     ];
     let mut wanted = of.isolation;
     let added: Vec<IsolationFeature> = ORDER

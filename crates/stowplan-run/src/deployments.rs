@@ -57,7 +57,12 @@ impl Request {
             return Err(ExperimentError::Name { what });
         };
         let limits = self.limits(stack, &partitions)?;
-        let containers = known.place("oci")?;
+        let containers = known.ablated().ok_or_else(|| {
+            bad(
+                "no engine here has containers whose isolation can be added part by part"
+                    .to_owned(),
+            )
+        })?;
         steps(&one(self, stack, partition, containers, &limits), known)
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn apart(deployment: &Deployment) -> impl Fn(&str, &str) -> bool {
 
 /// Whether each service of a deployment has a network namespace of its own.
 pub(crate) fn own_networks(deployment: &Deployment) -> bool {
-    deployment.isolation.net && !deployment.place.is_bare()
+    deployment.isolation.net && !deployment.place.is_plain()
 }
 
 /// What to warn of where messages travelled in another way than planned.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use stowplan_engine::{Capabilities, Engine, EngineError, Probe};
-use stowplan_model::Place;
-use stowplan_plan::KnownEngines;
+use stowplan_model::{Place, ServiceKind};
+use stowplan_plan::{KnownEngines, KnownVariant};
 use stowplan_remote::{AgentHost, RemoteEngine};
 
 /// Makes the engine of a name, whose services are to be in the network of the process with this pid; `None` where there
@@ -18,8 +18,8 @@ pub type MakeEngine<'a> = &'a dyn Fn(&str, u32) -> Option<Rc<dyn Engine>>;
 pub struct CallerEngines<'a> {
     /// Their names.
     pub names: &'a [&'a str],
-    /// Names of engines that this version does not have.
-    pub planned: &'a [&'a str],
+    /// Names of engines that this version does not have, and what their services would be.
+    pub planned: &'a [(&'a str, ServiceKind)],
     /// Makes one of them.
     pub make: MakeEngine<'a>,
 }
@@ -35,13 +35,29 @@ pub fn known_engines(
     Engines::new(host, outside).map(|engines| engines.known)
 }
 
+/// What can be done at a place that can be used.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Usable {
+    /// By its engine.
+    pub capabilities: Capabilities,
+    /// Why some step of it runs in emulation only; `None` where none does.
+    pub emulated: Option<String>,
+}
+
+/// What an engine said of itself when it was tried out.
+#[derive(Debug, Clone)]
+struct Probed {
+    version: String,
+    emulated: Option<String>,
+}
+
 /// All engines of a session, each made when it is first asked for.
 pub(crate) struct Engines<'a> {
     host: Rc<AgentHost>,
     outside: CallerEngines<'a>,
     known: KnownEngines,
     made: RefCell<BTreeMap<String, Rc<dyn Engine>>>,
-    versions: RefCell<BTreeMap<String, String>>,
+    probed: RefCell<BTreeMap<String, Probed>>,
 }
 
 impl<'a> Engines<'a> {
@@ -54,7 +70,7 @@ impl<'a> Engines<'a> {
             outside,
             known: KnownEngines::default(),
             made: RefCell::default(),
-            versions: RefCell::default(),
+            probed: RefCell::default(),
         };
         engines.known = engines.all()?;
         Ok(engines)
@@ -65,8 +81,10 @@ impl<'a> Engines<'a> {
         let mut all = Vec::new();
         for name in own.chain(self.outside.names.iter().copied()) {
             let variants = self.get(name)?.capabilities().variants;
-            let variants = variants.into_iter().map(|variant| variant.name);
-            all.push((name, variants.collect::<Vec<String>>()));
+            let variants = variants
+                .iter()
+                .map(|variant| KnownVariant::new(&variant.name, variant.facts()));
+            all.push((name, variants.collect()));
         }
         Ok(KnownEngines::new(all, self.outside.planned))
     }
@@ -92,31 +110,43 @@ impl<'a> Engines<'a> {
     }
 
     /// What the engine of a place can do, if every step of the place can be used here.
-    pub(crate) fn usable(&self, place: &Place) -> Result<Capabilities, EngineError> {
+    pub(crate) fn usable(&self, place: &Place) -> Result<Usable, EngineError> {
+        let mut emulated = None;
         for step in place.steps() {
-            self.probe(&step.name)?;
+            let reason = self.probe(&step.name)?.emulated;
+            emulated = emulated.or(reason.map(|reason| format!("{}: {reason}", step.name)));
         }
-        Ok(self.get(&place.engine.name)?.capabilities())
+        Ok(Usable {
+            capabilities: self.get(&place.engine.name)?.capabilities(),
+            emulated,
+        })
     }
 
-    fn probe(&self, name: &str) -> Result<(), EngineError> {
-        if self.versions.borrow().contains_key(name) {
-            return Ok(());
+    fn probe(&self, name: &str) -> Result<Probed, EngineError> {
+        if let Some(known) = self.probed.borrow().get(name) {
+            return Ok(known.clone());
         }
-        match self.get(name)?.probe(self.host.as_ref()) {
+        let (version, emulated) = match self.get(name)?.probe(self.host.as_ref()) {
             Probe::Absent { reason, hint } => {
-                Err(EngineError::new(format!("engine '{name}': {reason}")).hint(hint))
+                return Err(EngineError::new(format!("engine '{name}': {reason}")).hint(hint));
             }
-            Probe::Available { version } | Probe::Emulated { version, .. } => {
-                self.versions.borrow_mut().insert(name.to_owned(), version);
-                Ok(())
-            }
-        }
+            Probe::Available { version } => (version, None),
+            Probe::Emulated {
+                version, reason, ..
+            } => (version, Some(reason)),
+        };
+        let probed = Probed { version, emulated };
+        let mut all = self.probed.borrow_mut();
+        Ok(all.entry(name.to_owned()).or_insert(probed).clone())
     }
 
     /// Versions of the engines that can be used, by name.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
-        self.versions.borrow().clone()
+        let probed = self.probed.borrow();
+        let versions = probed.iter();
+        versions
+            .map(|(name, of)| (name.clone(), of.version.clone()))
+            .collect()
     }
 }
 

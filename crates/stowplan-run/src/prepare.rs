@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stowplan_engine::{Capabilities, Refusal};
+use stowplan_engine::Refusal;
 use stowplan_model::{Deployment, PhaseSpan, Place, Stack};
 use stowplan_plan::{KnownEngines, MachineFacts, Plan, PlanOptions};
-use stowplan_results::{AblationDeployment, DeploymentRecord, EdgeCount, LimitsRecord};
+use stowplan_results::{
+    AblationDeployment, DeploymentRecord, EdgeCount, LimitsRecord, PlaceRecord,
+};
 use stowplan_spec::Spec;
 
 use crate::ablation::Step;
 use crate::edges::own_networks;
+use crate::engines::Usable;
 use crate::error::ExperimentError;
 use crate::isolation::isolation_by_name;
 use crate::request::Request;
@@ -48,6 +51,20 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// Takes a deployment to those that can run, or, where something speaks against it, to those that cannot.
+    fn take(&mut self, mut planned: Planned, against: &[String]) {
+        if against.is_empty() {
+            let label = &planned.record.label;
+            let warnings = planned.plan.warnings.iter();
+            self.warnings
+                .extend(warnings.map(|w| format!("{label}: {w}")));
+            self.deployments.push(planned);
+        } else {
+            planned.record.refused = Some(against.join("; "));
+            self.refused.push(planned.record);
+        }
+    }
+
     /// DDS participants of the deployment that has most.
     #[must_use]
     pub fn participants(&self) -> usize {
@@ -67,8 +84,8 @@ pub struct Planned {
     pub record: DeploymentRecord,
 }
 
-/// Plans every deployment of `request`. `capabilities` gives what the engine of a place can do, or why the place cannot
-/// be used.
+/// Plans every deployment of `request`. `usable` gives what can be done at a place, or why it cannot be
+/// used.
 ///
 /// # Errors
 /// When the stack or a name is wrong, or no deployment can run.
@@ -76,7 +93,7 @@ pub(crate) fn prepare(
     request: &Request,
     machine: &MachineFacts,
     known: &KnownEngines,
-    capabilities: &mut dyn FnMut(&Place) -> Result<Capabilities, String>,
+    usable: &mut dyn FnMut(&Place) -> Result<Usable, String>,
 ) -> Result<Prepared, ExperimentError> {
     let spec = request.spec()?;
     sensitivity::check(request, &spec)?;
@@ -109,16 +126,23 @@ pub(crate) fn prepare(
         };
         let stack = prepared.spec.stack();
         let plan = stowplan_plan::plan(stack, &deployment.partition, machine, &options)?;
-        let mut record = record(&deployment, &plan);
+        let mut record = record(&deployment, &plan, known);
         let plan_for_engine = deployment_plan(prepared.spec.stack(), &deployment, "", "");
-        let reasons = match capabilities(&deployment.place) {
+        let reasons = match usable(&deployment.place) {
             Err(reason) => vec![reason],
-            Ok(can) => can
-                .refuse(&plan_for_engine)
-                .iter()
-                .map(in_words)
-                .chain(plan.refusals.clone())
-                .collect(),
+            Ok(Usable {
+                capabilities,
+                emulated,
+            }) => {
+                record.emulated = emulated.is_some();
+                record.deviations.extend(emulated);
+                capabilities
+                    .refuse(&plan_for_engine)
+                    .iter()
+                    .map(in_words)
+                    .chain(plan.refusals.clone())
+                    .collect()
+            }
         };
         prepared.ring_bytes =
             prepared
@@ -128,21 +152,12 @@ pub(crate) fn prepare(
             prepared.work_scale = scaling.factor;
             prepared.not_scaled = scaling.not_scaled.iter().map(ToString::to_string).collect();
         }
-        if reasons.is_empty() {
-            prepared.warnings.extend(
-                plan.warnings
-                    .iter()
-                    .map(|w| format!("{}: {w}", record.label)),
-            );
-            prepared.deployments.push(Planned {
-                deployment,
-                plan,
-                record,
-            });
-        } else {
-            record.refused = Some(reasons.join("; "));
-            prepared.refused.push(record);
-        }
+        let planned = Planned {
+            deployment,
+            plan,
+            record,
+        };
+        prepared.take(planned, &reasons);
     }
     nothing_left(&prepared)?;
     whole_ablation(&prepared)?;
@@ -204,6 +219,17 @@ fn in_words(refusal: &Refusal) -> String {
     }
 }
 
+/// What a place is, and which places of plain processes stand beside it.
+fn facts(place: &Place, known: &KnownEngines) -> PlaceRecord {
+    let controls = known.controls(place).into_iter();
+    PlaceRecord {
+        services: place.facts.services,
+        cpu_groups: place.facts.cpu_groups,
+        flat: known.flat().map(|flat| flat.to_string()),
+        controls: controls.map(|control| control.to_string()).collect(),
+    }
+}
+
 /// Id of a deployment in the tables: `bare-flat.single`, `bare-flat.single.VARIANT`.
 fn id(deployment: &Deployment) -> String {
     let place = deployment.place.to_string().replace([':', '/'], "-");
@@ -214,7 +240,7 @@ fn id(deployment: &Deployment) -> String {
     }
 }
 
-fn record(deployment: &Deployment, plan: &Plan) -> DeploymentRecord {
+fn record(deployment: &Deployment, plan: &Plan, known: &KnownEngines) -> DeploymentRecord {
     let edges = plan
         .edges_by_class
         .iter()
@@ -246,6 +272,7 @@ fn record(deployment: &Deployment, plan: &Plan) -> DeploymentRecord {
         id: id(deployment),
         label: deployment.label(),
         place: deployment.place.to_string(),
+        facts: Some(facts(&deployment.place, known)),
         partition: deployment.partition.name.clone(),
         variant: deployment.variant.as_ref().map(|v| v.name.to_string()),
         injected: deployment.injection().map(injection_record),
@@ -253,7 +280,7 @@ fn record(deployment: &Deployment, plan: &Plan) -> DeploymentRecord {
         processes: plan.processes as u64,
         participants: plan.participants as u64,
         edges_by_class: edges,
-        isolation: if deployment.place.is_bare() {
+        isolation: if deployment.place.is_plain() {
             BTreeMap::new()
         } else {
             isolation_by_name(deployment.isolation)
@@ -265,14 +292,26 @@ fn record(deployment: &Deployment, plan: &Plan) -> DeploymentRecord {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use stowplan_engine::Variant;
+    use stowplan_engine::{Capabilities, Variant};
+    use stowplan_model::{CpuGroups, PlaceFacts};
+    use stowplan_plan::KnownVariant;
 
     use super::*;
 
     /// Engines that places of tests may name.
     pub(crate) fn known() -> KnownEngines {
-        let bare = ("bare", vec!["flat", "session", "grouped"]);
-        KnownEngines::new([bare, ("oci", vec![""])], &[])
+        let plain = |name, groups| KnownVariant::new(name, PlaceFacts::processes(groups));
+        let bare = vec![
+            plain("flat", CpuGroups::One),
+            plain("session", CpuGroups::Sessions),
+            plain("grouped", CpuGroups::InRun),
+        ];
+        let ablates = PlaceFacts {
+            ablates: true,
+            ..PlaceFacts::containers()
+        };
+        let oci = vec![KnownVariant::new("", ablates)];
+        KnownEngines::new([("bare", bare), ("oci", oci)], &[])
     }
 
     /// A machine whose work takes a nanosecond an iteration.
@@ -286,11 +325,35 @@ pub(crate) mod tests {
     }
 
     /// What an engine can do that can do everything, in any of the forms of [`known`].
-    pub(crate) fn container() -> Capabilities {
+    pub(crate) fn container() -> Usable {
         let variants = ["", "flat", "session", "grouped"];
-        Capabilities {
-            variants: variants.map(Variant::container).to_vec(),
-            max_services: None,
+        Usable {
+            capabilities: Capabilities {
+                variants: variants.map(Variant::container).to_vec(),
+                max_services: None,
+            },
+            emulated: None,
+        }
+    }
+
+    #[test]
+    fn what_runs_in_emulation_says_so() {
+        let mut can = |place: &Place| {
+            let emulated = (!place.is_plain()).then(|| "oci: no KVM here".to_owned());
+            Ok(Usable {
+                emulated,
+                ..container()
+            })
+        };
+        let request = crate::request::tests::request();
+        let prepared = prepare(&request, &machine(), &known(), &mut can).unwrap();
+        let records = || prepared.deployments.iter().map(|d| &d.record);
+        assert!(records().any(|r| r.emulated) && records().any(|r| !r.emulated));
+        for record in records() {
+            let facts = record.facts.as_ref().unwrap();
+            assert_eq!(record.emulated, facts.controls == ["bare:grouped"]);
+            let told = record.deviations.iter().any(|d| d.contains("no KVM"));
+            assert_eq!(record.emulated, told);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use stowplan_engine::{Capabilities, EngineError};
+use stowplan_engine::EngineError;
 use stowplan_host::Host;
 use stowplan_image::{Image, ImageSpec, LibFile};
 use stowplan_measure::lower::start_up_files;
@@ -15,7 +15,7 @@ use stowplan_spec::Spec;
 
 use crate::cdi;
 use crate::dds;
-use crate::engines::{CallerEngines, Engines};
+use crate::engines::{CallerEngines, Engines, Usable};
 use crate::error::ExperimentError;
 use crate::execute::Programs;
 use crate::missing::{require_cpus, require_places};
@@ -116,7 +116,7 @@ impl<'a> Station<'a> {
             memory_bytes: Some(self.facts.memory_bytes),
             multicast: dds::has_multicast(&self.facts),
         };
-        let mut found: BTreeMap<Place, Result<Capabilities, String>> = BTreeMap::new();
+        let mut found: BTreeMap<Place, Result<Usable, String>> = BTreeMap::new();
         prepare(request, &machine, self.engines.known(), &mut |place| {
             found
                 .entry(place.clone())

@@ -295,7 +295,8 @@ fn with_differences(target: &Target, injected: &InjectedDifference) -> Vec<Varia
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use stowplan_plan::KnownEngines;
+    use stowplan_model::{CpuGroups, PlaceFacts};
+    use stowplan_plan::{KnownEngines, KnownVariant};
 
     use super::*;
 
@@ -338,7 +339,8 @@ pub(crate) mod tests {
 
     /// The one engine that these experiments name.
     fn bare() -> KnownEngines {
-        KnownEngines::new([("bare", vec!["flat"])], &[])
+        let flat = PlaceFacts::processes(CpuGroups::One);
+        KnownEngines::new([("bare", vec![KnownVariant::new("flat", flat)])], &[])
     }
 
     #[test]

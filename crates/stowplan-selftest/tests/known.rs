@@ -9,7 +9,8 @@ use std::path::Path;
 use serde_json::json;
 use stowplan_measure::lower::callback_number;
 use stowplan_measure::phases::phase_share;
-use stowplan_plan::KnownEngines;
+use stowplan_model::{CpuGroups, PlaceFacts};
+use stowplan_plan::{KnownEngines, KnownVariant};
 use stowplan_results::{
     CallbackRow, Experiment, LatencyRow, ResultsWriter, RunData, RunRow, RunStatus, Selftest,
     SelftestKind, StartKind,
@@ -56,7 +57,8 @@ fn sign(block: u32) -> f64 {
 
 /// The one engine that these experiments name.
 fn bare() -> KnownEngines {
-    KnownEngines::new([("bare", vec!["flat"])], &[])
+    let flat = PlaceFacts::processes(CpuGroups::One);
+    KnownEngines::new([("bare", vec![KnownVariant::new("flat", flat)])], &[])
 }
 
 fn experiment(design: &Design, part: Part, host: &str) -> Experiment {

@@ -229,7 +229,7 @@ pub struct SelftestArgs {
     #[arg(default_value = "hello")]
     pub stack: String,
     /// Place of all deployments
-    #[arg(long, default_value = "bare:flat")]
+    #[arg(long, default_value = crate::engines::FLAT)]
     pub place: String,
     /// The short form: 2 comparisons of equal deployments, 6 blocks
     #[arg(long)]

@@ -2,9 +2,10 @@
 //!
 //! Engines that are system calls run inside the agent and register there. Those with a socket are made here.
 
+use std::path::Path;
 use std::rc::Rc;
 
-use stowplan_engine::Engine;
+use stowplan_engine::{Engine, EngineError, ServiceKind};
 use stowplan_engine_cri::{CriEngine, ENGINE as CRI};
 use stowplan_engine_docker::{Daemon, DockerEngine};
 use stowplan_engine_lxd::{LxdEngine, Server};
@@ -17,17 +18,76 @@ use stowplan_run::CallerEngines;
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::programs;
 
-/// Engines with a socket.
-pub const OUTSIDE: [&str; 5] = [
-    Daemon::Docker.name(),
-    Daemon::Podman.name(),
-    CRI,
-    Server::Lxd.name(),
-    Server::Incus.name(),
+/// An engine with a socket.
+struct Row {
+    name: &'static str,
+    /// Makes it, for services in the network of a process, with the program of the agent.
+    make: fn(&Path, u32) -> Rc<dyn Engine>,
+    /// Removes what a dead run left in it, where that run found it. Whether there was anything.
+    remove: fn(&Object, &DaemonVariables) -> Result<bool, EngineError>,
+}
+
+const ROWS: [Row; 5] = [
+    Row {
+        name: Daemon::Docker.name(),
+        make: |agent, network_of| docker(Daemon::Docker, agent, network_of),
+        remove: |object, at| stowplan_engine_docker::remove(Daemon::Docker, object, at),
+    },
+    Row {
+        name: Daemon::Podman.name(),
+        make: |agent, network_of| docker(Daemon::Podman, agent, network_of),
+        remove: |object, at| stowplan_engine_docker::remove(Daemon::Podman, object, at),
+    },
+    Row {
+        name: CRI,
+        make: |agent, network_of| Rc::new(CriEngine::new(None, agent, network_of)),
+        remove: stowplan_engine_cri::remove,
+    },
+    Row {
+        name: Server::Lxd.name(),
+        make: |agent, network_of| Rc::new(LxdEngine::new(Server::Lxd, agent, network_of)),
+        remove: |object, at| stowplan_engine_lxd::remove(Server::Lxd, object, at),
+    },
+    Row {
+        name: Server::Incus.name(),
+        make: |agent, network_of| Rc::new(LxdEngine::new(Server::Incus, agent, network_of)),
+        remove: |object, at| stowplan_engine_lxd::remove(Server::Incus, object, at),
+    },
 ];
 
+fn docker(daemon: Daemon, agent: &Path, network_of: u32) -> Rc<dyn Engine> {
+    Rc::new(DockerEngine::new(daemon, agent, network_of))
+}
+
+/// Names of the engines with a socket.
+pub const OUTSIDE: [&str; ROWS.len()] = {
+    let mut names = [""; ROWS.len()];
+    let mut index = 0;
+    while index < ROWS.len() {
+        names[index] = ROWS[index].name;
+        index += 1;
+    }
+    names
+};
+
+fn row(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.name == name)
+}
+
 /// Engines of the design that this version does not have; `doctor` says so.
-pub const PLANNED: [&str; 3] = ["qemu", "swarm", "kube"];
+pub const PLANNED: [(&str, ServiceKind); 3] = [
+    ("qemu", ServiceKind::Guest),
+    ("swarm", ServiceKind::Cluster),
+    ("kube", ServiceKind::Cluster),
+];
+
+/// Places that commands measure where none is named: plain processes in one group, those in a group for each service, and
+/// containers.
+pub const FLAT: &str = "bare:flat";
+/// Plain processes with a group for each service.
+pub const GROUPED: &str = "bare:grouped";
+/// Containers that the agent starts by itself.
+pub const CONTAINERS: &str = "oci";
 
 /// Engines with a socket, and those to come, as experiments are given them.
 pub const TO_EXPERIMENTS: CallerEngines<'static> = CallerEngines {
@@ -48,29 +108,16 @@ pub fn known() -> Result<KnownEngines, CommandError> {
 pub fn make(name: &str, network_of: u32) -> Option<Rc<dyn Engine>> {
     // Whoever starts services has found the agent before.
     let agent = programs::agent().ok()?;
-    if name == CRI {
-        return Some(Rc::new(CriEngine::new(None, &agent, network_of)));
-    }
-    if let Some(server) = Server::of_name(name) {
-        return Some(Rc::new(LxdEngine::new(server, &agent, network_of)));
-    }
-    let daemon = Daemon::of_name(name)?;
-    Some(Rc::new(DockerEngine::new(daemon, &agent, network_of)))
+    row(name).map(|row| (row.make)(&agent, network_of))
 }
 
 /// Removes what a dead run left in an engine with a socket, where that run found it. Whether there was anything.
 pub fn remove(object: &Object, at: &DaemonVariables) -> Result<bool, String> {
     let engine = object.engine().unwrap_or_default();
-    let removed = if let Some(server) = Server::of_name(engine) {
-        stowplan_engine_lxd::remove(server, object, at)
-    } else if let Some(daemon) = Daemon::of_name(engine) {
-        stowplan_engine_docker::remove(daemon, object, at)
-    } else if engine == CRI {
-        stowplan_engine_cri::remove(object, at)
-    } else {
+    let Some(row) = row(engine) else {
         return Err(format!("{object:?}: no engine '{engine}' to remove it"));
     };
-    removed.map_err(|error| {
+    (row.remove)(object, at).map_err(|error| {
         let hint = error.hint.as_ref().map(|hint| format!(" (hint: {hint})"));
         format!("{}{}", chain(&error), hint.unwrap_or_default())
     })

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use stowplan_model::METRICS;
 use stowplan_report::{Report, ReportError, across};
 use stowplan_results::{
-    CALLBACK_CPU, ColdState, Comparison, Effect, LimitsRecord, MetricPlan, PREEMPTION, Results,
-    RunStatus,
+    CALLBACK_CPU, ColdState, Comparison, Effect, LimitsRecord, MetricPlan, PREEMPTION, PlaceRecord,
+    Results, RunStatus,
 };
 use stowplan_stats::Verdict;
 
@@ -53,6 +53,43 @@ fn effects_are_told_apart() {
         Effect::Isolation
     );
     assert_eq!(effect("bare:flat/single", "oci/betz-8"), Effect::Total);
+}
+
+/// What an engine says of its places decides, not how it is called: `bare` and `oci` under other names.
+#[test]
+fn no_name_of_an_engine_decides_a_verdict() {
+    let rename = |text: &str| text.replace("bare", "plain").replace("oci", "boxes");
+    let before = Report::read(&results().1).unwrap();
+    let (_folder, mut results) = results();
+    for d in &mut results.experiment.deployments {
+        d.place = rename(&d.place);
+        d.label = rename(&d.label);
+        let facts = d.facts.as_mut().unwrap();
+        facts.flat = facts.flat.as_deref().map(rename);
+        facts.controls = facts.controls.iter().map(|place| rename(place)).collect();
+    }
+    let after = Report::read(&results).unwrap();
+    let told = |report: &Report| {
+        let all = report.comparisons.iter();
+        let all = all.map(|c| {
+            let text = serde_json::to_string(&(c.effect, c.verdict, &c.verdict_reason)).unwrap();
+            rename(&format!(
+                "{} {} {} {text}",
+                c.metric, c.reference, c.candidate
+            ))
+        });
+        all.collect::<Vec<_>>()
+    };
+    assert!(told(&before).iter().any(|c| c.contains("isolation")));
+    assert_eq!(told(&before), told(&after));
+    let warnings = |report: &Report| {
+        report
+            .warnings()
+            .iter()
+            .map(|w| rename(w))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(warnings(&before), warnings(&after));
 }
 
 #[test]
@@ -179,8 +216,10 @@ fn a_control_of_another_variant_is_none() {
 fn groups_that_lie_otherwise_are_said_beside_a_verdict() {
     let place = |report: &mut Report, id: &str, place: &str| {
         let all = report.experiment.deployments.iter_mut();
-        all.filter(|d| d.id == id)
-            .for_each(|d| place.clone_into(&mut d.place));
+        all.filter(|d| d.id == id).for_each(|d| {
+            place.clone_into(&mut d.place);
+            d.facts = Some(PlaceRecord::of_older_result(place));
+        });
     };
     let told = "bare:grouped lie otherwise";
     let plain = verdicts(|report| place(report, "oci/betz-8", "lxd"));

@@ -37,7 +37,7 @@ function atPartition(page: Page, at: AtPartition, shown: Shown): HTMLElement {
       return h(
         "div",
         {},
-        at.flat ? told(found(at.flat), "bare:flat") : null,
+        at.flat ? told(found(at.flat), place(at.flat)) : null,
         p.control ? told(found(p.control), place(p.control)) : null,
       );
     },
@@ -54,7 +54,7 @@ export function places(page: Page, shown: Shown): HTMLElement[] {
   const note = h(
     "p",
     { class: "note" },
-    "Percent of plain processes at the same partition, paired by block, with the 95 % interval; less is better. A container stands beside bare:flat, and beside plain processes in " +
+    "Percent of plain processes at the same partition, paired by block, with the 95 % interval; less is better. A container stands beside those in one group, and beside those in " +
       "control groups, which have all but its isolation. * primary metric, Holm-corrected, all else is exploratory.",
   );
   return [note, ...page.places.map((at) => atPartition(page, at, shown))];

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use stowplan_results::{
     CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, EarlierResult, Experiment,
-    Label, LatencyRow, LossCause, LossRow, Machine, MemoryAt, MemoryRow, OutputRow, ProcessKind,
-    ProcessRow, Results, ResultsError, ResultsWriter, RunData, RunRow, RunStatus, StackRecord,
-    StartKind, StartupRow, SubjectKind, Table, UsageRow,
+    Label, LatencyRow, LossCause, LossRow, Machine, MemoryAt, MemoryRow, OutputRow, PlaceRecord,
+    ProcessKind, ProcessRow, Results, ResultsError, ResultsWriter, RunData, RunRow, RunStatus,
+    StackRecord, StartKind, StartupRow, SubjectKind, Table, UsageRow,
 };
 
 fn experiment() -> Experiment {
@@ -14,6 +14,7 @@ fn experiment() -> Experiment {
         id: id.to_owned(),
         label: id.to_owned(),
         place: id.to_owned(),
+        facts: Some(PlaceRecord::of_older_result(id)),
         partition: "single".to_owned(),
         ..DeploymentRecord::default()
     };

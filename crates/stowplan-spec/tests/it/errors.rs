@@ -1,6 +1,7 @@
 //! Every kind of mistake, and what the user reads about it.
 
-use stowplan_plan::KnownEngines;
+use stowplan_model::{CpuGroups, PlaceFacts};
+use stowplan_plan::{KnownEngines, KnownVariant};
 use stowplan_spec::{parse_experiment, parse_partition, parse_stack};
 
 const HELLO: &str = include_str!("../../../../stacks/hello.yaml");
@@ -93,8 +94,17 @@ fn several_problems_at_once_in_the_order_of_the_file() {
 
 /// Engines that the places of these files may name.
 fn known() -> KnownEngines {
-    let bare = ("bare", vec!["flat", "grouped"]);
-    KnownEngines::new([bare, ("oci", vec![""])], &[])
+    let plain = |name, groups| KnownVariant::new(name, PlaceFacts::processes(groups));
+    let bare = vec![
+        plain("flat", CpuGroups::One),
+        plain("grouped", CpuGroups::InRun),
+    ];
+    let ablates = PlaceFacts {
+        ablates: true,
+        ..PlaceFacts::containers()
+    };
+    let oci = vec![KnownVariant::new("", ablates)];
+    KnownEngines::new([("bare", bare), ("oci", oci)], &[])
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The JSON Schemas: they accept what ships and refuse what the parser refuses.
 
 use serde_json::Value;
-use stowplan_plan::KnownEngines;
+use stowplan_model::{CpuGroups, PlaceFacts};
+use stowplan_plan::{KnownEngines, KnownVariant};
 use stowplan_spec::{
     experiment_schema, partition_schema, shipped, shipped_names, shipped_partition,
     shipped_partition_names, stack_schema,
@@ -59,8 +60,17 @@ fn unknown_keys_are_not() {
 
 /// Engines that the places of these files may name.
 fn known() -> KnownEngines {
-    let bare = ("bare", vec!["flat", "grouped"]);
-    KnownEngines::new([bare, ("oci", vec![""])], &[])
+    let plain = |name, groups| KnownVariant::new(name, PlaceFacts::processes(groups));
+    let bare = vec![
+        plain("flat", CpuGroups::One),
+        plain("grouped", CpuGroups::InRun),
+    ];
+    let ablates = PlaceFacts {
+        ablates: true,
+        ..PlaceFacts::containers()
+    };
+    let oci = vec![KnownVariant::new("", ablates)];
+    KnownEngines::new([("bare", bare), ("oci", oci)], &[])
 }
 
 #[test]

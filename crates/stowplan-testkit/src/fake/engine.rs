@@ -7,7 +7,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, LimitSupport, Probe, Variant, selected,
+    Capabilities, CpuGroups, Deployment, Engine, EngineError, LimitSupport, Probe, Variant,
+    selected,
 };
 use stowplan_host::Host;
 use stowplan_host::ledger::Object;
@@ -50,21 +51,16 @@ impl Engine for FakeEngine {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             variants: vec![Variant {
-                name: String::new(),
-                separate_create: true,
                 pause: false,
-                exit_status: true,
-                oom_event: true,
-                accounting: true,
-                command: true,
-                rootfs: false,
-                mounts: false,
                 user: false,
-                limits: LimitSupport {
-                    scheduling: false,
-                    ..LimitSupport::all()
-                },
-                isolation: Vec::new(),
+                ..Variant::processes(
+                    "",
+                    CpuGroups::InRun,
+                    LimitSupport {
+                        scheduling: false,
+                        ..LimitSupport::all()
+                    },
+                )
             }],
             max_services: Some(100),
         }

@@ -33,7 +33,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
             statuses.push(status_of_either(name, in_own, in_machines));
         }
     }
-    statuses.extend(engines::PLANNED.iter().map(|name| EngineStatus {
+    statuses.extend(engines::PLANNED.iter().map(|(name, _)| EngineStatus {
         name: (*name).to_owned(),
         status: "absent".to_owned(),
         version: None,

@@ -42,7 +42,7 @@ struct Defaults {
 const STARTUP: Defaults = Defaults {
     question: Question::StartUp,
     name: "startup",
-    places: &["bare:flat", "oci"],
+    places: &[engines::FLAT, engines::CONTAINERS],
     partitions: &["single", "modules"],
     starts: Starts::ColdThenReRun,
     // The longest wait for the first output of a chain after the last endpoint is matched.
@@ -53,7 +53,7 @@ const STARTUP: Defaults = Defaults {
 const LATENCY: Defaults = Defaults {
     question: Question::Latency,
     name: "latency",
-    places: &["bare:flat", "bare:grouped", "oci"],
+    places: &[engines::FLAT, engines::GROUPED, engines::CONTAINERS],
     partitions: &["single", "modules"],
     starts: Starts::Warm,
     warm_up: Duration::from_secs(2),

@@ -176,8 +176,8 @@ export function effects(page: Page, shown: Shown, changed: () => void): Figure |
     id: "effects",
     title: "The effects, told apart",
     read:
-      "Splitting compares partitions at one place; group scheduling compares bare:flat with bare:grouped; isolation " +
-      "compares bare:grouped, or that with the groups of the engine, with an engine, all else equal. Only together do they say " +
+      "Splitting compares partitions at one place; group scheduling compares plain processes in one control group with those in a " +
+      "group for each service; isolation compares the latter with containers, all else equal. Only together do they say " +
       "what a container costs.",
     controls: [
       choice("Metric", options, metric, (v) => {
