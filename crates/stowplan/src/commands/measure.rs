@@ -138,6 +138,11 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     if let Some(folder) = &args.measure.resume {
         return resume(folder, &args.measure);
     }
+    begin(&of_run(args)?, &args.measure)
+}
+
+/// What an experiment file asks for, with what the command line adds or changes.
+fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
     let mut request = of_file(args.experiment.as_deref().unwrap_or(Path::new("")))?;
     request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
     request.deltas.extend(inputs::deltas(&args.measure.delta)?);
@@ -152,7 +157,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     request.dds = args.measure.dds.clone().or(request.dds);
     request.host_network |= args.measure.host_network;
     request.skip_missing = args.measure.skip_missing;
-    begin(&request, &args.measure)
+    Ok(request)
 }
 
 /// What an experiment file asks for.
@@ -425,12 +430,4 @@ fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_demo_measures_what_a_machine_has() {
-        let out = "results".into();
-        assert!(of_demo(&DemoArgs { out }).measure.skip_missing);
-    }
-}
+mod tests;
