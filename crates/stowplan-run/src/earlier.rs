@@ -98,6 +98,8 @@ pub(crate) fn keep_common(
 mod tests {
     use std::collections::BTreeMap;
 
+    use stowplan_spec::RunOptions;
+
     use super::*;
     use crate::request::LimitsRequest;
     use crate::request::tests::request;
@@ -123,7 +125,10 @@ mod tests {
             blocks: 3,
             seed: 9,
             window_ns: 7,
-            callback_cpu: true,
+            options: RunOptions {
+                callback_cpu: true,
+                ..RunOptions::default()
+            },
             ..request()
         };
         let beside = earlier(old).beside(&request()).unwrap();

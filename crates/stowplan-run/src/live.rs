@@ -202,7 +202,7 @@ impl Live<'_, '_> {
             run_row::check(&measured, &analysed, &facts)?;
             Ok(Some((measured, analysed)))
         });
-        if !(self.request.keep_traces && start.kept && result.is_ok()) {
+        if !(self.request.options.keep_traces && start.kept && result.is_ok()) {
             // A trace that is not kept has done its work; a folder that is not there is as good as removed.
             let _ = std::fs::remove_dir_all(&trace_dir);
         }
@@ -269,7 +269,7 @@ impl Live<'_, '_> {
             // The stack is scaled already.
             work_scale: 1.0,
             record: true,
-            record_callback_cpu: self.request.callback_cpu,
+            record_callback_cpu: self.request.options.callback_cpu,
         };
         let stack = self.stack(job.block)?;
         let services = lower(&stack, &planned.deployment.partition, &options);
@@ -303,7 +303,7 @@ impl Live<'_, '_> {
                 // Of a start that is not kept, what it leaves in the caches is all that is wanted.
                 window: (self.request.window_ns > 0 && start.kept)
                     .then(|| Duration::from_nanos(self.request.window_ns)),
-                preemption: self.request.preemption,
+                preemption: self.request.options.preemption,
                 sample_period: SAMPLE_PERIOD,
                 trace_dir,
             },

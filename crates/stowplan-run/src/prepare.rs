@@ -345,7 +345,11 @@ pub(crate) mod tests {
                 ..container()
             })
         };
-        let request = crate::request::tests::request();
+        let request = Request {
+            limits: BTreeMap::new(),
+            isolation: BTreeMap::new(),
+            ..crate::request::tests::request()
+        };
         let prepared = prepare(&request, &machine(), &known(), &mut can).unwrap();
         let records = || prepared.deployments.iter().map(|d| &d.record);
         assert!(records().any(|r| r.emulated) && records().any(|r| !r.emulated));

@@ -9,8 +9,8 @@ use stowplan_host::facts::{SWAP, VIRTUAL_MACHINE};
 use stowplan_image::Image;
 use stowplan_model::{PlacedProcess, WorkSpeed};
 use stowplan_results::{
-    Assumption, CALLBACK_CPU, DDS_PROFILE, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan,
-    NATURAL, PREEMPTION, PartitionRecord, ProcessRecord, RE_BASED, ScheduledRun, StackRecord,
+    Assumption, DDS_PROFILE, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan, NATURAL,
+    PartitionRecord, ProcessRecord, RE_BASED, ScheduledRun, StackRecord,
 };
 use stowplan_stats::DEFAULT_DELTA;
 use stowplan_wire::host::MachineFacts;
@@ -146,10 +146,11 @@ fn parameters(
         ),
         (DDS_PROFILE.to_owned(), request.dds.clone().into()),
         ("parallelism".to_owned(), parallelism(request).into()),
-        (CALLBACK_CPU.to_owned(), request.callback_cpu.into()),
-        (PREEMPTION.to_owned(), request.preemption.into()),
-        ("host_network".to_owned(), request.host_network.into()),
     ]);
+    // By their names, which are those that results are read by.
+    if let Ok(Value::Object(options)) = serde_json::to_value(request.options) {
+        parameters.extend(options);
+    }
     parameters.extend(speed::parameters(speed));
     if !request.phase_spans.is_empty() {
         let spans = serde_json::to_value(&request.phase_spans).unwrap_or_default();

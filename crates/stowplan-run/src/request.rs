@@ -10,7 +10,7 @@ use stowplan_model::{
     ServiceAssignment, Stack, Variant,
 };
 use stowplan_remote::Network;
-use stowplan_spec::Spec;
+use stowplan_spec::{RunOptions, Spec};
 
 use crate::error::ExperimentError;
 use crate::isolation::isolation_by_name;
@@ -113,16 +113,9 @@ pub struct Request {
     /// Most services that an engine is asked to create or start at once; all where there is none.
     #[serde(default)]
     pub parallelism: Option<u32>,
-    /// Whether traces are kept.
-    pub keep_traces: bool,
-    /// Whether each call's CPU time is recorded.
-    #[serde(default)]
-    pub callback_cpu: bool,
-    /// Whether the times in which callbacks lose their CPU to others are recorded.
-    #[serde(default)]
-    pub preemption: bool,
-    /// Whether services run in the machine's network namespace rather than in one of the experiment's own.
-    pub host_network: bool,
+    /// Switches.
+    #[serde(flatten)]
+    pub options: RunOptions,
     /// Whether what cannot be had here is left out, and the rest is measured.
     #[serde(default)]
     pub skip_missing: bool,
@@ -207,14 +200,8 @@ pub struct Ask<'a> {
     pub dds: DdsProfile,
     /// Most services that an engine is asked to create or start at once; `None` for all.
     pub parallelism: Option<u32>,
-    /// Whether traces are kept.
-    pub keep_traces: bool,
-    /// Whether each call's CPU time is recorded.
-    pub callback_cpu: bool,
-    /// Whether the times in which callbacks lose their CPU to others are recorded.
-    pub preemption: bool,
-    /// Whether services run in the machine's network namespace.
-    pub host_network: bool,
+    /// Switches.
+    pub options: RunOptions,
     /// The command line.
     pub command: Vec<String>,
 }
@@ -253,10 +240,7 @@ impl Request {
             natural_phase: ask.natural_phase,
             dds: Some(ask.dds.to_string()),
             parallelism: ask.parallelism,
-            keep_traces: ask.keep_traces,
-            callback_cpu: ask.callback_cpu,
-            preemption: ask.preemption,
-            host_network: ask.host_network,
+            options: ask.options,
             skip_missing: false,
             command: ask.command,
         }
@@ -286,7 +270,7 @@ impl Request {
     /// The network that services without one of their own share.
     #[must_use]
     pub fn network(&self) -> Network {
-        if self.host_network {
+        if self.options.host_network {
             Network::Machine
         } else {
             Network::Own
@@ -469,10 +453,7 @@ pub(crate) mod tests {
             natural_phase: false,
             dds: DdsProfile::Stowplan,
             parallelism: Some(5),
-            keep_traces: false,
-            callback_cpu: false,
-            preemption: false,
-            host_network: false,
+            options: RunOptions::default(),
             command: vec![],
         })
     }

@@ -11,6 +11,7 @@ use stowplan_plan::{Choice, Preset};
 use stowplan_results::{InjectedDifference, SelftestKind};
 use stowplan_run::request::REQUEST_FILE;
 use stowplan_run::{Question, Request, Starts};
+use stowplan_spec::RunOptions;
 
 use crate::error::SelftestError;
 use crate::phases::spans;
@@ -238,11 +239,12 @@ impl Design {
             natural_phase: false,
             dds: DdsProfile::default(),
             parallelism: None,
-            keep_traces: false,
-            // What the injected work took is read from it.
-            callback_cpu: true,
-            preemption: false,
-            host_network: self.ask.host_network,
+            options: RunOptions {
+                // What the injected work took is read from it.
+                callback_cpu: true,
+                host_network: self.ask.host_network,
+                ..RunOptions::default()
+            },
             command: self.ask.command.clone(),
         }))
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::RunOptions;
 use stowplan_model::{DdsProfile, Isolation, Launching, Limits, Name, Place};
 
 /// State of the page cache at start (docs/measuring.md §4).
@@ -58,12 +59,6 @@ pub struct Experiment {
     pub ablation: bool,
     /// Most services that an engine is asked to create or start at once; `None` for all.
     pub parallelism: Option<u32>,
-    /// Whether traces stay with the results.
-    pub keep_traces: bool,
-    /// Whether each call's CPU time is recorded.
-    pub callback_cpu: bool,
-    /// Whether the times in which callbacks lose their CPU to others are recorded.
-    pub preemption: bool,
-    /// Whether services run in the machine's network namespace.
-    pub host_network: bool,
+    /// Switches.
+    pub options: RunOptions,
 }

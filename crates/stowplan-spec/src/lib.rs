@@ -12,6 +12,7 @@ mod experiment;
 mod kind;
 mod parse;
 mod quantity;
+mod run_options;
 mod scalar;
 mod schema;
 mod shipped;
@@ -26,6 +27,7 @@ pub use context::Assumption;
 pub use error::{Problem, SpecError};
 pub use experiment::{Experiment, Start};
 pub use quantity::Unit;
+pub use run_options::RunOptions;
 pub use schema::{experiment_schema, partition_schema, stack_schema};
 pub use shipped::{shipped, shipped_names, shipped_partition, shipped_partition_names};
 

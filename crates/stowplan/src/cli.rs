@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use stowplan_model::{DdsProfile, Launching};
+use stowplan_spec::RunOptions;
 
 /// Find out where each part of a vehicle's software should run, by starting and measuring it.
 #[derive(Debug, Parser)]
@@ -128,15 +129,9 @@ pub struct MeasureArgs {
     /// Smallest difference of a metric that matters, as e2e_paper_mean=3%; 2 % of each that is not given
     #[arg(long, value_name = "METRIC=SHARE", value_delimiter = ',')]
     pub delta: Vec<String>,
-    /// Keep the traces of every run
-    #[arg(long)]
-    pub keep_traces: bool,
-    /// Record the CPU time of each callback's calls in its trace, at two system calls a call
-    #[arg(long)]
-    pub callback_cpu: bool,
-    /// Record the CPUs' context switches while measuring, and tell how long callbacks were preempted
-    #[arg(long)]
-    pub preemption: bool,
+    /// Switches that experiment files have, too
+    #[command(flatten)]
+    pub options: RunOptions,
     /// Profile of the DDS configuration: that of this name instead of Stowplan's own or the file's
     #[arg(long, value_name = "PROFILE", value_parser = DdsProfile::ALL.map(DdsProfile::name))]
     pub dds: Option<String>,
@@ -149,9 +144,6 @@ pub struct MeasureArgs {
     /// Leave timers the phases that their start gives them, which no verdict on idle or end-to-end latency outlives
     #[arg(long)]
     pub natural_phase: bool,
-    /// Run in the machine's network namespace instead of one of the experiment's own
-    #[arg(long)]
-    pub host_network: bool,
     /// Measure the rest where an engine or a deployment cannot be had here; without it nothing is started
     #[arg(long, conflicts_with = "resume")]
     pub skip_missing: bool,

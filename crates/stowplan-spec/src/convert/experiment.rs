@@ -85,10 +85,7 @@ pub(crate) fn convert(
         isolation: isolation(&spec.isolation),
         ablation,
         parallelism: spec.parallelism.map(NonZeroU32::get),
-        keep_traces: spec.keep_traces,
-        callback_cpu: spec.callback_cpu,
-        preemption: spec.preemption,
-        host_network: spec.host_network,
+        options: spec.options(),
     })
 }
 

@@ -6,9 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::share::ShareSpec;
+use crate::RunOptions;
 use crate::at::{At, Entries};
 use crate::quantity::{Bytes, Duration, Fixed};
+use crate::run_options::with_run_options;
 
+with_run_options! {
 /// An experiment: the product of places and partitions of one stack, in blocks.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -78,20 +81,7 @@ pub(crate) struct ExperimentSpec {
     /// Most services that an engine is asked to create or start at once; all where left out.
     #[serde(default)]
     pub parallelism: Option<NonZeroU32>,
-    /// Whether traces stay with the results.
-    #[serde(default)]
-    pub keep_traces: bool,
-    /// Whether each call's CPU time is recorded in its trace: two system calls for each.
-    #[serde(default)]
-    pub callback_cpu: bool,
-    /// Whether the CPUs' context switches are recorded while measuring, which tells how long callbacks lost their CPU to
-    /// others.
-    #[serde(default)]
-    pub preemption: bool,
-    /// Whether services run in the machine's network namespace: for real programs that talk to something outside of
-    /// the experiment. Where left out they have a network of their own with multicast on its loopback.
-    #[serde(default)]
-    pub host_network: bool,
+}
 }
 
 /// Where the configuration of CycloneDDS is from; what a profile does not set is CycloneDDS's default.

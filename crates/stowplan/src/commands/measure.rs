@@ -9,6 +9,7 @@ use stowplan_report::Report;
 use stowplan_results::{Comparisons, Results};
 use stowplan_run::schedule::{End, Outcome};
 use stowplan_run::{Ask, Question, Request, Starts};
+use stowplan_spec::RunOptions;
 use stowplan_stats::Verdict;
 
 use crate::calibration;
@@ -115,14 +116,11 @@ fn of_demo(args: &DemoArgs) -> ReadyMadeArgs {
             settle: "20s".to_owned(),
             resume: None,
             delta: Vec::new(),
-            keep_traces: false,
-            callback_cpu: false,
-            preemption: false,
+            options: RunOptions::default(),
             parallelism: None,
             launch: Vec::new(),
             natural_phase: false,
             dds: None,
-            host_network: false,
             // A machine without containers has a demo of plain processes.
             skip_missing: true,
             against: None,
@@ -146,16 +144,13 @@ fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
     let mut request = of_file(args.experiment.as_deref().unwrap_or(Path::new("")))?;
     request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
     request.deltas.extend(inputs::deltas(&args.measure.delta)?);
-    request.keep_traces |= args.measure.keep_traces;
-    request.callback_cpu |= args.measure.callback_cpu;
-    request.preemption |= args.measure.preemption;
+    request.options |= args.measure.options;
     request.parallelism = args.measure.parallelism.or(request.parallelism);
     if !args.measure.launch.is_empty() {
         request.launch(&inputs::launch(&args.measure.launch)?);
     }
     request.natural_phase |= args.measure.natural_phase;
     request.dds = args.measure.dds.clone().or(request.dds);
-    request.host_network |= args.measure.host_network;
     request.skip_missing = args.measure.skip_missing;
     Ok(request)
 }
@@ -202,10 +197,7 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
         natural_phase: experiment.natural_phase,
         dds: experiment.dds,
         parallelism: experiment.parallelism,
-        keep_traces: experiment.keep_traces,
-        callback_cpu: experiment.callback_cpu,
-        preemption: experiment.preemption,
-        host_network: experiment.host_network,
+        options: experiment.options,
         command: std::env::args().collect(),
     });
     request.deltas = experiment.delta;
@@ -213,7 +205,7 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
 }
 
 fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
-    if request.preemption {
+    if request.options.preemption {
         // Not found out when the first run is to be recorded.
         SwitchRecorder::start(Duration::ZERO).or_exit(ExitCode::EngineUnavailable)?;
     }
@@ -283,10 +275,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         natural_phase: args.measure.natural_phase,
         dds: inputs::dds_profile(args.measure.dds.as_deref())?,
         parallelism: args.measure.parallelism,
-        keep_traces: args.measure.keep_traces,
-        callback_cpu: args.measure.callback_cpu,
-        preemption: args.measure.preemption,
-        host_network: args.measure.host_network,
+        options: args.measure.options,
         command: std::env::args().collect(),
     });
     request.deltas = inputs::deltas(&args.measure.delta)?;

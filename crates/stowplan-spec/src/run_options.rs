@@ -1,0 +1,81 @@
+//! What is recorded of runs, and in which network they are: one definition for experiment files, the command line, and what a
+//! result keeps of both.
+
+use std::ops::BitOrAssign;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Switches of an experiment, all off where left out.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args,
+)]
+#[serde(default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own, on the command line and in files"
+)]
+pub struct RunOptions {
+    /// Keep the traces of every run
+    #[arg(long)]
+    pub keep_traces: bool,
+    /// Record the CPU time of each callback's calls in its trace, at two system calls a call
+    #[arg(long)]
+    pub callback_cpu: bool,
+    /// Record the CPUs' context switches while measuring, and tell how long callbacks were preempted
+    #[arg(long)]
+    pub preemption: bool,
+    /// Run in the machine's network namespace instead of one of the experiment's own, as for real programs that talk to something
+    /// outside of the experiment
+    #[arg(long)]
+    pub host_network: bool,
+}
+
+impl BitOrAssign for RunOptions {
+    /// What either has switched on.
+    fn bitor_assign(&mut self, other: Self) {
+        *self = Self {
+            keep_traces: self.keep_traces || other.keep_traces,
+            callback_cpu: self.callback_cpu || other.callback_cpu,
+            preemption: self.preemption || other.preemption,
+            host_network: self.host_network || other.host_network,
+        };
+    }
+}
+
+/// A struct of a file with these keys beside its own. `#[serde(flatten)]` would do, but then an unknown key has neither place nor
+/// hint in its error.
+macro_rules! with_run_options {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($fields:tt)* }) => {
+        $(#[$meta])*
+        $vis struct $name {
+            $($fields)*
+            /// Whether traces stay with the results.
+            #[serde(default)]
+            pub keep_traces: bool,
+            /// Whether each call's CPU time is recorded in its trace: two system calls for each.
+            #[serde(default)]
+            pub callback_cpu: bool,
+            /// Whether the CPUs' context switches are recorded while measuring, which tells how long callbacks lost their CPU to
+            /// others.
+            #[serde(default)]
+            pub preemption: bool,
+            /// Whether services run in the machine's network namespace: for real programs that talk to something outside of
+            /// the experiment. Where left out they have a network of their own with multicast on its loopback.
+            #[serde(default)]
+            pub host_network: bool,
+        }
+
+        impl $name {
+            pub(crate) const fn options(&self) -> RunOptions {
+                RunOptions {
+                    keep_traces: self.keep_traces,
+                    callback_cpu: self.callback_cpu,
+                    preemption: self.preemption,
+                    host_network: self.host_network,
+                }
+            }
+        }
+    };
+}
+pub(crate) use with_run_options;
