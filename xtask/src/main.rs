@@ -7,6 +7,7 @@ mod peers;
 mod proto;
 mod report;
 mod schema;
+mod test;
 
 use clap::{Parser, Subcommand};
 
@@ -32,6 +33,8 @@ enum Task {
     Proto,
     /// Write the committed JSON Schemas from the code
     Schema,
+    /// Run the tests: the everyday set, or those with a part of their names; report the slowest, the skipped and the disturbed
+    Test(test::TestArgs),
     /// Print speed and size as ratios to peers measured in the same run
     #[cfg(feature = "peers")]
     Peers(peers::Args),
@@ -44,6 +47,7 @@ fn main() -> std::process::ExitCode {
         #[cfg(feature = "proto")]
         Task::Proto => proto::write(),
         Task::Schema => schema::write(),
+        Task::Test(args) => test::run(&args),
         #[cfg(feature = "peers")]
         Task::Peers(args) => peers::run(&args).map_err(|error| error.report()),
     };

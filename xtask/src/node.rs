@@ -10,9 +10,21 @@ pub(crate) fn build() -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .ok_or("the xtask folder has no parent")?;
+    let built = build_static(root)?;
+    for name in PROGRAMS {
+        let folder = root.join("target/libexec/stowplan");
+        println!("{}", install(&built.join(name), &folder, name)?.display());
+    }
+    Ok(())
+}
+
+const PROGRAMS: [&str; 2] = ["stowplan-node", "stowplan-agent"];
+
+/// Builds both and gives the folder where they are.
+pub(crate) fn build_static(root: &Path) -> Result<PathBuf, String> {
     let target = root.join("target/node");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    for name in ["stowplan-node", "stowplan-agent"] {
+    for name in PROGRAMS {
         let status = Command::new(&cargo)
             .current_dir(root)
             .args(["rustc", "-p", name, "--bin", name, "--profile", "node"])
@@ -24,14 +36,8 @@ pub(crate) fn build() -> Result<(), String> {
         if !status.success() {
             return Err(format!("building {name} failed: {status}"));
         }
-        let installed = install(
-            &target.join("node").join(name),
-            &root.join("target/libexec/stowplan"),
-            name,
-        )?;
-        println!("{}", installed.display());
     }
-    Ok(())
+    Ok(target.join("node"))
 }
 
 /// Copies beside the place first: a program that runs must not change under its process.

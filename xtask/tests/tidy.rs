@@ -102,6 +102,43 @@ fn every_citation_resolves() {
     assert!(resolved > 100, "only {resolved} citations were found");
 }
 
+/// Files of Rust below the root, with their text.
+fn sources() -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    texts(&root(), &mut files);
+    files.retain(|file| file.extension().is_some_and(|end| end == "rs"));
+    let read = |file: PathBuf| (file.clone(), fs::read_to_string(file).unwrap());
+    files.into_iter().map(read).collect()
+}
+
+/// What a test prints is not shown where it passes: one that has not looked uses `skip!` or `disturbed!`.
+#[test]
+fn no_test_that_has_not_looked_only_prints_it() {
+    let words = ["skipped", "disturbed", "others took"];
+    let prints = words.map(|word| format!("println!(\"{word}"));
+    for (file, text) in sources() {
+        let found = prints.iter().find(|print| text.contains(&***print));
+        assert_eq!(found, None, "{}", file.display());
+    }
+}
+
+/// The runner of the tests does not run examples in comments: rustdoc builds each as a program of its own.
+#[test]
+fn no_comment_has_an_example_that_nobody_runs() {
+    for (file, text) in sources() {
+        let mut is_open = false;
+        for line in text.lines().map(str::trim_start) {
+            let comment = line.strip_prefix("///").or(line.strip_prefix("//!"));
+            let Some(kind) = comment.and_then(|text| text.trim_start().strip_prefix("```")) else {
+                continue;
+            };
+            is_open = !is_open;
+            let is_code = is_open && !kind.starts_with("text") && !kind.starts_with("yaml");
+            assert!(!is_code, "{}: {line}", file.display());
+        }
+    }
+}
+
 #[test]
 fn what_points_nowhere_is_found() {
     let file = root().join("docs/limits.md");

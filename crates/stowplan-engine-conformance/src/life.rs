@@ -7,7 +7,7 @@ use std::time::Duration;
 use stowplan_engine::IsolationFeature;
 use stowplan_wire::deployment::{EngineEventKind, Locator, Select, StopMode};
 
-use crate::look::cpu_of;
+use crate::look::{Used, cpu_of};
 use crate::trial::{Stop, Trial, ensure, needs, only, plain};
 use crate::{Behaviour, Case, Checked, Setup};
 
@@ -213,15 +213,15 @@ fn accounting(setup: &Setup<'_>) -> Checked {
     needs(trial.can.accounting, "accounting")?;
     trial.says("hog", "ready")?;
     trial.says("idle", "ready")?;
-    let usage = trial.usage_over(&["hog", "idle"], Duration::from_millis(500))?;
-    let (hog, idle) = (cpu_of(&usage[0])?, cpu_of(&usage[1])?);
-    // A tenth of a CPU in half a second: so much even a crowded machine gives to a hog.
-    ensure(hog > 50_000_000, || {
-        format!("the hog is said to have used {hog} ns")
+    let is_so = |used: &[Used]| {
+        let (hog, idle) = (used[0].cpu_ns, used[1].cpu_ns);
+        hog > 50_000_000 && idle < hog / 10
+    };
+    let (used, _) = trial.used_until(&["hog", "idle"], |used, _| is_so(used))?;
+    ensure(is_so(&used), || {
+        format!("a hog and an idle service are said to have used {used:?}")
     })?;
-    ensure(idle < hog / 10, || {
-        format!("the idle service is said to have used {idle} ns, the hog {hog} ns")
-    })?;
+    let usage = trial.usage_over(&["hog", "idle"], Duration::from_millis(50))?;
     ensure(usage[1].memory_bytes.is_some_and(|bytes| bytes > 0), || {
         "no memory of the idle service".to_owned()
     })
@@ -244,10 +244,10 @@ fn pause(setup: &Setup<'_>) -> Checked {
     })?;
     trial.deployment().resume("hog")?;
     trial.hears("hog", EngineEventKind::Resumed)?;
-    let usage = trial.usage_over(&["hog"], Duration::from_millis(300))?;
-    let resumed = cpu_of(&usage[0])?;
-    ensure(resumed > 20_000_000, || {
-        format!("it used only {resumed} ns after that")
+    let goes_on = |used: &[Used], _| used[0].cpu_ns > 20_000_000;
+    let (used, time) = trial.used_until(&["hog"], goes_on)?;
+    ensure(goes_on(&used, time), || {
+        format!("it used only {used:?} after that")
     })
 }
 

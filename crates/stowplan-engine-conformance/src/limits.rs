@@ -1,12 +1,11 @@
 //! Limits: refused where the engine cannot, else read back from the kernel and shown to act (docs/measuring.md §3).
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use stowplan_wire::deployment::{EngineEventKind, LimitsPlan, SchedulingPlan, Select};
 use stowplan_wire::host::LimitsReadBack;
 
-use crate::look::cpu_of;
+use crate::look::Used;
 use crate::trial::{Stop, Trial, ensure, plain};
 use crate::{Behaviour, Case, Checked, Setup};
 
@@ -107,11 +106,20 @@ fn cpu_weight(setup: &Setup<'_>) -> Checked {
             format!("{service}: {back:?}")
         })?;
     }
-    let usage = trial.usage_over(&["light", "heavy"], Duration::from_millis(2_500))?;
-    let (light, heavy) = (cpu_of(&usage[0])? as f64, cpu_of(&usage[1])? as f64);
-    let share = heavy / (light + heavy);
-    ensure((share - 0.75).abs() < 0.05, || {
-        format!("the heavier of 100 and 300 got {share:.3} of what both got, not 0.75")
+    // Of less than this, whole turns of one of them are too much.
+    let enough_ns = 300_000_000.0;
+    let shared = |used: &[Used]| {
+        let (light, heavy) = (used[0].cpu_ns as f64, used[1].cpu_ns as f64);
+        (light + heavy, heavy / (light + heavy))
+    };
+    let is_so = |used: &[Used]| {
+        let (both, share) = shared(used);
+        both > enough_ns && (share - 0.75).abs() < 0.05
+    };
+    let (used, _) = trial.used_until(&["light", "heavy"], |used, _| is_so(used))?;
+    ensure(is_so(&used), || {
+        let (both, share) = shared(&used);
+        format!("the heavier of 100 and 300 got {share:.3} of {both} ns, not 0.75")
     })
 }
 
@@ -134,22 +142,14 @@ fn cpu_quota(setup: &Setup<'_>) -> Checked {
         .iter()
         .find(|level| level.quota == Some(0.2));
     ensure(level.is_some(), || format!("no level has it: {back:?}"))?;
-    let mut shares = Vec::new();
-    let mut throttled = None;
-    // Where a hypervisor stops the CPU that takes the samples and not the service's, a window looks shorter than it is.
-    while shares.len() < 5 && !shares.last().is_some_and(|share| *share < 0.25) {
-        let begin = trial.now()?;
-        let usage = trial.usage_over(&["a"], Duration::from_millis(1_500))?;
-        let time = trial.now()? - begin;
-        // Two periods of slack at the ends of the window.
-        shares.push(cpu_of(&usage[0])? as f64 / time as f64);
-        throttled = usage[0].throttled;
-    }
-    ensure(shares.last().is_some_and(|share| *share < 0.25), || {
-        format!("it used {shares:.3?} CPUs of 0.2")
-    })?;
-    ensure(throttled.is_some_and(|periods| periods >= 3), || {
-        format!("throttled in {throttled:?} periods")
+    // Where a hypervisor stops the CPU that takes the samples and not the service's, a window looks shorter than it is; and a
+    // window may begin within a period.
+    let share = |used: &[Used], time| used[0].cpu_ns as f64 / time as f64;
+    let is_held = |used: &[Used], time| used[0].throttled >= 3 && share(used, time) < 0.25;
+    let (used, time) = trial.used_until(&["a"], is_held)?;
+    ensure(is_held(&used, time), || {
+        let (share, periods) = (share(&used, time), used[0].throttled);
+        format!("it used {share:.3} CPUs of 0.2, throttled in {periods} periods")
     })
 }
 

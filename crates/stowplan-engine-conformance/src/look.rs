@@ -67,6 +67,43 @@ impl Trial<'_> {
     }
 }
 
+/// What a service used in several windows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Used {
+    pub(crate) cpu_ns: u64,
+    /// Periods in which its quota held it back.
+    pub(crate) throttled: u64,
+}
+
+/// One window of [`Trial::used_until`], and the longest that all of them are.
+const WINDOW: Duration = Duration::from_millis(200);
+const WINDOWS: u32 = 15;
+
+impl Trial<'_> {
+    /// Samples these services in short windows until `holds` of what each used in all of them and of their length in ns, but not
+    /// for ever: gives what it was asked last.
+    pub(crate) fn used_until(
+        &mut self,
+        services: &[&str],
+        holds: impl Fn(&[Used], u64) -> bool,
+    ) -> Result<(Vec<Used>, u64), Stop> {
+        let mut used = vec![Used::default(); services.len()];
+        let mut time = 0;
+        for _ in 0..WINDOWS {
+            let begin = self.now()?;
+            for (used, sample) in used.iter_mut().zip(self.usage_over(services, WINDOW)?) {
+                used.cpu_ns += cpu_of(&sample)?;
+                used.throttled += sample.throttled.unwrap_or(0);
+            }
+            time += self.now()? - begin;
+            if holds(&used, time) {
+                break;
+            }
+        }
+        Ok((used, time))
+    }
+}
+
 /// A file of the host as text; `None` when it does not exist.
 pub(crate) fn file_of(setup: &Setup<'_>, path: &str) -> Option<String> {
     let copy: PathBuf = std::env::temp_dir().join(format!(

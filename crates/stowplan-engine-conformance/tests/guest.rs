@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use machine::{Kernel, boot, kernel, which};
-use stowplan_testkit::{Initramfs, agent_program, static_example};
+use stowplan_testkit::{Initramfs, agent_program, skip, static_example};
 
 /// What the suite in the guest said: lines of each place.
 type ReportedFeatures = BTreeMap<String, Vec<String>>;
@@ -26,7 +26,7 @@ fn engines_conform_on_cgroup_v2() {
         which("qemu-system-x86_64").and_then(|qemu| Ok((qemu, static_busybox()?, kernel()?)));
     let (qemu, busybox, kernel) = match parts {
         Ok(parts) => parts,
-        Err(reason) => return eprintln!("skipped: {reason}"),
+        Err(reason) => return skip!("{reason}"),
     };
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let initramfs = folder.path().join("initramfs");

@@ -6,13 +6,12 @@ use std::process::Command;
 use stowplan_engine::Engine;
 use stowplan_engine_conformance::conforms_as;
 use stowplan_engine_cri::{CriEngine, ENGINE};
-use stowplan_testkit::OwnDaemon;
+use stowplan_testkit::{OwnDaemon, said_by};
 
 /// The only test of this program: the engine finds its daemon by the environment.
 #[test]
 fn crun_conforms_where_control_groups_have_one_version() {
-    if Command::new("crun").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no crun");
+    if said_by(Command::new("crun").arg("--version")).is_none() {
         return;
     }
     let Some(own) = OwnDaemon::start_with_one_version(ENGINE) else {

@@ -9,7 +9,7 @@ use stowplan_engine_cri::{CriEngine, ENGINE, remove};
 use stowplan_host::cgroup::{Layout, Tree, top_folders};
 use stowplan_host::chain;
 use stowplan_host::ledger::{DaemonVariables, Object};
-use stowplan_testkit::{ShellRoot, User, user_of};
+use stowplan_testkit::{ShellRoot, User, skip, user_of};
 use stowplan_wire::deployment::Select;
 
 /// One test at a time: images of one would be taken for those of another.
@@ -21,7 +21,7 @@ fn turn() -> MutexGuard<'static, ()> {
 fn open(root: &ShellRoot, test: &str, services: usize) -> Option<Bench> {
     let endpoint = std::env::var("CONTAINER_RUNTIME_ENDPOINT").unwrap_or_default();
     if endpoint.contains("crio") {
-        println!("skipped: looks at containerd with its own tools");
+        skip!("looks at containerd with its own tools, and this is CRI-O");
         return None;
     }
     let make = |agent: &Path, network_of| -> Box<dyn Engine> {

@@ -23,7 +23,7 @@ use stowplan_engine_docker::{Daemon, DockerEngine};
 use stowplan_host::cgroup::{Layout, Tree};
 use stowplan_host::process::{all, kill_tree_and_wait};
 use stowplan_remote::{AgentHost, Network};
-use stowplan_testkit::{DockerApi, User, agent_program, command_plan, shell_root, skip};
+use stowplan_testkit::{DockerApi, User, absent, agent_program, command_plan, shell_root};
 use stowplan_wire::deployment::{IsolationPlan, LimitsPlan, Program, Select};
 
 /// Set in the process that is not root.
@@ -152,11 +152,11 @@ fn processes_of_user() -> Vec<u32> {
 #[test]
 fn a_user_has_containers_of_their_own() {
     if !geteuid().is_root() {
-        return skip("podman", "making another user needs root");
+        return absent("podman", "making another user needs root");
     }
     for program in ["podman", "newuidmap", "newgidmap"] {
         if !is_installed(program) {
-            return skip("podman", &format!("there is no {program}"));
+            return absent("podman", &format!("there is no {program}"));
         }
     }
     let home = Home::make();

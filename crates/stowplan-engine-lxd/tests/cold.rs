@@ -7,7 +7,7 @@ use stowplan_engine::Engine;
 use stowplan_engine_conformance::Bench;
 use stowplan_engine_lxd::{LxdEngine, Server};
 use stowplan_host::cold::{cold, residency};
-use stowplan_testkit::{InstanceServer, OwnDaemon, ShellRoot, User};
+use stowplan_testkit::{InstanceServer, OwnDaemon, ShellRoot, User, skip};
 use stowplan_wire::deployment::Select;
 
 /// The only test of this program: the engine finds its server by the environment.
@@ -23,7 +23,7 @@ fn an_instance_is_cold_where_the_engine_says_that_it_is_shown() {
     let root = ShellRoot::below(env!("CARGO_TARGET_TMPDIR"));
     for (driver, is_shown) in [("dir", false), ("btrfs", true)] {
         if let Err(reason) = user.make_pool(driver) {
-            eprintln!("skipped: no pool with the driver {driver}: {reason}");
+            skip!("no pool with the driver {driver}: {reason}");
             continue;
         }
         let make = |agent: &Path, network_of| -> Box<dyn Engine> {

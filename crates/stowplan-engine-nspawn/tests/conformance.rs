@@ -1,17 +1,15 @@
 //! The conformance suite on containers of systemd-nspawn, through the agent.
 
-use stowplan_engine::Probe;
 use stowplan_engine_conformance::{AgentStage, Setup, Stage as _, access, run};
 use stowplan_remote::AgentHost;
-use stowplan_testkit::{agent_program, private_state};
+use stowplan_testkit::{agent_program, available, private_state};
 
 #[test]
 fn conforms() {
     let state = [("STOWPLAN_STATE", private_state().as_os_str())];
     let host = AgentHost::spawn_with(agent_program(), &state).unwrap();
     let stage = AgentStage::new(host, "nspawn").unwrap();
-    if let Probe::Absent { reason, .. } = stage.engine().probe(&*stage.host()) {
-        eprintln!("skipped: {reason}");
+    if !available(stage.engine(), &*stage.host()) {
         return;
     }
     let setup = Setup::plain(&stage, None);

@@ -4,13 +4,11 @@
 
 use stowplan_engine_conformance::{AgentStage, Setup, access, run};
 use stowplan_remote::AgentHost;
-use stowplan_testkit::{agent_program, private_state};
+use stowplan_testkit::{agent_program, is_root, private_state};
 use stowplan_wire::deployment::IsolationPlan;
 
 fn conforms(isolation: IsolationPlan) {
-    // SAFETY: geteuid(2) has no arguments and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped: containers need root here");
+    if !is_root("make containers") {
         return;
     }
     let state = [("STOWPLAN_STATE", private_state().as_os_str())];

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use stowplan_engine::Engine;
 use stowplan_remote::{AgentHost, RemoteEngine};
-use stowplan_testkit::{agent_program, command_plan, private_state};
+use stowplan_testkit::{agent_program, command_plan, is_root, private_state};
 use stowplan_wire::deployment::{IsolationPlan, Select};
 
 const SERVICES: usize = 26;
@@ -19,9 +19,7 @@ const THREADS: usize = 64;
 
 #[test]
 fn services_start_while_the_caller_allocates() {
-    // SAFETY: geteuid(2) has no arguments and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped: containers need root here");
+    if !is_root("make containers") {
         return;
     }
     let rounds = std::env::var("STOWPLAN_STRESS_ROUNDS").map_or(2, |text| text.parse().unwrap());

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use stowplan_engine::{Deployment, Engine, EngineError, Probe};
+use stowplan_engine::{Deployment, Engine, EngineError};
 use stowplan_host::ledger;
 use stowplan_host::process::kill_and_wait;
 use stowplan_remote::{AgentHost, RemoteEngine};
-use stowplan_testkit::{agent_program, command_plan, left_of, private_state};
+use stowplan_testkit::{agent_program, available, command_plan, left_of, private_state};
 use stowplan_wire::deployment::{EngineEventKind, Locator, Select};
 
 const ENGINES: [&str; 2] = ["nspawn", "lxc"];
@@ -30,11 +30,8 @@ fn agent(state: &Path, more: &[(&str, &OsStr)]) -> Agent {
 fn engines() -> Vec<&'static str> {
     let agent = agent(private_state(), &[]);
     let is_there = |name: &&str| {
-        let probe = RemoteEngine::new(&agent, name).unwrap().probe(&*agent);
-        if let Probe::Absent { reason, .. } = &probe {
-            eprintln!("skipped: {name}: {reason}");
-        }
-        matches!(probe, Probe::Available { .. })
+        let engine = RemoteEngine::new(&agent, name).unwrap();
+        available(&engine, &*agent)
     };
     ENGINES.into_iter().filter(is_there).collect()
 }

@@ -269,7 +269,7 @@ mod tests {
         assert!(is_full(4096 - RECORD_BYTES, 4096));
         let mut recorder = match SwitchRecorder::with_room(4096) {
             Ok(recorder) => recorder,
-            Err(error) => return eprintln!("skipped: {}", crate::chain(&error)),
+            Err(error) => return stowplan_testkit::skip!("{}", crate::chain(&error)),
         };
         let (ping, pong) = UnixStream::pair().unwrap();
         let own = process::id();

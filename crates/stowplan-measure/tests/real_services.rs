@@ -23,7 +23,7 @@ use stowplan_model::{DdsProfile, Stack};
 use stowplan_plan::{Choice, Preset};
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_results::{StartKind, SubjectKind};
-use stowplan_testkit::{agent_program, command_plan, node_program, private_state};
+use stowplan_testkit::{agent_program, command_plan, node_program, private_state, said_by, skip};
 use stowplan_trace::Analysis;
 use stowplan_wire::deployment::{
     Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart,
@@ -271,15 +271,6 @@ fn key() -> RunKey {
     }
 }
 
-/// Why something cannot be tried here: an error where everything must be there, else a line in the output.
-fn skip(test: &str, reason: &str) {
-    assert!(
-        std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-        "{test}: {reason}"
-    );
-    eprintln!("skipped {test}: {reason}");
-}
-
 fn ping_pong(place: (&'static str, Option<&'static str>), rootfs: Option<&Path>) {
     let mut run = Run::new(PING_PONG, place);
     run.window = Some(Duration::from_secs(1));
@@ -309,19 +300,17 @@ fn ping_pong(place: (&'static str, Option<&'static str>), rootfs: Option<&Path>)
 
 #[test]
 fn pong_answers_a_modelled_ping_on_bare_metal() {
-    let name = "pong_answers_a_modelled_ping_on_bare_metal";
-    match Command::new("ddsperf").arg("help").output() {
-        Ok(_) => ping_pong(("bare", Some("flat")), None),
-        Err(e) => skip(name, &format!("ddsperf (package cyclonedds-tools): {e}")),
+    // Of the package cyclonedds-tools.
+    if said_by(Command::new("ddsperf").arg("help")).is_some() {
+        ping_pong(("bare", Some("flat")), None);
     }
 }
 
 #[test]
 fn pong_answers_a_modelled_ping_from_a_container_with_a_debian_root() {
-    let name = "pong_answers_a_modelled_ping_from_a_container_with_a_debian_root";
     match debian_root() {
         Ok(root) => ping_pong(("oci", None), Some(&root)),
-        Err(reason) => skip(name, &reason),
+        Err(reason) => skip!("{reason}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Planning 1,000 nodes in 100 services: under 100 ms is the aim.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use std::hint::black_box;

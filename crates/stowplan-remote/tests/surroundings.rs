@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use raw::Raw;
-use stowplan_testkit::{agent_program, command_plan, service_plan};
+use stowplan_testkit::{agent_program, command_plan, is_root, service_plan};
 use stowplan_wire::agent::{Answer, Call};
 use stowplan_wire::deployment::Select;
 
@@ -71,8 +71,7 @@ const NOBODY: u32 = 65_534;
 
 #[test]
 fn without_root_flat_does_without_groups_and_grouped_says_what_to_do() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: becoming another user needs root");
+    if !is_root("become another user") {
         return;
     }
     let own = tempfile::tempdir_in("/dev/shm").unwrap();

@@ -1,6 +1,6 @@
 //! Where a test runs.
 
-/// Whether the root is a folder and no mount; says that a test is skipped then: unshare(1) cannot make a namespace there
+/// Whether the root is a folder and no mount; the test is recorded as skipped then: unshare(1) cannot make a namespace there
 /// whose mounts nobody else sees.
 ///
 /// # Panics
@@ -12,7 +12,7 @@ pub fn in_chroot() -> bool {
         .lines()
         .any(|line| line.split(' ').nth(4) == Some("/"));
     if !root {
-        println!("skipped: the root is that of a chroot");
+        crate::skip!("the root is that of a chroot");
     }
     !root
 }

@@ -1,7 +1,9 @@
-//! For tests: the built programs, folders of their own, a fake engine on a fake host, redaction.
+//! For tests: the built programs, folders of their own, a fake engine on a fake host, redaction, and a word for what was not
+//! looked at.
 
 mod available;
 mod chroot;
+mod data;
 mod events;
 pub mod fake;
 mod initramfs;
@@ -12,10 +14,12 @@ mod programs;
 mod redact;
 mod shell;
 mod state;
+mod unchecked;
 mod user;
 
-pub use available::{available, skip};
+pub use available::{absent, available, is_root};
 pub use chroot::in_chroot;
+pub use data::{case, data, kept_trace, said_by};
 pub use events::{
     emitted, events_in_container, events_program, events_root, only_child, wait_until_events,
 };
@@ -27,4 +31,5 @@ pub use programs::{agent_program, node_program, static_example};
 pub use redact::redact;
 pub use shell::{ShellRoot, shell_root};
 pub use state::private_state;
+pub use unchecked::{VARIABLE, unchecked, waited};
 pub use user::{DockerApi, InstanceServer, Labelled, User, user_of};

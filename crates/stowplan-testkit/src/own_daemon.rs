@@ -15,7 +15,7 @@ use stowplan_host::ledger::{Object, remove_object};
 use stowplan_host::process::{all, kill_tree_and_wait};
 use tempfile::TempDir;
 
-use crate::available::skip;
+use crate::available::absent;
 use crate::user::{Containerd, DockerApi, InstanceServer, User, ask};
 
 /// Longest wait for the end of a process that was killed.
@@ -124,7 +124,7 @@ impl OwnDaemon {
         let kind = KINDS.iter().find(|kind| kind.engine == engine);
         let kind = kind.unwrap_or_else(|| panic!("no daemon of '{engine}'"));
         if !rustix::process::geteuid().is_root() {
-            skip(engine, "a daemon of the test's own needs root");
+            absent(engine, "a daemon of the test's own needs root");
             return None;
         }
         let mut own = Self {
@@ -136,7 +136,7 @@ impl OwnDaemon {
         };
         match own.spawn() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                skip(engine, &format!("there is no {}", kind.program));
+                absent(engine, &format!("there is no {}", kind.program));
                 return None;
             }
             started => own.process = Some(started.expect("it can be started")),

@@ -1,6 +1,6 @@
 //! Memory depends on the system, not on how long it was traced.
 
-#[path = "../../stowplan-ctf/tests/common/counting.rs"]
+#[path = "../../stowplan-ctf/tests/counting/mod.rs"]
 mod counting;
 
 use std::fs::{self, File};

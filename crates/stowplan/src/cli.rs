@@ -200,6 +200,9 @@ pub struct ReadyMadeArgs {
     /// Length of the measured window, as 10s
     #[arg(long, value_name = "DURATION")]
     pub window: Option<String>,
+    /// Time between the last match of endpoints and the window, as 2s; for 'startup' the longest wait for the first outputs
+    #[arg(long, value_name = "DURATION")]
+    pub warm_up: Option<String>,
     /// Scale callback work to this utilisation of the machine, 0 to 1
     #[arg(long)]
     pub utilisation: Option<f64>,

@@ -34,7 +34,7 @@ for program in /programs/*; do
     outcome=failed
     "$program" --exact "$test" --nocapture >/run/said 2>&1 && outcome=passed
     cat /run/said
-    reason=$(sed -n 's/.*\(skipped: .*\)/\1/p' /run/said | head -n 1)
+    reason=$(sed -n 's/.*\(skip: .*\)/\1/p' /run/said | head -n 1)
     # Absent where it is required is failed, and says so, too.
     [ $outcome = passed ] || reason=
     say "test ${program##*-} $test: ${reason:-$outcome}"

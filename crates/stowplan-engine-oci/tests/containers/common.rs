@@ -18,16 +18,9 @@ use stowplan_wire::deployment::{
 /// Longest wait for something that has to happen.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether this user can make containers; tests that cannot run say so and pass.
+/// Whether this user can make containers; a test of one who cannot is recorded as skipped.
 pub fn is_root() -> bool {
-    let root = fs::metadata("/proc/self").is_ok_and(|own| {
-        use std::os::unix::fs::MetadataExt;
-        own.uid() == 0
-    });
-    if !root {
-        eprintln!("skipped: containers need root here");
-    }
-    root
+    stowplan_testkit::is_root("make containers")
 }
 
 /// The engine with the example program as its helper.

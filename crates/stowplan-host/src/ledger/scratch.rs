@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn a_folder_on_which_a_program_works_stays() {
-        if !rustix::process::geteuid().is_root() {
-            return eprintln!("skipped: only root mounts");
+        if !stowplan_testkit::is_root("mount") {
+            return;
         }
         let folder = tempfile::tempdir().unwrap();
         let object = Object::scratch(folder.path().to_str().unwrap(), "a-");

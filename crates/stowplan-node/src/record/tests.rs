@@ -11,7 +11,7 @@ use stowplan_wire::ring;
 
 use super::{Buffer, Counts, now, thread, totals};
 
-#[path = "../../../stowplan-ctf/tests/common/lines.rs"]
+#[path = "../../../stowplan-ctf/tests/it/common/lines.rs"]
 mod lines;
 
 /// Records so many rounds of four events on one thread.

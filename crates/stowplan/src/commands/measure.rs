@@ -109,6 +109,7 @@ fn of_demo(args: &DemoArgs) -> ReadyMadeArgs {
         pilot: false,
         sensitivity: false,
         window: Some("2s".to_owned()),
+        warm_up: None,
         utilisation: None,
         seed: None,
         measure: MeasureArgs {
@@ -137,6 +138,11 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     if let Some(folder) = &args.measure.resume {
         return resume(folder, &args.measure);
     }
+    begin(&of_run(args)?, &args.measure)
+}
+
+/// What an experiment file asks for, with what the command line adds or changes.
+fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
     let mut request = of_file(args.experiment.as_deref().unwrap_or(Path::new("")))?;
     request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
     request.deltas.extend(inputs::deltas(&args.measure.delta)?);
@@ -148,7 +154,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     request.natural_phase |= args.measure.natural_phase;
     request.dds = args.measure.dds.clone().or(request.dds);
     request.skip_missing = args.measure.skip_missing;
-    begin(&request, &args.measure)
+    Ok(request)
 }
 
 /// What an experiment file asks for.
@@ -261,12 +267,9 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         .iter()
         .map(|p| inputs::partition(spec.stack(), p))
         .collect::<Result<_, _>>()?;
-    let window = args
-        .window
-        .as_deref()
-        .map(inputs::duration)
-        .transpose()?
-        .unwrap_or(defaults.window);
+    let duration = |given: &Option<String>| given.as_deref().map(inputs::duration).transpose();
+    let window = duration(&args.window)?.unwrap_or(defaults.window);
+    let warm_up = duration(&args.warm_up)?.unwrap_or(defaults.warm_up);
     if window.is_zero() && defaults.question != Question::StartUp {
         let message = format!("'{}' needs a window that is longer than 0", defaults.name);
         return Err(CommandError::new(ExitCode::Usage, message));
@@ -281,7 +284,7 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         pilot: args.pilot,
         sensitivity: args.sensitivity,
         seed: args.seed.unwrap_or(1),
-        warm_up_ns: nanos(defaults.warm_up),
+        warm_up_ns: nanos(warm_up),
         window_ns: nanos(window),
         budget_ns: budget(&args.measure)?,
         starts: defaults.starts,
@@ -439,12 +442,4 @@ fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_demo_measures_what_a_machine_has() {
-        let out = "results".into();
-        assert!(of_demo(&DemoArgs { out }).measure.skip_missing);
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use stowplan_results::Results;
 
-use crate::measured::shared;
+use crate::measured::{AT_ONCE, shared};
 use crate::one_at_a_time::turn;
 use crate::support::{Bench, Ended, engines_missing, fixture};
 use crate::undisturbed::undisturbed;
@@ -140,10 +140,9 @@ mod a_quota_is_found_under {
 fn again<'a>(stack: &'a str, earlier: &'a str) -> Vec<&'a str> {
     let places = ["latency", stack, "--place", "bare:flat,bare:grouped"];
     let how = ["--partition", "modules", "--blocks", "2", "--window", "1s"];
-    let with = ["--settle", "0s", "--callback-cpu"];
-    let against = ["--against", earlier, "--as-measured"];
-    let all = places.into_iter().chain(how).chain(with);
-    all.chain(against).collect()
+    let with = ["--callback-cpu", "--against", earlier, "--as-measured"];
+    let all = places.into_iter().chain(how).chain(AT_ONCE);
+    all.chain(with).collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use stowplan_results::{DeploymentRecord, Results, RunStatus, UsageRow};
 
-use crate::measured::only_result;
+use crate::measured::{AT_ONCE, only_result};
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, Ended, engines_missing, fixture};
@@ -21,7 +21,7 @@ pub fn measures(engine: &str, control: &str) {
     let child = bench
         .command(["latency", stack.to_str().unwrap(), "--place", &places])
         .args(["--partition", "modules", "--blocks", "1", "--window", "1s"])
-        .args(["--settle", "0s"])
+        .args(AT_ONCE)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -9,7 +9,7 @@ use stowplan_testkit::{OwnDaemon, User, links, user_of};
 
 use crate::command_lines::{measures, same_groups};
 use crate::interrupted::{until_empty, until_nothing_is_left};
-use crate::measured::only_result;
+use crate::measured::{AT_ONCE, only_result};
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, Ended, engines_missing};
@@ -32,7 +32,8 @@ const SERVICES: usize = 4;
 fn begin(bench: &Bench, engine: &str, window: &str, own: Option<&OwnDaemon>) -> Child {
     let mut command = bench.command(["latency", "hello", "--place", engine]);
     command
-        .args(["--partition", "modules", "--blocks", "1", "--settle", "0s"])
+        .args(["--partition", "modules", "--blocks", "1"])
+        .args(AT_ONCE)
         .args(["--window", window])
         .envs(own.map(OwnDaemon::variable))
         .stdout(Stdio::piped())
@@ -139,9 +140,8 @@ fn a_stack_is_measured_in_containers_of_every_engine() {
         "1",
         "--window",
         "1s",
-        "--settle",
-        "0s",
     ]);
+    command.args(AT_ONCE);
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

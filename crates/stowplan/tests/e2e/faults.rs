@@ -7,6 +7,7 @@ use std::process::Stdio;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use stowplan_results::{Results, RunStatus};
+use stowplan_testkit::is_root;
 
 use crate::interrupted::{begin, wait};
 use crate::measured::only_result;
@@ -194,8 +195,7 @@ fn fill(path: &Path) {
 
 #[test]
 fn on_a_full_disk_finished_runs_are_kept_and_it_goes_on_when_there_is_room() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can mount the small disk");
+    if !is_root("mount the small disk") {
         return;
     }
     if engines_missing(&["bare", "oci"]) {

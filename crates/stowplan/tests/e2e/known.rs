@@ -7,7 +7,7 @@ use stowplan_measure::phases::phase_share;
 use stowplan_results::{LatencyRow, Results};
 use stowplan_wire::host::Calibrations;
 
-use crate::measured::{BLOCKS, shared};
+use crate::measured::{BLOCKS, shared_undisturbed};
 use crate::one_at_a_time::turn;
 
 /// Both timers of `tiny`.
@@ -39,7 +39,9 @@ fn by_run(results: &Results) -> BTreeMap<u32, Vec<LatencyRow>> {
 /// From the sensor's release to the release of the planner's timer, which is the difference of their phases.
 #[test]
 fn idle_is_the_difference_of_the_phases_that_the_seed_gives() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = shared_undisturbed() else {
+        return;
+    };
     let results = Results::open(&shared.dir).unwrap();
     let rows = by_run(&results);
     let seed = results.experiment.seed;
@@ -89,7 +91,9 @@ fn least_ns_per_iteration() -> f64 {
 /// The least of a run, which is the one that nobody disturbed, is the counted work; no instance has less.
 #[test]
 fn computation_is_the_counted_work() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = shared_undisturbed() else {
+        return;
+    };
     let results = Results::open(&shared.dir).unwrap();
     let ns = least_ns_per_iteration();
     for (run, rows) in by_run(&results) {
@@ -108,7 +112,9 @@ fn computation_is_the_counted_work() {
 /// Every call has the work of the stack, and its thread's CPU time is that of the work.
 #[test]
 fn cpu_time_of_a_callback_is_its_counted_work() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = shared_undisturbed() else {
+        return;
+    };
     let results = Results::open(&shared.dir).unwrap();
     let ns = least_ns_per_iteration();
     let rows = results.callbacks().unwrap();
@@ -137,7 +143,9 @@ fn cpu_time_of_a_callback_is_its_counted_work() {
 /// Serialising is what lies between the publication and its hand-over to DDS.
 #[test]
 fn send_is_the_counted_serialisation() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = shared_undisturbed() else {
+        return;
+    };
     let results = Results::open(&shared.dir).unwrap();
     let ns = least_ns_per_iteration();
     for (run, rows) in by_run(&results) {
@@ -152,7 +160,9 @@ fn send_is_the_counted_serialisation() {
 
 #[test]
 fn messages_have_the_size_and_the_rate_of_the_stack() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = shared_undisturbed() else {
+        return;
+    };
     let results = Results::open(&shared.dir).unwrap();
     for deployment in &results.experiment.deployments {
         let edges = &deployment.edges_by_class["loopback"];

@@ -2,7 +2,7 @@
 
 use stowplan_results::{Results, RunStatus};
 
-use crate::measured::only_result;
+use crate::measured::{AT_ONCE, only_result};
 use crate::one_at_a_time::turn;
 use crate::support::{Bench, engines_missing, fixture};
 
@@ -16,7 +16,8 @@ fn a_plain_supervisor_starts_the_same_processes_without_a_participant() {
     let stack = fixture("tiny.yaml");
     let place = ["latency", stack.to_str().unwrap(), "--place", "bare:flat"];
     let how = ["--partition", "modules", "--blocks", "1", "--window", "1s"];
-    let launch = ["--launch", "ros2,native", "--settle", "0s"];
+    let how = [&how[..], &AT_ONCE].concat();
+    let launch = ["--launch", "ros2,native"];
     let ended = bench.run(place.iter().chain(&how).chain(&launch)).expect(0);
     // Neither has a setting that the other lacks, but for the one that was asked for.
     assert!(!ended.out.contains("nobody asked for it"), "{}", ended.out);

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use serde_json::Value;
 use stowplan_results::{Results, RunStatus};
+use stowplan_testkit::data;
 
-use crate::measured::only_result;
+use crate::measured::{AT_ONCE, only_result};
 use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, engines_missing};
-use crate::traces::{data, unpacked};
+use crate::traces::unpacked;
 use crate::undisturbed::undisturbed;
 
 fn text(path: &Path) -> &str {
@@ -168,11 +169,17 @@ fn fitted_twice(bench: &Bench, trace: &Path, first: &Path) {
     let once = fit("once.yaml", &[first]);
     let _turn = shared_turn();
     let place = ["--place", "bare:flat", "--partition", "single"];
-    let length = ["--blocks", "1", "--window", "2s", "--settle", "0s"];
+    let length = ["--blocks", "1", "--window", "2s"];
     let kept = ["--keep-traces", "--out", "second"];
     let latency = ["latency", "once.yaml"].into_iter();
     bench
-        .run(latency.chain(place).chain(length).chain(kept))
+        .run(
+            latency
+                .chain(place)
+                .chain(length)
+                .chain(AT_ONCE)
+                .chain(kept),
+        )
         .expect(0);
     let mut results = std::fs::read_dir(bench.path().join("second")).unwrap();
     let second = results
@@ -211,7 +218,8 @@ fn a_learnt_stack_has_the_endpoints_of_its_trace() {
     assert_eq!(plan.document("plan")["endpoints"], facts["endpoints"]);
     let startup = ["startup", "svc.yaml", "--place", "bare:flat"];
     let options = ["--partition", "single", "--blocks", "1", "--keep-traces"];
-    bench.run(startup.into_iter().chain(options)).expect(0);
+    let startup = startup.into_iter().chain(options);
+    bench.run(startup.chain(["--settle", "0s"])).expect(0);
     let run = only_result(&bench).join("traces/run-0001");
     let compare = [
         "trace",
@@ -276,13 +284,13 @@ fn the_stack_of_a_whole_vehicle_is_learnt() {
 #[test]
 fn a_topology_of_another_project_becomes_a_stack() {
     let bench = Bench::new();
-    let Some(data) = data("topologies/sierra_nevada.json") else {
+    let Some(topologies) = data("topologies") else {
         return;
     };
     for (name, nodes, topics, subscriptions) in
         [("sierra_nevada", 10, 13, 17), ("mont_blanc", 20, 23, 35)]
     {
-        let file = data.join(format!("topologies/{name}.json"));
+        let file = topologies.join(format!("{name}.json"));
         bench
             .run(["import", "topology", text(&file), "-o", "t.yaml"])
             .expect(0);

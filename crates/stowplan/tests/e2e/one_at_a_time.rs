@@ -4,8 +4,10 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::path::Path;
+use std::time::Instant;
 
 use rustix::fs::FlockOperation;
+use stowplan_testkit::waited;
 
 thread_local! {
     /// Turns that this test has.
@@ -41,7 +43,9 @@ pub fn turn_of_command() -> Option<Turn> {
 fn lock(how: FlockOperation) -> Turn {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("one-stack-at-a-time.lock");
     let lock = File::create(path).expect("the lock file can be made");
+    let begin = Instant::now();
     rustix::fs::flock(&lock, how).expect("the lock can be taken");
+    waited(begin.elapsed());
     TURNS.set(TURNS.get() + 1);
     Turn { _lock: lock }
 }

@@ -1,6 +1,7 @@
 //! How long callbacks are off the CPU without having given it up, by the scheduler's switches, held against their own CPU clocks.
 
 use stowplan_results::{CallbackRow, Results};
+use stowplan_testkit::skip;
 
 use crate::measured::only_result;
 use crate::support::{Bench, Ended, engines_missing, through};
@@ -123,8 +124,7 @@ fn everybody_may_watch() -> bool {
 #[test]
 fn who_may_not_watch_the_cpus_is_told_before_anything_is_run() {
     if everybody_may_watch() {
-        eprintln!("skipped: kernel.perf_event_paranoid lets everybody watch all CPUs");
-        return;
+        return skip!("kernel.perf_event_paranoid lets everybody watch all CPUs");
     }
     let bench = Bench::new();
     let asks = bench.command(["latency", "hello", "--preemption", "--blocks", "1"]);

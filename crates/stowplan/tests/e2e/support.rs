@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use serde_json::Value;
+use stowplan_testkit::skip;
 
 use crate::one_at_a_time::turn_of_command;
 
@@ -153,8 +154,7 @@ pub fn assert_valid(schema: &Path, document: &Value) {
     assert!(errors.is_empty(), "{}\n{document:#}", errors.join("\n"));
 }
 
-/// Why a test that starts something cannot: an engine that it needs is not there. An engine in
-/// `$STOWPLAN_REQUIRE_ENGINES` has to be there.
+/// Whether an engine that a test needs is not there, which is recorded. An engine in `$STOWPLAN_REQUIRE_ENGINES` has to be there.
 #[track_caller]
 pub fn engines_missing(needed: &[&str]) -> bool {
     static STATUSES: OnceLock<Vec<(String, String)>> = OnceLock::new();
@@ -184,7 +184,7 @@ pub fn engines_missing(needed: &[&str]) -> bool {
             .any(|(engine, status)| engine == *name && status == "available")
     });
     if let Some(name) = absent {
-        eprintln!("skipped: engine '{name}' is not available here; `stowplan doctor` says why");
+        skip!("engine '{name}' is not available here: `stowplan doctor` says why");
     }
     absent.is_some()
 }

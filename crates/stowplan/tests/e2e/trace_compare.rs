@@ -7,9 +7,10 @@ use serde_json::Value;
 use stowplan_ctf::events::ros2::*;
 use stowplan_ctf::schema::{Handle, Record};
 use stowplan_ctf::writer::{EventContext, PacketHeader, PacketWriter, TraceInfo, metadata_text};
+use stowplan_testkit::case;
 
 use crate::support::Bench;
-use crate::traces::{data, unpacked};
+use crate::traces::unpacked;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -282,12 +283,11 @@ fn few_blocks_tell_nothing() {
 /// A case from the field: the listener's callback went from 2 ms to 6 ms.
 #[test]
 fn a_listener_of_another_address_is_the_same_listener() {
-    let case = "../cases/07-compare-names-of-one-start";
-    let Some(data) = data(&format!("{case}/README")) else {
+    let Some(case) = case("07-compare-names-of-one-start") else {
         return;
     };
     let bench = Bench::new();
-    let [a, b] = ["13-compare-a", "13-compare-b"].map(|name| data.join(case).join(name));
+    let [a, b] = ["13-compare-a", "13-compare-b"].map(|name| case.join(name));
     let (shown, document) = compare(&bench, &a, &b);
     let most = &document["changed_most"];
     let name = "/transform_listener_impl_* subscription /tf";

@@ -3,34 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use stowplan_testkit::data;
+
 use crate::copies::as_another_host;
 use crate::support::{Bench, Ended, root};
-
-/// The folder of the shared data if it has this file. `None`, with the reason printed, where there is no such
-/// data; CI has to have it.
-pub fn data(file: &str) -> Option<PathBuf> {
-    let data = std::env::var_os("STOWPLAN_DATA")
-        .map_or_else(|| root().join("../shared/data"), PathBuf::from);
-    let wanted = data.join(file);
-    if wanted.is_file() {
-        return Some(data);
-    }
-    assert!(
-        std::env::var("CI").as_deref() != Ok("true"),
-        "{} is missing, and this is CI",
-        wanted.display()
-    );
-    eprintln!(
-        "skipped: {} is not here; $STOWPLAN_DATA names its folder",
-        wanted.display()
-    );
-    None
-}
 
 /// Unpacks a trace of the shared data into the bench's folder, if there is such data.
 pub fn unpacked(bench: &Bench, name: &str) -> Option<PathBuf> {
     let archive = format!("traces/{name}.tar.zst");
-    let archive = data(&archive)?.join(archive);
+    let archive = data(archive)?;
     let folder = bench.path().join(name);
     std::fs::create_dir(&folder).unwrap();
     let done = Command::new("tar")

@@ -1,0 +1,6 @@
+//! Plans of whole stacks.
+
+mod common;
+mod networks;
+mod plan;
+mod working_sets;

@@ -1,0 +1,13 @@
+//! YAML files: what is taken, what is refused and with which words.
+
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod endpoints;
+mod errors;
+mod hello;
+mod robust;
+mod schema;
+mod serialisation;
+mod services;
+mod stacks;
+mod values;

@@ -1,0 +1,125 @@
+//! Runs the tests: those of a set, with time limits, and tells what they did not look at.
+//!
+//! One process per test program, as `cargo test` does it: tests share what is dear (built programs, one measured experiment).
+//! Times and outcomes of single tests come from libtest's JSON, which has no stable form: rust-toolchain.toml fixes the compiler,
+//! and a test without an outcome has failed.
+
+mod config;
+mod junit;
+mod programs;
+mod run;
+mod select;
+mod told;
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
+
+use clap::Args;
+
+use config::Config;
+use run::Outcome;
+use select::Selected;
+
+/// Options of `test`.
+#[derive(Args)]
+pub(crate) struct TestArgs {
+    /// Every engine and all end-to-end tests; without it the everyday set of tests/runner.toml
+    #[arg(long, conflicts_with_all = ["full", "ignored"])]
+    engines: bool,
+    /// Also the tests that are ignored because they are long
+    #[arg(long, conflicts_with = "ignored")]
+    full: bool,
+    /// Only those that are ignored because they are long
+    #[arg(long, requires = "parts")]
+    ignored: bool,
+    /// Parts of names, PACKAGE/TEST or PACKAGE/PROGRAM/TEST: only tests that have one of them
+    parts: Vec<String>,
+}
+
+/// Which tests are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Set {
+    Everyday,
+    Engines,
+    Full,
+    Ignored,
+}
+
+/// Builds the tests, runs those that were asked for and fails when one of them did, or when one was skipped or disturbed in CI
+/// and tests/runner.toml does not allow it.
+pub(crate) fn run(args: &TestArgs) -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .ok_or("the xtask folder has no parent")?;
+    let set = match (args.engines, args.full, args.ignored) {
+        (true, ..) => Set::Engines,
+        (_, true, _) => Set::Full,
+        (_, _, true) => Set::Ignored,
+        // Who names tests wants them.
+        _ if args.parts.is_empty() => Set::Everyday,
+        _ => Set::Engines,
+    };
+    let config = Config::read(&root.join("tests/runner.toml"))?;
+    let built = crate::node::build_static(root)?;
+    let programs = programs::build(root)?;
+    let all = select::listed(programs)?;
+    config.names_exist(&all)?;
+    let selected = select::selected(all, set, &args.parts, &config);
+    let count: usize = selected.iter().map(|one| one.tests.len()).sum();
+    if count == 0 {
+        return Err(format!("no test has {:?} in its name", args.parts));
+    }
+    let folder = root.join("target/tests");
+    let unchecked = told::begin(&folder)?;
+    let surroundings = run::Surroundings {
+        root,
+        built: &built,
+        unchecked: &unchecked,
+        config: &config,
+    };
+    let outcomes = outcomes(&selected, &surroundings)?;
+    let records = told::read(&unchecked, &selected)?;
+    junit::write(&folder.join("junit.xml"), &outcomes, &records)?;
+    told::tell(&outcomes, &records, &config)
+}
+
+/// Runs programs of pure crates beside each other, then those that use the machine, one at a time.
+fn outcomes(selected: &[Selected], at: &run::Surroundings<'_>) -> Result<Vec<Outcome>, String> {
+    let is_pure = |one: &&Selected| at.config.may_run_beside(&one.program);
+    let (beside, alone): (Vec<_>, Vec<_>) = selected.iter().partition(is_pure);
+    let cores = available_parallelism().map_or(1, usize::from);
+    let mut outcomes = in_workers(beside, cores, at)?;
+    outcomes.extend(in_workers(alone, 1, at)?);
+    Ok(outcomes)
+}
+
+fn in_workers(
+    programs: Vec<&Selected>,
+    workers: usize,
+    at: &run::Surroundings<'_>,
+) -> Result<Vec<Outcome>, String> {
+    let queue = Mutex::new(VecDeque::from(programs));
+    let next = || {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.pop_front()
+    };
+    let work = || {
+        let mut outcomes = Vec::new();
+        while let Some(program) = next() {
+            outcomes.extend(run::program(program, at)?);
+        }
+        Ok::<_, String>(outcomes)
+    };
+    let done: Vec<_> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let ended = running.into_iter().map(|worker| worker.join());
+        ended.collect()
+    });
+    let mut all = Vec::new();
+    for outcomes in done {
+        all.extend(outcomes.map_err(|_| "a worker panicked".to_owned())??);
+    }
+    Ok(all)
+}
