@@ -63,7 +63,7 @@ pub use blocks::{CallbackBlocks, TimeBlocks, block_means};
 pub use chain::{
     BreakReason, Broken, CallbackBy, CallbackSelector, Chain, ChainError, ChainInput,
     ChainInstance, ChainResult, ChainSpec, Endpoint, Fate, FoundChain, FoundChains, Hop, Invalid,
-    NodeChain, NodeStep, Parts, Reference, Step, StepHop, StopCause,
+    NodeChain, NodeStep, Parts, Reference, Step, StepHop, StopCause, StoppedInputs,
 };
 pub use check::{Mismatch, PayloadCheck};
 pub use clocks::ClockDifference;
@@ -88,7 +88,10 @@ pub use scheduling::{Scheduled, Switch};
 pub use services::ServiceCalls;
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
-pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};
+pub use summary::{
+    CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary, UnlinkedBecause,
+    UnlinkedTopic,
+};
 pub use tracker::{Gaps, Records};
 pub use unnamed::Unnamed;
 pub use window::Window;

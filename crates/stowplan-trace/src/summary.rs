@@ -131,6 +131,77 @@ pub struct LinkSummary {
     pub by_method: BTreeMap<LinkMethod, u64>,
     /// The found ones by how sure they are.
     pub by_confidence: BTreeMap<Confidence, u64>,
+    /// The others by topic and by what their take shows.
+    pub(crate) without_link: BTreeMap<(TopicId, Without), u64>,
+    /// Where the trace begins, where that was needed.
+    begin_ns: Option<i64>,
+}
+
+/// What a take without a link shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Without {
+    /// Events were discarded between its publication and it.
+    Discarded,
+    /// Its source timestamp is after it.
+    Early,
+    /// It has no source timestamp.
+    Unstamped,
+    /// It was inferred from the start of a callback.
+    Inferred,
+    /// Its source timestamp is before the trace begins.
+    BeforeTrace,
+    /// None of these.
+    Nothing,
+}
+
+/// Why messages have no link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnlinkedBecause {
+    /// Their publications may be among the discarded events.
+    Discarded,
+    /// The trace has no publisher of the topic: a process publishes it that was not traced.
+    NoPublisher,
+    /// They were published before the trace begins.
+    BeforeTrace,
+    /// They were taken before they were published: their publisher's clock is ahead.
+    ClockAhead,
+    /// They have no source timestamp, and no other way leads to a publication.
+    Unstamped,
+    /// The trace records no takes, and no publication that is still free was shortly before the callback.
+    NotGuessed,
+    /// The trace has publishers of the topic, but no publication that fits.
+    NoPublication,
+}
+
+impl UnlinkedBecause {
+    /// The reason in words.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Discarded => "the publication may be among the discarded events",
+            Self::NoPublisher => "the trace has no publisher of this topic",
+            Self::BeforeTrace => "published before the trace begins",
+            Self::ClockAhead => "taken before it was published: the publisher's clock is ahead",
+            Self::Unstamped => {
+                "the message has no source timestamp, and nothing else leads to a publication"
+            }
+            Self::NotGuessed => {
+                "the trace records no takes, and no publication was shortly before the callback"
+            }
+            Self::NoPublication => "no publication in the trace fits",
+        }
+    }
+}
+
+/// Messages of a topic that have no link, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnlinkedTopic {
+    /// The topic.
+    pub topic: TopicId,
+    /// Why.
+    pub because: UnlinkedBecause,
+    /// How many were taken.
+    pub takes: u64,
 }
 
 impl LinkSummary {
@@ -151,9 +222,69 @@ impl LinkSummary {
                     stamp.saturating_sub(offset.saturating_add(take.time_ns))
                 });
                 self.unlinked_early += u64::from(early_ns > 0);
+                let topic = graph.subscriptions[take.subscription].topic;
+                // Events come in order: none of a process that is not known yet is earlier.
+                let first = || graph.processes.ids().map(|id| graph.processes[id].first_ns);
+                let begin_ns = *self
+                    .begin_ns
+                    .get_or_insert_with(|| first().min().unwrap_or(0));
+                let without = Self::without(take, early_ns > 0, offset, begin_ns);
+                *self.without_link.entry((topic, without)).or_default() += 1;
                 self.most_early_ns = self.most_early_ns.max(early_ns);
             }
         }
+    }
+}
+
+impl LinkSummary {
+    fn without(take: &Take, early: bool, offset: Option<i64>, begin_ns: i64) -> Without {
+        if take.maybe_discarded {
+            return Without::Discarded;
+        }
+        if take.inferred {
+            return Without::Inferred;
+        }
+        let Some(stamp) = take.stamp else {
+            return Without::Unstamped;
+        };
+        let begin = offset.map(|offset| offset.saturating_add(begin_ns));
+        match early {
+            true => Without::Early,
+            false if begin.is_some_and(|begin| stamp < begin) => Without::BeforeTrace,
+            false => Without::Nothing,
+        }
+    }
+
+    /// Messages without a link by topic and reason, the most first. `graph` is that of the whole trace.
+    #[must_use]
+    pub fn unlinked_topics(&self, graph: &Graph) -> Vec<UnlinkedTopic> {
+        let published: BTreeSet<TopicId> = graph
+            .publishers
+            .ids()
+            .filter_map(|id| graph.publishers[id].topic)
+            .collect();
+        let mut all: BTreeMap<(TopicId, UnlinkedBecause), u64> = BTreeMap::new();
+        for (&(topic, without), takes) in &self.without_link {
+            let because = match without {
+                Without::Discarded => UnlinkedBecause::Discarded,
+                _ if !published.contains(&topic) => UnlinkedBecause::NoPublisher,
+                Without::Early => UnlinkedBecause::ClockAhead,
+                Without::BeforeTrace => UnlinkedBecause::BeforeTrace,
+                Without::Unstamped => UnlinkedBecause::Unstamped,
+                Without::Inferred => UnlinkedBecause::NotGuessed,
+                Without::Nothing => UnlinkedBecause::NoPublication,
+            };
+            *all.entry((topic, because)).or_default() += takes;
+        }
+        let all = all.into_iter();
+        let all = all.map(|((topic, because), takes)| UnlinkedTopic {
+            topic,
+            because,
+            takes,
+        });
+        let mut all: Vec<UnlinkedTopic> = all.collect();
+        all.sort_by_key(|one| std::cmp::Reverse(one.takes));
+        all
     }
 }
 

@@ -17,7 +17,9 @@ pub(crate) mod spec;
 pub use fate::{Fate, StopCause};
 pub use find::{Endpoint, FoundChain, FoundChains};
 pub use follow::BreakReason;
-pub use measure::{Broken, ChainInput, ChainInstance, ChainResult, Invalid, Reference};
+pub use measure::{
+    Broken, ChainInput, ChainInstance, ChainResult, Invalid, Reference, StoppedInputs,
+};
 pub use nodes::{NodeChain, NodeStep};
 pub use parts::{Parts, Step, StepHop};
 pub use spec::{CallbackBy, CallbackSelector, Chain, ChainError, ChainSpec, Hop};
