@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use stowplan_results::{CallbackGrowth, Comparison, DeploymentRecord, Growth, PartGrowth, Slower};
 use stowplan_stats::{ALPHA, Estimate, StatsError, Verdict};
 
-use crate::across_results::after;
+use crate::blocks::Blocks;
 use crate::callbacks::{CallTimes, CallbackTimes};
-use crate::compare::Blocks;
-use crate::error::ReportError;
+use crate::error::JudgeError;
+use crate::figures::Figures;
 use crate::latency::Part;
 use crate::metrics::{LOST_INPUTS, Values, by_block};
-use crate::report::Report;
+use crate::names::after;
 use crate::usage::mean;
 
 /// Metrics of a chain that say that it is worse as a whole.
@@ -28,16 +28,16 @@ pub(crate) enum Before<'a> {
     /// A reference, by its id, in the same blocks of the same result.
     Reference(&'a str),
     /// Itself in an earlier result, by the reference that both have.
-    Earlier(&'a Report, &'a str),
+    Earlier(&'a Figures, &'a str),
     /// Itself as it was before, in the same blocks.
-    Again(&'a Report),
+    Again(&'a Figures),
 }
 
 /// A deployment and what it is held against.
 pub(crate) struct Compared<'a> {
     pub(crate) before: Before<'a>,
     /// The result, or the later one.
-    pub(crate) new: &'a Report,
+    pub(crate) new: &'a Figures,
     /// The candidate; of the later result where there are two.
     pub(crate) candidate: &'a DeploymentRecord,
 }
@@ -47,7 +47,7 @@ pub(crate) fn slower_of<'a>(
     candidates: impl IntoIterator<Item = &'a DeploymentRecord>,
     rows: &[Comparison],
     held: impl Fn(&'a DeploymentRecord) -> Compared<'a>,
-) -> Result<Vec<Slower>, ReportError> {
+) -> Result<Vec<Slower>, JudgeError> {
     let mut slower = Vec::new();
     for candidate in candidates {
         let name = after(&candidate.id);
@@ -72,7 +72,7 @@ pub(crate) fn most_first(mut slower: Vec<Slower>) -> Vec<Slower> {
 
 impl Compared<'_> {
     /// Where every chain got slower that is worse in `rows`, the comparisons of this pair.
-    pub(crate) fn slower(&self, rows: &[&Comparison]) -> Result<Vec<Slower>, ReportError> {
+    pub(crate) fn slower(&self, rows: &[&Comparison]) -> Result<Vec<Slower>, JudgeError> {
         let mut worse: BTreeMap<&str, Vec<&Comparison>> = BTreeMap::new();
         for row in rows {
             if let Some(chain) = &row.subject
@@ -95,7 +95,7 @@ impl Compared<'_> {
         slower.collect()
     }
 
-    fn parts(&self, chain: &str) -> Result<Vec<PartGrowth>, ReportError> {
+    fn parts(&self, chain: &str) -> Result<Vec<PartGrowth>, JudgeError> {
         let mut parts = self.grown(&[Part::Computation, Part::Idle], chain)?;
         let apart = self.grown(&APART, chain)?;
         if apart.len() == APART.len() {
@@ -108,11 +108,11 @@ impl Compared<'_> {
     }
 
     /// Those of `parts` of which both sides have samples.
-    fn grown(&self, parts: &[Part], chain: &str) -> Result<Vec<PartGrowth>, ReportError> {
+    fn grown(&self, parts: &[Part], chain: &str) -> Result<Vec<PartGrowth>, JudgeError> {
         let mut grown = Vec::new();
         for part in parts {
             let what = format!("growth of {} of {chain}", part.key());
-            let values = |report: &Report| part_values(report, chain, *part);
+            let values = |figures: &Figures| part_values(figures, chain, *part);
             if let Some(growth) = self.growth(&what, &values)? {
                 let part = part.key().to_owned();
                 grown.push(PartGrowth { part, growth });
@@ -121,19 +121,20 @@ impl Compared<'_> {
         Ok(grown)
     }
 
-    fn callbacks(&self, chain: &str) -> Result<Vec<CallbackGrowth>, ReportError> {
+    fn callbacks(&self, chain: &str) -> Result<Vec<CallbackGrowth>, JudgeError> {
         let of_chain = self.new.experiment.stack.chain_callbacks.get(chain);
         let counts = |name: &String| of_chain.is_none_or(|known| known.contains(name));
         let mut grown = Vec::new();
         for called in self.new.callbacks.iter().filter(|c| counts(&c.callback)) {
             let what = format!("growth of {}", called.callback);
-            let wall =
-                |report: &Report| call_values(report, &called.callback, |t| Some(t.wall_mean_ns()));
+            let wall = |figures: &Figures| {
+                call_values(figures, &called.callback, |t| Some(t.wall_mean_ns()))
+            };
             let Some(wall) = self.growth(&what, &wall)? else {
                 continue;
             };
             let cpu =
-                |report: &Report| call_values(report, &called.callback, CallTimes::cpu_mean_ns);
+                |figures: &Figures| call_values(figures, &called.callback, CallTimes::cpu_mean_ns);
             let cpu = self.growth(&what, &cpu)?;
             grown.push(CallbackGrowth {
                 callback: called.callback.clone(),
@@ -159,11 +160,11 @@ impl Compared<'_> {
     fn growth(
         &self,
         what: &str,
-        values: &dyn Fn(&Report) -> Values,
-    ) -> Result<Option<Growth>, ReportError> {
+        values: &dyn Fn(&Figures) -> Values,
+    ) -> Result<Option<Growth>, JudgeError> {
         let own = &*self.candidate.id;
-        let beside = |report, reference| Blocks::of_values(&values(report), reference, own);
-        let pilot = |report: &Report| report.experiment.pilot_blocks();
+        let beside = |figures, reference| Blocks::of_values(&values(figures), reference, own);
+        let pilot = |figures: &Figures| figures.experiment.pilot_blocks();
         let new = pilot(self.new);
         let grown = match self.before {
             Before::Reference(reference) => within(&beside(self.new, reference), new),
@@ -176,7 +177,7 @@ impl Compared<'_> {
                 within(&Blocks::paired(old.get(own), after.get(own), |_| true), new)
             }
         };
-        grown.map_err(ReportError::stats(what))
+        grown.map_err(JudgeError::stats(what))
     }
 }
 
@@ -239,8 +240,8 @@ fn average(values: &[f64]) -> Option<f64> {
     mean(values.iter().copied())
 }
 
-fn part_values(report: &Report, chain: &str, part: Part) -> Values {
-    let of_chain = report.latency.iter().filter(|c| c.chain == chain);
+fn part_values(figures: &Figures, chain: &str, part: Part) -> Values {
+    let of_chain = figures.latency.iter().filter(|c| c.chain == chain);
     let by = of_chain.map(|view| {
         let runs = view.runs.iter();
         let means = runs.filter_map(|r| Some((r.block, r.parts.get(&part)?.mean?)));
@@ -249,8 +250,12 @@ fn part_values(report: &Report, chain: &str, part: Part) -> Values {
     by.collect()
 }
 
-fn call_values(report: &Report, callback: &str, of: impl Fn(&CallTimes) -> Option<f64>) -> Values {
-    let called = report.callbacks.iter().find(|c| c.callback == callback);
+fn call_values(
+    figures: &Figures,
+    callback: &str,
+    of: impl Fn(&CallTimes) -> Option<f64>,
+) -> Values {
+    let called = figures.callbacks.iter().find(|c| c.callback == callback);
     let by = called.into_iter().flat_map(|called| {
         called.by_block.iter().map(|(deployment, blocks)| {
             let values = blocks.iter();

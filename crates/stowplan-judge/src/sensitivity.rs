@@ -6,8 +6,8 @@ use stowplan_results::{DeploymentRecord, RankedPair, Ranking};
 
 use crate::ablation::typical;
 use crate::compare::{comparable, plan};
+use crate::figures::Figures;
 use crate::metrics::{Metric, metrics};
-use crate::report::Report;
 
 /// Share of the blocks in which a ranking has to come out the same to be called one.
 const DECIDED: f64 = 0.9;
@@ -16,16 +16,16 @@ const DECIDED: f64 = 0.9;
 const LEAST: usize = 10;
 
 /// Rankings of the partitions at each place by the primary metrics; none where nothing was varied.
-pub(crate) fn rankings(report: &Report) -> Vec<Ranking> {
-    if report.experiment.sensitivity.is_none() {
+pub(crate) fn rankings(figures: &Figures) -> Vec<Ranking> {
+    if figures.experiment.sensitivity.is_none() {
         return Vec::new();
     }
     let mut rankings = Vec::new();
-    for metric in metrics(report) {
-        if !plan(&report.experiment, &metric).is_some_and(|m| m.primary) {
+    for metric in metrics(figures) {
+        if !plan(&figures.experiment, &metric).is_some_and(|m| m.primary) {
             continue;
         }
-        for at_place in by_place(report) {
+        for at_place in by_place(figures) {
             rankings.extend(ranking(&metric, &at_place));
         }
     }
@@ -41,9 +41,9 @@ fn place_of(deployment: &DeploymentRecord) -> String {
 }
 
 /// Deployments of several partitions at one place with the same resources.
-fn by_place(report: &Report) -> Vec<Vec<&DeploymentRecord>> {
+fn by_place(figures: &Figures) -> Vec<Vec<&DeploymentRecord>> {
     let mut places: BTreeMap<(&str, Option<&str>), Vec<&DeploymentRecord>> = BTreeMap::new();
-    for deployment in report.deployments() {
+    for deployment in figures.deployments() {
         if deployment.variant.is_none() {
             places
                 .entry((&deployment.place, deployment.resources.as_deref()))

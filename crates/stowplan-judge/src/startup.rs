@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use stowplan_results::{Results, StartKind, StartupRow, SubjectKind};
 use stowplan_stats::Sorted;
 
-use crate::error::ReportError;
-use crate::report::Counted;
+use crate::counted::Counted;
+use crate::error::JudgeError;
 
 /// Median and quartiles over runs, in ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -165,7 +165,7 @@ struct Rows {
 pub(crate) fn read(
     results: &Results,
     counted: &Counted,
-) -> Result<Vec<DeploymentStartup>, ReportError> {
+) -> Result<Vec<DeploymentStartup>, JudgeError> {
     let mut groups: BTreeMap<(usize, StartKind), Rows> = BTreeMap::new();
     results.scan(|row: StartupRow| {
         if counted.latency(row.run).is_none() {

@@ -4,14 +4,14 @@
 use stowplan_results::{Comparison, Comparisons, DeploymentRecord, EarlierResult, Results};
 use stowplan_stats::{AcrossComparison, Verdict, apply_holm_across, compare_across};
 
+use crate::blocks::Blocks;
 use crate::common::{Common, Side};
-use crate::compare::{
-    Blocks, Losses, OF_PHASES, comparable, delta, has_natural_phases, plan, rule, without_figures,
-};
-use crate::error::ReportError;
+use crate::compare::{Losses, OF_PHASES, comparable, delta, plan, rule, without_figures};
+use crate::error::JudgeError;
+use crate::figures::Figures;
 use crate::marked::{self, Marked};
 use crate::metrics::{LOST_INPUTS, Metric, in_both, metrics};
-use crate::report::Report;
+use crate::names::{after, before};
 use crate::slower::{Before, Compared, slower_of};
 use crate::usage::mean;
 
@@ -19,16 +19,16 @@ use crate::usage::mean;
 ///
 /// # Errors
 /// When machines or stacks differ, the results have no common reference or nothing beside it, or a table cannot be read.
-pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> {
+pub fn across(old: &Results, new: &Results) -> Result<Comparisons, JudgeError> {
     let common = Common::of(&Side::measured(old), &Side::measured(new))?;
-    let reports = (Report::read(old)?, Report::read(new)?);
-    let losses = (Losses::of(&reports.0), Losses::of(&reports.1));
-    let marked = (Marked::of(&reports.0.runs), Marked::of(&reports.1.runs));
-    let (old_metrics, new_metrics) = (metrics(&reports.0), metrics(&reports.1));
+    let figures = (Figures::read(old)?, Figures::read(new)?);
+    let losses = (Losses::of(&figures.0), Losses::of(&figures.1));
+    let marked = (Marked::of(&figures.0.runs), Marked::of(&figures.1.runs));
+    let (old_metrics, new_metrics) = (metrics(&figures.0), metrics(&figures.1));
     let both = in_both(&old_metrics, &new_metrics).into_iter();
     let both = both.map(|(old, new)| Both {
-        old: (&reports.0, old),
-        new: (&reports.1, new),
+        old: (&figures.0, old),
+        new: (&figures.1, new),
         common: &common,
         losses: &losses,
     });
@@ -42,8 +42,8 @@ pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> 
         rows.extend(both.rows(&all[at], clean, &marked));
     }
     let slower = slower_of(&common.candidates, &rows, |candidate| Compared {
-        before: Before::Earlier(&reports.0, &common.reference.id),
-        new: &reports.1,
+        before: Before::Earlier(&figures.0, &common.reference.id),
+        new: &figures.1,
         candidate,
     })?;
     Ok(Comparisons {
@@ -52,28 +52,10 @@ pub fn across(old: &Results, new: &Results) -> Result<Comparisons, ReportError> 
     })
 }
 
-/// What stands for a deployment in comparisons across results.
-pub(crate) fn before(id: &str) -> String {
-    format!("{id}{BEFORE}")
-}
-
-pub(crate) fn after(id: &str) -> String {
-    format!("{id}{AFTER}")
-}
-
-/// Id of a deployment, also where it stands beside its earlier self.
-pub(crate) fn deployment_of(named: &str) -> &str {
-    let id = named.strip_suffix(AFTER);
-    id.or_else(|| named.strip_suffix(BEFORE)).unwrap_or(named)
-}
-
-const BEFORE: &str = " (before)";
-const AFTER: &str = " (after)";
-
 /// What both results say of one metric.
 struct Both<'a> {
-    old: (&'a Report, &'a Metric),
-    new: (&'a Report, &'a Metric),
+    old: (&'a Figures, &'a Metric),
+    new: (&'a Figures, &'a Metric),
     common: &'a Common,
     losses: &'a (Losses, Losses),
 }
@@ -91,7 +73,7 @@ struct Found<'a> {
 fn found<'a>(
     metrics: &[Both<'a>],
     marked: &(Marked, Marked),
-) -> Result<Vec<Vec<Found<'a>>>, ReportError> {
+) -> Result<Vec<Vec<Found<'a>>>, JudgeError> {
     let all = metrics.iter().map(|both| both.compared(marked));
     let mut all = all.collect::<Result<Vec<_>, _>>()?;
     let answers = metrics.iter().zip(&mut all);
@@ -129,7 +111,7 @@ impl<'a> Both<'a> {
     }
 
     /// Each candidate that has enough blocks without a marked run.
-    fn compared(&self, marked: &(Marked, Marked)) -> Result<Vec<Found<'a>>, ReportError> {
+    fn compared(&self, marked: &(Marked, Marked)) -> Result<Vec<Found<'a>>, JudgeError> {
         let rule = rule(&self.old.0.experiment, self.old.1);
         let pilots = (
             self.old.0.experiment.pilot_blocks(),
@@ -141,8 +123,7 @@ impl<'a> Both<'a> {
             if self.usable(&before) && self.usable(&after) {
                 let what = format!("{} of {}", self.old.1.label, candidate.label);
                 let (old, new) = ((&*before.a, &*before.b), (&*after.a, &*after.b));
-                let c =
-                    compare_across(&rule, old, new, pilots).map_err(ReportError::stats(what))?;
+                let c = compare_across(&rule, old, new, pilots).map_err(JudgeError::stats(what))?;
                 all.push(Found {
                     candidate,
                     before,
@@ -180,7 +161,7 @@ impl<'a> Both<'a> {
     /// Why the figures cannot carry a verdict, whatever the interval says.
     fn withheld(&self, candidate: &DeploymentRecord) -> Option<String> {
         let metric = self.old.1;
-        let natural = has_natural_phases(self.old.0) || has_natural_phases(self.new.0);
+        let natural = self.old.0.has_natural_phases() || self.new.0.has_natural_phases();
         if metric.of_phase && natural {
             return Some(OF_PHASES.to_owned());
         }
@@ -232,7 +213,8 @@ pub(crate) fn row_of_gone(
 
 /// Whether a comparison with an earlier result says that something got worse: by a verdict on what answers the
 /// question, or because more inputs are lost, which takes such a verdict back, or because nothing is left to compare.
-pub(crate) fn is_regression(c: &Comparison) -> bool {
+#[must_use]
+pub fn is_regression(c: &Comparison) -> bool {
     let gone = c.primary && c.reference_value.is_some() && c.candidate_value.is_none();
     let worse = c.verdict == Verdict::Worse;
     gone || worse && (c.primary || c.metric == LOST_INPUTS)

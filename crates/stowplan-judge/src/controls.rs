@@ -3,11 +3,14 @@
 
 use stowplan_results::{DeploymentRecord, Effect};
 
-use crate::compare::Pair;
-use crate::report::Report;
+use crate::figures::Figures;
+
+/// A reference and a candidate.
+pub(crate) type Pair<'a> = (&'a DeploymentRecord, &'a DeploymentRecord);
 
 /// What a difference between two deployments is the effect of.
-pub(crate) fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
+#[must_use]
+pub fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
     let same_partition = a.partition == b.partition;
     // What variants differ in is beside both.
     if a.variant != b.variant {
@@ -34,7 +37,8 @@ pub(crate) fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
 }
 
 /// The engine of `place`, where it runs on the machine itself; inside of another, all of the place.
-pub(crate) fn engine_of(place: &str) -> &str {
+#[must_use]
+pub fn engine_of(place: &str) -> &str {
     match place.split_once(':') {
         Some((engine, _)) if !place.contains('/') => engine,
         _ => place,
@@ -43,11 +47,11 @@ pub(crate) fn engine_of(place: &str) -> &str {
 
 /// Any statement about containers against bare metal needs its controls beside it: plain processes in one group, and in
 /// groups like those of its engine, of the same partition and variant (docs/measuring.md §2).
-pub(crate) fn missing_controls(report: &Report, (a, b): Pair<'_>) -> Option<String> {
+pub(crate) fn missing_controls(figures: &Figures, (a, b): Pair<'_>) -> Option<String> {
     if !a.is_plain() || b.is_plain() {
         return None;
     }
-    lacking(b, |place| has_run(report, b, place))
+    lacking(b, |place| has_run(figures, b, place))
 }
 
 /// What a statement about containers against bare metal lacks, where it has those controls that `has` says.
@@ -92,15 +96,15 @@ pub fn lacking_controls(planned: &[DeploymentRecord]) -> Vec<String> {
 }
 
 /// What a verdict on a container against bare metal has to say where only groups that lie otherwise stand beside it.
-pub(crate) fn control_of_another_shape(report: &Report, (a, b): Pair<'_>) -> Option<String> {
+pub(crate) fn control_of_another_shape(figures: &Figures, (a, b): Pair<'_>) -> Option<String> {
     if !a.is_plain() || b.is_plain() {
         return None;
     }
     let (own, others) = b.controls().split_first()?;
-    if has_run(report, b, own) {
+    if has_run(figures, b, own) {
         return None;
     }
-    let other = others.iter().find(|place| has_run(report, b, place))?;
+    let other = others.iter().find(|place| has_run(figures, b, place))?;
     Some(format!(
         "the groups of {other} lie otherwise than those of the engine, {own} was not measured"
     ))
@@ -108,11 +112,11 @@ pub(crate) fn control_of_another_shape(report: &Report, (a, b): Pair<'_>) -> Opt
 
 /// Whether all that `own` is was measured at another place too. The steps of an ablation are variants that only
 /// containers have.
-fn has_run(report: &Report, own: &DeploymentRecord, place: &str) -> bool {
+fn has_run(figures: &Figures, own: &DeploymentRecord, place: &str) -> bool {
     let (resources, variant) = own.factors();
-    let variant = variant.filter(|_| !report.experiment.is_step(own));
+    let variant = variant.filter(|_| !figures.experiment.is_step(own));
     let factors = (resources, variant);
-    let mut ran = report.deployments().into_iter();
+    let mut ran = figures.deployments().into_iter();
     ran.any(|d| (&*d.place, &d.partition, d.factors()) == (place, &own.partition, factors))
 }
 

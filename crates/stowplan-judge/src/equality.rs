@@ -26,7 +26,8 @@ const OF_CONTAINERS: [(&str, Option<&str>); 10] = [
 const LEVELS: &str = "cpu.levels";
 
 /// Name, value of the reference and own value of every setting that differs.
-pub(crate) fn differences(
+#[must_use]
+pub fn differences(
     reference: &BTreeMap<String, String>,
     own: &BTreeMap<String, String>,
 ) -> Vec<[String; 3]> {
@@ -98,7 +99,8 @@ fn levels(told: &str) -> BTreeSet<usize> {
 }
 
 /// Whether each start has the value of `name` anew.
-pub(crate) fn is_of_a_start(name: &str) -> bool {
+#[must_use]
+pub fn is_of_a_start(name: &str) -> bool {
     OF_A_START.iter().any(|begin| name.starts_with(begin))
 }
 

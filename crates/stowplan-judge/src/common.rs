@@ -6,13 +6,13 @@ use stowplan_results::{
     CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, Experiment, PREEMPTION, Results, RunStatus,
 };
 
-use crate::error::ReportError;
+use crate::error::JudgeError;
 
 /// Whether an experiment that is about to begin can be held against an earlier result.
 ///
 /// # Errors
 /// What [`crate::across`] would refuse the two for.
-pub fn can_compare(old: &Results, new: &Experiment) -> Result<(), ReportError> {
+pub fn can_compare(old: &Results, new: &Experiment) -> Result<(), JudgeError> {
     Common::of(&Side::measured(old), &Side::planned(new)).map(drop)
 }
 
@@ -57,12 +57,12 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn of(old: &Side<'_>, new: &Side<'_>) -> Result<Self, ReportError> {
+    pub(crate) fn of(old: &Side<'_>, new: &Side<'_>) -> Result<Self, JudgeError> {
         same_subject(old.experiment, new.experiment)?;
         let reference = common_reference(old, new)?;
         let candidates = candidates(old, new, &reference);
         if candidates.is_empty() {
-            return Err(ReportError::NothingInCommon {
+            return Err(JudgeError::NothingInCommon {
                 reference: reference.label.clone(),
             });
         }
@@ -74,9 +74,9 @@ impl Common {
 }
 
 /// Refuses results that say nothing about each other: another machine, stack, window, scale or way of phases.
-fn same_subject(old: &Experiment, new: &Experiment) -> Result<(), ReportError> {
+fn same_subject(old: &Experiment, new: &Experiment) -> Result<(), JudgeError> {
     if !old.machine.is_same_as(&new.machine) {
-        return Err(ReportError::OtherMachine {
+        return Err(JudgeError::OtherMachine {
             old: old.machine.to_string(),
             new: new.machine.to_string(),
         });
@@ -92,14 +92,14 @@ fn same_subject(old: &Experiment, new: &Experiment) -> Result<(), ReportError> {
     };
     if stack(old) != stack(new) {
         let told = |(name, version): (String, String)| format!("{name} ({version})");
-        return Err(ReportError::OtherStack {
+        return Err(JudgeError::OtherStack {
             old: told(stack(old)),
             new: told(stack(new)),
         });
     }
     for (what, of) in SETTINGS {
         if of(old) != of(new) {
-            return Err(ReportError::OtherReference {
+            return Err(JudgeError::OtherReference {
                 what,
                 old: of(old),
                 new: of(new),
@@ -143,17 +143,17 @@ fn recorded(experiment: &Experiment, parameter: &str) -> String {
 }
 
 /// The old reference, if the new experiment has the very same deployment.
-fn common_reference(old: &Side<'_>, new: &Side<'_>) -> Result<DeploymentRecord, ReportError> {
+fn common_reference(old: &Side<'_>, new: &Side<'_>) -> Result<DeploymentRecord, JudgeError> {
     let id = old.experiment.reference_id().unwrap_or_default();
     let of = |side: &Side<'_>| {
         let found = side.deployments.iter().find(|d| d.id == id);
         found.copied().cloned()
     };
-    let before = of(old).ok_or_else(|| ReportError::NoReference {
+    let before = of(old).ok_or_else(|| JudgeError::NoReference {
         id: id.to_owned(),
         have: old.ids(),
     })?;
-    let after = of(new).ok_or_else(|| ReportError::ReferenceGone {
+    let after = of(new).ok_or_else(|| JudgeError::ReferenceGone {
         id: id.to_owned(),
         have: new.ids(),
     })?;
@@ -165,7 +165,7 @@ fn common_reference(old: &Side<'_>, new: &Side<'_>) -> Result<DeploymentRecord, 
     let differ = |what, is: bool| {
         let [old, new] = ["as before", "changed"].map(str::to_owned);
         if is {
-            return Err(ReportError::OtherReference { what, old, new });
+            return Err(JudgeError::OtherReference { what, old, new });
         }
         Ok(())
     };

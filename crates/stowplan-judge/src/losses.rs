@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use stowplan_results::{LossCause, LossRow, Results};
 
-use crate::error::ReportError;
-use crate::report::Counted;
+use crate::counted::Counted;
+use crate::error::JudgeError;
 
 /// Lost messages of a deployment over its finished runs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,7 +27,7 @@ type Edge = (String, String, LossCause);
 pub(crate) fn read(
     results: &Results,
     counted: &Counted,
-) -> Result<Vec<DeploymentLosses>, ReportError> {
+) -> Result<Vec<DeploymentLosses>, JudgeError> {
     let mut by: BTreeMap<usize, DeploymentLosses> = BTreeMap::new();
     let mut edges: BTreeMap<usize, BTreeMap<Edge, (u64, Option<u64>)>> = BTreeMap::new();
     results.scan(|row: LossRow| {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use stowplan_results::{Label, LatencyRow, OutputRow, Results, RunRow};
 use stowplan_stats::{DEFAULT_POINTS, Moments, Sketch, Sorted, Summary};
 
-use crate::error::ReportError;
-use crate::report::Counted;
+use crate::counted::Counted;
+use crate::error::JudgeError;
 
 /// A figure of a chain instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -215,7 +215,7 @@ impl Samples {
 }
 
 /// Reads the inputs and outputs of the runs that count.
-pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<ChainLatency>, ReportError> {
+pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<ChainLatency>, JudgeError> {
     let mut samples: BTreeMap<(Label, Label), BTreeMap<u32, Samples>> = BTreeMap::new();
     results.scan(|row: LatencyRow| {
         if counted.latency(row.run).is_some() {
@@ -243,7 +243,7 @@ fn one_chain(
     deployment: &str,
     samples: BTreeMap<u32, Samples>,
     counted: &Counted,
-) -> Result<ChainLatency, ReportError> {
+) -> Result<ChainLatency, JudgeError> {
     let what = |part: Part| format!("{} of {chain} in {deployment}", part.label());
     let mut runs = Vec::new();
     for (number, samples) in &samples {
@@ -264,12 +264,12 @@ fn one_chain(
     }
     let mut parts = Vec::new();
     for (part, values) in pooled {
-        let sorted = Sorted::new(values).map_err(ReportError::stats(what(part)))?;
+        let sorted = Sorted::new(values).map_err(JudgeError::stats(what(part)))?;
         let sketch = Sketch::new(&sorted, DEFAULT_POINTS);
         parts.push(PartFigures {
             part,
             summary: Summary::of_sorted(&sorted),
-            sketch: sketch.map_err(ReportError::stats(what(part)))?,
+            sketch: sketch.map_err(JudgeError::stats(what(part)))?,
         });
     }
     Ok(ChainLatency {
@@ -289,10 +289,10 @@ fn one_run(
     run: &RunRow,
     samples: &Samples,
     what: &dyn Fn(Part) -> String,
-) -> Result<RunFigures, ReportError> {
+) -> Result<RunFigures, JudgeError> {
     let mut parts = BTreeMap::new();
     for (part, values) in &samples.parts {
-        let summary = Summary::of(values.clone()).map_err(ReportError::stats(what(*part)))?;
+        let summary = Summary::of(values.clone()).map_err(JudgeError::stats(what(*part)))?;
         parts.insert(*part, summary);
     }
     Ok(RunFigures {

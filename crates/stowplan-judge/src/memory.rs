@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use stowplan_results::{MemoryAt, MemoryRow, Results};
 
-use crate::error::ReportError;
-use crate::format::{bytes, dash};
-use crate::report::{Counted, Report};
-use crate::tables::TextTable;
+use crate::counted::Counted;
+use crate::error::JudgeError;
 use crate::usage::{ENGINE, mean};
 
 /// Bytes of some processes together, or their mean over runs.
@@ -56,7 +54,7 @@ pub struct DeploymentMemory {
 }
 
 /// What [`DeploymentMemory::figures`] are.
-pub(crate) const FIGURES: [&str; 6] = [
+pub const FIGURES: [&str; 6] = [
     "Services",
     "Anonymous",
     "Files",
@@ -67,7 +65,8 @@ pub(crate) const FIGURES: [&str; 6] = [
 
 impl DeploymentMemory {
     /// Means over the runs in bytes, in the order of [`FIGURES`].
-    pub(crate) fn figures(&self) -> [Option<f64>; 6] {
+    #[must_use]
+    pub fn figures(&self) -> [Option<f64>; 6] {
         let of_services = |of: fn(&SharedMemory) -> f64| self.mean(|run| Some(of(&run.services)));
         [
             of_services(|s| s.pss),
@@ -89,7 +88,7 @@ impl DeploymentMemory {
 pub(crate) fn read(
     results: &Results,
     counted: &Counted,
-) -> Result<Vec<DeploymentMemory>, ReportError> {
+) -> Result<Vec<DeploymentMemory>, JudgeError> {
     let mut by: BTreeMap<usize, BTreeMap<u32, RunMemory>> = BTreeMap::new();
     results.scan(|row: MemoryRow| {
         if row.at != MemoryAt::Disarm || counted.latency(row.run).is_none() {
@@ -109,23 +108,6 @@ pub(crate) fn read(
         runs: runs.into_values().collect(),
     });
     Ok(views.collect())
-}
-
-pub(crate) fn table(report: &Report) -> TextTable {
-    let mut table = TextTable::new(
-        "Memory by share, just after the window",
-        "Proportional set size (PSS): pages that several processes map count for each by its share, so that a page that services \
-         read from one file counts once. Mean over the runs. The trace buffers of the node programs are shared memory.",
-        &["Deployment"],
-        &FIGURES,
-    );
-    for view in &report.memory {
-        let mut row = vec![report.label(&view.deployment).to_owned()];
-        let figures = view.figures().into_iter();
-        row.extend(figures.map(|figure| figure.map_or_else(dash, bytes)));
-        table.rows.push(row);
-    }
-    table
 }
 
 #[cfg(test)]

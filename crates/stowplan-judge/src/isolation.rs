@@ -16,10 +16,8 @@ pub(crate) const NAMESPACES: [(&str, &str); 6] = [
 
 /// Isolation features of `deployment` by name, read from the fingerprint of its processes beside that of plain
 /// processes in one group. What the fingerprints cannot tell is left out.
-pub(crate) fn found(
-    plain: &DeploymentRecord,
-    deployment: &DeploymentRecord,
-) -> BTreeMap<String, bool> {
+#[must_use]
+pub fn found(plain: &DeploymentRecord, deployment: &DeploymentRecord) -> BTreeMap<String, bool> {
     let of = |d: &'_ DeploymentRecord, key: &str| d.fingerprint.get(key).cloned();
     let pair = |key: &str| Some((of(plain, key)?, of(deployment, key)?));
     let mut found = BTreeMap::new();

@@ -4,15 +4,15 @@
 use stowplan_results::{BEFORE, Comparison, Comparisons, DeploymentRecord, Results};
 use stowplan_stats::{PairedComparison, Verdict, apply_holm, compare};
 
-use crate::across_results::{after, before, row_of_gone};
-use crate::compare::{
-    Blocks, Losses, OF_PHASES, comparable, delta, has_natural_phases, plan, row, rule,
-};
-use crate::error::ReportError;
+use crate::across_results::row_of_gone;
+use crate::blocks::Blocks;
+use crate::compare::{Losses, OF_PHASES, comparable, delta, plan, row, rule};
+use crate::error::JudgeError;
+use crate::figures::Figures;
 use crate::marked::{self, Marked};
 use crate::metrics::{Metric, in_both, metrics};
+use crate::names::{after, before};
 use crate::phases;
-use crate::report::Report;
 use crate::slower::{Before, Compared, slower_of};
 
 /// Compares every deployment with itself as it was before; nothing where no earlier experiment was measured again beside
@@ -20,12 +20,12 @@ use crate::slower::{Before, Compared, slower_of};
 ///
 /// # Errors
 /// When the folder `before` has no result, or a table cannot be read.
-pub fn again(result: &Results) -> Result<Option<Comparisons>, ReportError> {
+pub fn again(result: &Results) -> Result<Option<Comparisons>, JudgeError> {
     let Some(earlier) = &result.experiment.against else {
         return Ok(None);
     };
     let old = Results::open(result.dir().join(BEFORE))?;
-    let both = Both::of(Report::read(&old)?, Report::read(result)?);
+    let both = Both::of(Figures::read(&old)?, Figures::read(result)?);
     let (old_metrics, new_metrics) = (metrics(&both.old), metrics(&both.new));
     let pairs = in_both(&old_metrics, &new_metrics);
     let mut rows = both.rows(&pairs, true)?;
@@ -57,8 +57,8 @@ type Pair<'a> = (&'a Metric, &'a Metric);
 
 /// Both results, and what is known of all their figures.
 struct Both {
-    old: Report,
-    new: Report,
+    old: Figures,
+    new: Figures,
     losses: (Losses, Losses),
     marked: (Marked, Marked),
     /// Why figures that timer phases decide say nothing, if they do not.
@@ -75,11 +75,11 @@ struct Tested<'a> {
 }
 
 impl Both {
-    fn of(old: Report, new: Report) -> Self {
-        let of_phases = if has_natural_phases(&new) {
+    fn of(old: Figures, new: Figures) -> Self {
+        let of_phases = if new.has_natural_phases() {
             Some(OF_PHASES.to_owned())
         } else {
-            phases::apart(&old, &new)
+            phases::apart(&old.phases, &new.phases)
         };
         Self {
             losses: (Losses::of(&old), Losses::of(&new)),
@@ -103,7 +103,7 @@ impl Both {
     }
 
     /// Every metric of every deployment; all that answer the question are one family and corrected together.
-    fn rows(&self, pairs: &[Pair<'_>], with_marked: bool) -> Result<Vec<Comparison>, ReportError> {
+    fn rows(&self, pairs: &[Pair<'_>], with_marked: bool) -> Result<Vec<Comparison>, JudgeError> {
         let mut all = Vec::new();
         for pair in pairs {
             for candidate in self.common() {
@@ -120,7 +120,7 @@ impl Both {
         pair: Pair<'a>,
         candidate: &'a DeploymentRecord,
         with_marked: bool,
-    ) -> Result<Option<Tested<'a>>, ReportError> {
+    ) -> Result<Option<Tested<'a>>, JudgeError> {
         let (old, new) = pair;
         let id = &*candidate.id;
         let blocks = Blocks::paired(old.values.get(id), new.values.get(id), |block| {
@@ -132,7 +132,7 @@ impl Both {
         }
         let what = format!("{} of {} before and after", new.label, candidate.label);
         let rule = rule(&self.new.experiment, new);
-        let c = compare(&rule, &blocks.a, &blocks.b).map_err(ReportError::stats(what))?;
+        let c = compare(&rule, &blocks.a, &blocks.b).map_err(JudgeError::stats(what))?;
         Ok(Some(Tested {
             pair,
             candidate,

@@ -7,10 +7,7 @@ use serde::Serialize;
 use stowplan_results::CallbackRow;
 
 use crate::callbacks;
-use crate::compare::has_natural_phases;
 use crate::format::value;
-use crate::report::Report;
-use crate::tables::TextTable;
 
 /// Phases of one timer in the deployments of a block may lie this far apart, ns.
 const APART_NS: i64 = 100_000;
@@ -82,21 +79,14 @@ pub(crate) fn of_timers(rows: &[CallbackRow]) -> Vec<TimerPhases> {
 /// Says so where the phases of a block were not equal though they had to be: as timers were due, and as their calls
 /// began. The least delay of a call in a window is what waking up takes, unless there was no call that did not wait for its
 /// executor or for a CPU; then nothing shows that the release was where it was due.
-pub(crate) fn warnings(report: &Report) -> Vec<String> {
-    if has_natural_phases(report) {
-        return Vec::new();
-    }
-    let counts = |id: &str| {
-        let deployment = report.experiment.deployment(id);
-        deployment.is_some_and(|d| d.injected.is_none())
-    };
-    let due = worst(&report.phases, |timer| timer.apart(&timer.by, counts));
+pub(crate) fn warnings(timers: &[TimerPhases], counts: impl Fn(&str) -> bool) -> Vec<String> {
+    let due = worst(timers, |timer| timer.apart(&timer.by, &counts));
     let due = due.map(|(timers, told)| {
         format!(
             "the phases of {timers} timers are not equal in the deployments of a block, those of {told}"
         )
     });
-    let began = worst(&report.phases, |timer| timer.apart(&timer.began, counts));
+    let began = worst(timers, |timer| timer.apart(&timer.began, &counts));
     let began = began.map(|(timers, told)| {
         format!(
             "the calls of {timers} timers did not begin at equal phases in the deployments of a block, not even their \
@@ -121,11 +111,11 @@ fn worst(
     Some((all.len(), told))
 }
 
-/// Says so where a timer had other phases in the blocks of one report than in the same blocks of another, though its period
+/// Says so where a timer had other phases in the blocks of one result than in the same blocks of another, though its period
 /// is the same.
-pub(crate) fn apart(before: &Report, after: &Report) -> Option<String> {
-    let found = after.phases.iter().filter_map(|timer| {
-        let mut same = before.phases.iter();
+pub(crate) fn apart(before: &[TimerPhases], after: &[TimerPhases]) -> Option<String> {
+    let found = after.iter().filter_map(|timer| {
+        let mut same = before.iter();
         let same = same.find(|b| b.timer == timer.timer && b.period_ns == timer.period_ns)?;
         let mut both = timer.clone();
         let named = same.by.iter();
@@ -139,40 +129,6 @@ pub(crate) fn apart(before: &Report, after: &Report) -> Option<String> {
         "timer phases before and after were not equal, those of {timer} in block {block} by {}",
         ms(apart)
     ))
-}
-
-/// The timers on chains, where nobody set their phases; none where they were set.
-pub(crate) fn shown(report: &Report) -> Vec<&TimerPhases> {
-    let on_chain = |timer: &String| {
-        let mut chains = report.experiment.stack.chain_callbacks.values();
-        chains.any(|callbacks| callbacks.contains(timer))
-    };
-    let all = report.phases.iter();
-    all.filter(|timer| has_natural_phases(report) && on_chain(&timer.timer))
-        .collect()
-}
-
-/// Their phases.
-pub(crate) fn table(report: &Report) -> TextTable {
-    let mut table = TextTable::new(
-        "Timer phases",
-        "First release after the window begins, in each block, as the start of the nodes happened to give it. Data waits for \
-         the next release of a timer on its chain: other phases are another idle and another end-to-end latency.",
-        &["Timer", "Deployment"],
-        &["Period", "Phase by block"],
-    );
-    for timer in shown(report) {
-        for (deployment, phases) in &timer.by {
-            let phases: Vec<String> = phases.values().map(|phase| ms(*phase)).collect();
-            table.rows.push(vec![
-                timer.timer.clone(),
-                report.label(deployment).to_owned(),
-                ms(timer.period_ns),
-                phases.join(", "),
-            ]);
-        }
-    }
-    table
 }
 
 fn ms(ns: i64) -> String {

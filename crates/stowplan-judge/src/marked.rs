@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use stowplan_results::{Comparison, RunRow, RunStatus, Unmarked};
 
-use crate::compare::Blocks;
+use crate::blocks::Blocks;
 use crate::format::difference;
 use crate::metrics::Metric;
 

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stowplan_results::{
-    Comparison, DeploymentRecord, Effect, Experiment, MetricPlan, NATURAL, Slower,
-};
+use stowplan_results::{Comparison, DeploymentRecord, Effect, Experiment, MetricPlan, Slower};
 use stowplan_stats::{
     Delta, Direction, PairedComparison, Rule, Scale, Verdict, apply_holm, compare,
 };
 
-use crate::controls::{control_of_another_shape, effect, missing_controls};
-use crate::error::ReportError;
+use crate::blocks::Blocks;
+use crate::controls::{Pair, control_of_another_shape, effect, missing_controls};
+use crate::error::JudgeError;
+use crate::figures::Figures;
 use crate::marked::{self, Marked};
-use crate::metrics::{Metric, Values, metrics};
-use crate::report::Report;
+use crate::metrics::{Metric, metrics};
 use crate::slower::{Before, Compared, most_first};
 use crate::usage::mean;
 
@@ -21,40 +20,47 @@ use crate::usage::mean;
 pub(crate) const OF_PHASES: &str =
     "timer phases were left as they fell, and they alone can make this difference";
 
+impl Figures {
+    /// Every comparison that the result allows, with a reference of one's own or that of the experiment.
+    ///
+    /// # Errors
+    /// When the reference has no finished run, or values cannot be compared.
+    pub fn comparisons_with(&self, reference: Option<&str>) -> Result<Vec<Comparison>, JudgeError> {
+        all(self, reference)
+    }
+}
+
 /// All comparisons that the result allows.
-pub(crate) fn all(
-    report: &Report,
-    reference: Option<&str>,
-) -> Result<Vec<Comparison>, ReportError> {
-    let mut ran = report.deployments();
+fn all(figures: &Figures, reference: Option<&str>) -> Result<Vec<Comparison>, JudgeError> {
+    let mut ran = figures.deployments();
     if reference.is_none() {
         // The steps of an ablation answer another question: see `ablation`.
-        ran.retain(|d| !report.experiment.is_step(d));
+        ran.retain(|d| !figures.experiment.is_step(d));
     }
     let reference = match reference {
         Some(id) if ran.iter().any(|d| d.id == id) => Some(id),
         Some(id) => {
-            return Err(ReportError::NoReference {
+            return Err(JudgeError::NoReference {
                 id: id.to_owned(),
                 have: ran.iter().map(|d| d.id.clone()).collect(),
             });
         }
-        None => report.experiment.reference_id(),
+        None => figures.experiment.reference_id(),
     };
     let Some(reference) = ran.iter().find(|d| Some(&*d.id) == reference) else {
         return Ok(Vec::new());
     };
-    let (metrics, pairs) = (metrics(report), pairs(&ran, reference));
-    let (losses, marked) = (Losses::of(report), Marked::of(&report.runs));
-    let rows = |marked: &Marked| -> Result<Vec<Comparison>, ReportError> {
-        let tested = tested(report, &metrics, &pairs, reference, marked)?;
+    let (metrics, pairs) = (metrics(figures), pairs(&ran, reference));
+    let (losses, marked) = (Losses::of(figures), Marked::of(&figures.runs));
+    let rows = |marked: &Marked| -> Result<Vec<Comparison>, JudgeError> {
+        let tested = tested(figures, &metrics, &pairs, reference, marked)?;
         let rows = tested.iter().map(|t| {
             let mut row = row(t.metric, t.pair, &t.blocks, &t.c, t.primary);
-            withhold(report, t.metric, t.pair, &losses, &mut row);
+            withhold(figures, t.metric, t.pair, &losses, &mut row);
             row
         });
         Ok(rows
-            .chain(not_cold(report, &metrics, &pairs, reference))
+            .chain(not_cold(figures, &metrics, &pairs, reference))
             .collect())
     };
     let mut comparisons = rows(&Marked::default())?;
@@ -78,9 +84,9 @@ fn is_same(a: &Comparison, b: &Comparison) -> bool {
 
 /// Where the chains got slower that are worse in a candidate.
 pub(crate) fn slower(
-    report: &Report,
+    figures: &Figures,
     comparisons: &[Comparison],
-) -> Result<Vec<Slower>, ReportError> {
+) -> Result<Vec<Slower>, JudgeError> {
     let mut pairs: BTreeMap<(&str, &str), Vec<&Comparison>> = BTreeMap::new();
     for c in comparisons {
         let pair = pairs.entry((&c.reference, &c.candidate));
@@ -88,20 +94,18 @@ pub(crate) fn slower(
     }
     let mut all = Vec::new();
     for ((reference, candidate), rows) in pairs {
-        let Some(candidate) = report.experiment.deployment(candidate) else {
+        let Some(candidate) = figures.experiment.deployment(candidate) else {
             continue;
         };
         let held = Compared {
             before: Before::Reference(reference),
-            new: report,
+            new: figures,
             candidate,
         };
         all.extend(held.slower(&rows)?);
     }
     Ok(most_first(all))
 }
-
-pub(crate) type Pair<'a> = (&'a DeploymentRecord, &'a DeploymentRecord);
 
 /// The reference against every other; the pairs that tell the effects apart: splitting, group scheduling, isolation, resources; and
 /// at every partition all places against plain processes in one group.
@@ -129,7 +133,8 @@ fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> V
 }
 
 /// Whether `b` is a place beside plain processes in one group, and all else is equal.
-pub(crate) fn is_at_one_partition(a: &DeploymentRecord, b: &DeploymentRecord) -> bool {
+#[must_use]
+pub fn is_at_one_partition(a: &DeploymentRecord, b: &DeploymentRecord) -> bool {
     a.is_flat() && (&a.partition, a.factors()) == (&b.partition, b.factors())
 }
 
@@ -144,7 +149,7 @@ struct Tested<'a> {
 
 /// Pairs of which nothing is said because one has no cold start: silence would look like no difference.
 fn not_cold(
-    report: &Report,
+    figures: &Figures,
     metrics: &[Metric],
     pairs: &[Pair<'_>],
     reference: &DeploymentRecord,
@@ -152,7 +157,7 @@ fn not_cold(
     let of_cold = metrics.iter().filter(|m| m.is_of_cold_start());
     let mut rows = Vec::new();
     for metric in of_cold {
-        let answers = plan(&report.experiment, metric).is_some_and(|m| m.primary);
+        let answers = plan(&figures.experiment, metric).is_some_and(|m| m.primary);
         let mean_of = |d: &DeploymentRecord| {
             let values = metric.values.get(&d.id);
             mean(
@@ -162,7 +167,7 @@ fn not_cold(
             )
         };
         for (a, b) in pairs {
-            let why = [a, b].into_iter().find_map(|d| report.never_cold(&d.id));
+            let why = [a, b].into_iter().find_map(|d| figures.never_cold(&d.id));
             rows.extend(why.map(|why| Comparison {
                 primary: answers && a.id == reference.id,
                 effect: effect(a, b),
@@ -170,7 +175,7 @@ fn not_cold(
                 candidate: b.id.clone(),
                 reference_value: mean_of(a),
                 candidate_value: mean_of(b),
-                ..without_figures(metric, delta(&report.experiment, metric), &why)
+                ..without_figures(metric, delta(&figures.experiment, metric), &why)
             }));
         }
     }
@@ -211,17 +216,17 @@ pub(crate) fn without_figures(metric: &Metric, delta: f64, reason: &str) -> Comp
 /// Every metric of every pair over the blocks without marked runs. All that answer the question are one family and
 /// corrected together, of whatever chain or kind of start they are (docs/measuring.md §5).
 fn tested<'a>(
-    report: &Report,
+    figures: &Figures,
     metrics: &'a [Metric],
     pairs: &[Pair<'a>],
     reference: &DeploymentRecord,
     marked: &Marked,
-) -> Result<Vec<Tested<'a>>, ReportError> {
+) -> Result<Vec<Tested<'a>>, JudgeError> {
     let mut all = Vec::new();
     for metric in metrics {
-        let answers = plan(&report.experiment, metric).is_some_and(|m| m.primary);
+        let answers = plan(&figures.experiment, metric).is_some_and(|m| m.primary);
         for pair in pairs {
-            if let Some((blocks, c)) = one_pair(report, metric, *pair, marked)? {
+            if let Some((blocks, c)) = one_pair(figures, metric, *pair, marked)? {
                 all.push(Tested {
                     metric,
                     pair: *pair,
@@ -239,37 +244,37 @@ fn tested<'a>(
 
 /// One pair over the blocks that both have and that are not marked; nothing where there are none or the metric has no ratio.
 fn one_pair(
-    report: &Report,
+    figures: &Figures,
     metric: &Metric,
     pair: Pair<'_>,
     marked: &Marked,
-) -> Result<Option<(Blocks, PairedComparison)>, ReportError> {
+) -> Result<Option<(Blocks, PairedComparison)>, JudgeError> {
     let blocks = marked.without(metric, &pair.0.id, &pair.1.id);
     if blocks.a.is_empty() || !comparable(metric.scale, &blocks.a, &blocks.b) {
         return Ok(None);
     }
     let what = format!("{} of {} and {}", metric.label, pair.0.label, pair.1.label);
-    let rule = rule(&report.experiment, metric);
-    let c = compare(&rule, &blocks.a, &blocks.b).map_err(ReportError::stats(what))?;
+    let rule = rule(&figures.experiment, metric);
+    let c = compare(&rule, &blocks.a, &blocks.b).map_err(JudgeError::stats(what))?;
     Ok(Some((blocks, c)))
 }
 
 /// The comparisons that answer the question, which are corrected together.
-pub(crate) fn family(report: &Report) -> Result<Vec<PairedComparison>, ReportError> {
-    let mut ran = report.deployments();
-    ran.retain(|d| !report.experiment.is_step(d));
-    let reference = report.experiment.reference_id();
+pub(crate) fn family(figures: &Figures) -> Result<Vec<PairedComparison>, JudgeError> {
+    let mut ran = figures.deployments();
+    ran.retain(|d| !figures.experiment.is_step(d));
+    let reference = figures.experiment.reference_id();
     let Some(reference) = ran.iter().find(|d| Some(&*d.id) == reference) else {
         return Ok(Vec::new());
     };
     let mut family = Vec::new();
-    for metric in metrics(report) {
-        if !plan(&report.experiment, &metric).is_some_and(|m| m.primary) {
+    for metric in metrics(figures) {
+        if !plan(&figures.experiment, &metric).is_some_and(|m| m.primary) {
             continue;
         }
         for candidate in ran.iter().filter(|d| d.id != reference.id) {
             let pair = (*reference, *candidate);
-            let compared = one_pair(report, &metric, pair, &Marked::default())?;
+            let compared = one_pair(figures, &metric, pair, &Marked::default())?;
             family.extend(compared.map(|(_, c)| c));
         }
     }
@@ -307,52 +312,6 @@ pub(crate) fn comparable(scale: Scale, a: &[f64], b: &[f64]) -> bool {
     scale == Scale::Difference || a.iter().chain(b).all(|value| *value > 0.0)
 }
 
-/// The values of the blocks in which both deployments have one.
-pub(crate) struct Blocks {
-    pub(crate) a: Vec<f64>,
-    pub(crate) b: Vec<f64>,
-}
-
-impl Blocks {
-    /// Of two deployments by id.
-    pub(crate) fn of_values(values: &Values, a: &str, b: &str) -> Self {
-        Self::that(values, a, b, |_| true)
-    }
-
-    /// Only of some blocks.
-    pub(crate) fn that(values: &Values, a: &str, b: &str, counts: impl Fn(u32) -> bool) -> Self {
-        Self::paired(values.get(a), values.get(b), counts)
-    }
-
-    /// Of two series of values by block.
-    pub(crate) fn paired(
-        a: Option<&BTreeMap<u32, f64>>,
-        b: Option<&BTreeMap<u32, f64>>,
-        counts: impl Fn(u32) -> bool,
-    ) -> Self {
-        let mut blocks = Self {
-            a: Vec::new(),
-            b: Vec::new(),
-        };
-        if let (Some(a), Some(b)) = (a, b) {
-            for (block, value) in a {
-                if let Some(other) = b.get(block)
-                    && counts(*block)
-                {
-                    blocks.a.push(*value);
-                    blocks.b.push(*other);
-                }
-            }
-        }
-        blocks
-    }
-
-    /// Paired by block, in the unit of the metric.
-    pub(crate) fn differences(&self) -> Vec<f64> {
-        self.a.iter().zip(&self.b).map(|(a, b)| b - a).collect()
-    }
-}
-
 pub(crate) fn row(
     metric: &Metric,
     (a, b): Pair<'_>,
@@ -383,13 +342,9 @@ pub(crate) fn row(
     }
 }
 
-pub(crate) fn has_natural_phases(report: &Report) -> bool {
-    report.experiment.phase.as_deref() == Some(NATURAL)
-}
-
 /// Takes back a verdict that the figures cannot carry, whatever the interval says.
 pub(crate) fn withhold(
-    report: &Report,
+    figures: &Figures,
     metric: &Metric,
     pair: Pair<'_>,
     losses: &Losses,
@@ -398,19 +353,19 @@ pub(crate) fn withhold(
     if row.verdict == Verdict::Inconclusive {
         return;
     }
-    let reason = if metric.of_phase && has_natural_phases(report) {
+    let reason = if metric.of_phase && figures.has_natural_phases() {
         Some(OF_PHASES.to_owned())
     } else if metric.of_loss
-        && let Some(text) = losses.differ(metric, pair, delta(&report.experiment, metric))
+        && let Some(text) = losses.differ(metric, pair, delta(&figures.experiment, metric))
     {
         Some(text)
     } else {
-        missing_controls(report, pair)
+        missing_controls(figures, pair)
     };
     if let Some(reason) = reason {
         row.verdict = Verdict::Inconclusive;
         row.verdict_reason = reason;
-    } else if let Some(text) = control_of_another_shape(report, pair) {
+    } else if let Some(text) = control_of_another_shape(figures, pair) {
         row.verdict_reason += &format!("; {text}");
     }
 }
@@ -419,8 +374,8 @@ pub(crate) fn withhold(
 pub(crate) struct Losses(BTreeMap<(String, String), f64>);
 
 impl Losses {
-    pub(crate) fn of(report: &Report) -> Self {
-        let shares = report.latency.iter().filter(|c| c.inputs > 0).map(|c| {
+    pub(crate) fn of(figures: &Figures) -> Self {
+        let shares = figures.latency.iter().filter(|c| c.inputs > 0).map(|c| {
             let share = c.without_output as f64 / c.inputs as f64;
             ((c.chain.clone(), c.deployment.clone()), share)
         });

@@ -2,8 +2,9 @@
 
 use stowplan_stats::{ALPHA, PILOT_BLOCKS, PairedComparison, TARGET_POWER, planned_blocks};
 
-use crate::error::ReportError;
-use crate::report::Report;
+use crate::error::JudgeError;
+use crate::figures::Figures;
+use crate::judgement::Judgement;
 use crate::{ablation, compare};
 
 /// What the pilot asks for.
@@ -23,13 +24,13 @@ struct Needs {
     family: usize,
 }
 
-impl Report {
+impl Figures {
     /// The blocks that the primary comparisons need, at most `most`: each shall tell a difference of δ, and find
     /// equal what is equal, after Holm's correction (docs/measuring.md §5). `None` where nothing is compared in two blocks.
     ///
     /// # Errors
     /// When values cannot be compared.
-    pub fn size(&self, most: usize) -> Result<Option<Size>, ReportError> {
+    pub fn size(&self, most: usize) -> Result<Option<Size>, JudgeError> {
         let families = [compare::family(self)?, ablation::family(self)?];
         let needs = families.iter().flat_map(|family| {
             let of_family = move |c: &PairedComparison| {
@@ -50,7 +51,9 @@ impl Report {
             reason: reason(&worst, most),
         }))
     }
+}
 
+impl Judgement {
     /// How fine the primary comparisons came out, in one line; `None` where none has an interval.
     #[must_use]
     pub fn precision(&self) -> Option<String> {

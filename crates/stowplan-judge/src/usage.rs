@@ -6,9 +6,10 @@ use std::ops::RangeInclusive;
 use stowplan_results::{Results, UsageRow};
 use stowplan_stats::Sorted;
 
-use crate::error::ReportError;
+use crate::counted::Counted;
+use crate::error::JudgeError;
 use crate::modules::{self, module};
-use crate::report::Counted;
+use crate::track::{Track, Tracks};
 
 /// The sum over all services, beside the subjects of the table.
 pub const SERVICES: &str = "services";
@@ -133,15 +134,11 @@ pub struct Series {
     pub memory: Vec<Option<f64>>,
 }
 
-/// One subject of one run: (t, CPU time, memory), ascending in time.
-pub(crate) type Track = Vec<(i64, Option<u64>, Option<u64>)>;
-pub(crate) type Tracks = BTreeMap<String, Track>;
-
 /// Reads the usage table of the runs that count.
 pub(crate) fn read(
     results: &Results,
     counted: &Counted,
-) -> Result<Vec<DeploymentUsage>, ReportError> {
+) -> Result<Vec<DeploymentUsage>, JudgeError> {
     let mut by: BTreeMap<usize, BTreeMap<u32, Tracks>> = BTreeMap::new();
     let mut idle: BTreeMap<u32, Tracks> = BTreeMap::new();
     let mut others: BTreeMap<u32, Tracks> = BTreeMap::new();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use stowplan_results::StartKind;
 use stowplan_stats::Scale;
 
+use crate::figures::Figures;
 use crate::latency::{ChainLatency, Part, RunFigures};
-use crate::report::Report;
 use crate::startup::Instant;
 use crate::usage::{MACHINE, SERVICES, mean};
 
@@ -63,16 +63,19 @@ pub(crate) fn in_both<'a>(old: &'a [Metric], new: &'a [Metric]) -> Vec<(&'a Metr
 }
 
 /// Every metric of a result.
-pub(crate) fn metrics(report: &Report) -> Vec<Metric> {
-    let mut metrics = startup_metrics(report);
-    let mut chains: Vec<&str> = report.latency.iter().map(|c| &*c.chain).collect();
+pub(crate) fn metrics(figures: &Figures) -> Vec<Metric> {
+    let mut metrics = startup_metrics(figures);
+    let mut chains: Vec<&str> = figures.latency.iter().map(|c| &*c.chain).collect();
     chains.dedup();
     for chain in chains {
-        let of_chain: Vec<&ChainLatency> =
-            report.latency.iter().filter(|c| c.chain == chain).collect();
+        let of_chain: Vec<&ChainLatency> = figures
+            .latency
+            .iter()
+            .filter(|c| c.chain == chain)
+            .collect();
         chain_metrics(chain, &of_chain, &mut metrics);
     }
-    metrics.extend(usage_metrics(report));
+    metrics.extend(usage_metrics(figures));
     metrics
 }
 
@@ -88,14 +91,14 @@ pub(crate) fn by_block(values: impl Iterator<Item = (u32, f64)>) -> BTreeMap<u32
     means.collect()
 }
 
-fn startup_metrics(report: &Report) -> Vec<Metric> {
+fn startup_metrics(figures: &Figures) -> Vec<Metric> {
     let mut metrics = Vec::new();
-    let mut starts: Vec<_> = report.startup.iter().map(|s| s.start).collect();
+    let mut starts: Vec<_> = figures.startup.iter().map(|s| s.start).collect();
     starts.sort_unstable();
     starts.dedup();
     for start in starts {
         for instant in [Instant::FirstOutput, Instant::LastNodeLoaded] {
-            let views = report.startup.iter().filter(|s| s.start == start);
+            let views = figures.startup.iter().filter(|s| s.start == start);
             let values: Values = views
                 .map(|s| {
                     let runs = s.runs.iter();
@@ -191,9 +194,9 @@ fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>
     });
 }
 
-fn usage_metrics(report: &Report) -> Vec<Metric> {
-    let values = |of: &dyn Fn(&crate::RunUsage) -> Option<f64>| -> Values {
-        let by = report.usage.iter().map(|view| {
+fn usage_metrics(figures: &Figures) -> Vec<Metric> {
+    let values = |of: &dyn Fn(&crate::usage::RunUsage) -> Option<f64>| -> Values {
+        let by = figures.usage.iter().map(|view| {
             let runs = view.runs.iter().filter_map(|r| Some((r.block, of(r)?)));
             (view.deployment.clone(), by_block(runs))
         });
@@ -214,7 +217,7 @@ fn usage_metrics(report: &Report) -> Vec<Metric> {
             });
         }
     }
-    let shared = report.memory.iter().map(|view| {
+    let shared = figures.memory.iter().map(|view| {
         let runs = view.runs.iter().map(|r| (r.block, r.services.pss));
         (view.deployment.clone(), by_block(runs))
     });

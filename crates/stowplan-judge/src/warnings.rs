@@ -1,174 +1,25 @@
-//! A result, read once, with every figure that the views show.
+//! What a reader has to know before believing a figure.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use stowplan_results::{
-    Ablation, ColdState, Comparison, Comparisons, DeploymentRecord, Effect, Experiment,
-    InjectionRecord, Ranking, Results, RunRow, RunStatus, Selftest, Slower, StartKind,
+    ColdState, DeploymentRecord, Effect, Experiment, InjectionRecord, RunStatus,
 };
 
-use crate::callbacks::CallbackTimes;
 use crate::controls::{effect, missing_controls};
-use crate::error::ReportError;
-use crate::latency::{ChainLatency, Part};
-use crate::losses::DeploymentLosses;
+use crate::figures::{Figures, RESIDENT};
+use crate::latency::Part;
 use crate::marked::STEAL;
-use crate::memory::DeploymentMemory;
-use crate::phases::TimerPhases;
-use crate::startup::DeploymentStartup;
-use crate::usage::DeploymentUsage;
-use crate::work::WorkRatio;
-use crate::{
-    ablation, callbacks, compare, equality, html, instrument, isolation, latency, losses, memory,
-    page, phases, sensitivity, startup, tables, text, usage, work,
-};
+use crate::usage::{ENGINE, MACHINE};
+use crate::{equality, instrument, isolation, phases, work};
 
 /// Programs that are named in a warning.
 const NAMED: usize = 3;
 
-/// Why a start was not cold, of runs that do not say it.
-const RESIDENT: &str = "its files were in the page cache";
-
 /// Share of the machine's CPU time that may stay unexplained.
 const RESIDUAL: f64 = 0.05;
 
-/// The figures of a result.
-#[derive(Debug, Clone)]
-pub struct Report {
-    /// What was asked for.
-    pub experiment: Experiment,
-    /// All runs.
-    pub runs: Vec<RunRow>,
-    /// Start-ups, by deployment and state of the page cache.
-    pub startup: Vec<DeploymentStartup>,
-    /// Chains, by chain and deployment.
-    pub latency: Vec<ChainLatency>,
-    /// Usage, by deployment.
-    pub usage: Vec<DeploymentUsage>,
-    /// Memory after the window, by deployment.
-    pub memory: Vec<DeploymentMemory>,
-    /// Losses, by deployment.
-    pub losses: Vec<DeploymentLosses>,
-    /// Callbacks, those that took most time first.
-    pub callbacks: Vec<CallbackTimes>,
-    /// Phases of timers, by name.
-    pub phases: Vec<TimerPhases>,
-    /// Against the experiment's reference.
-    pub comparisons: Vec<Comparison>,
-    /// Where chains got slower that are worse in one deployment than in another.
-    pub slower: Vec<Slower>,
-    /// Against the earlier result that this one was held against, if it was.
-    pub against: Option<Comparisons>,
-    /// What the steps of an ablation add, by metric.
-    pub ablations: Vec<Ablation>,
-    /// Rankings of the partitions under other values of assumed parameters.
-    pub rankings: Vec<Ranking>,
-    /// The calibration of the instrument that is kept beside the result.
-    pub selftest: Option<Selftest>,
-    /// Whether work took the CPU time that it should; `None` where that was not recorded.
-    pub work: Option<WorkRatio>,
-}
-
-impl Report {
-    /// Reads every table and computes all figures.
-    pub fn read(results: &Results) -> Result<Self, ReportError> {
-        let counted = Counted::of(results);
-        let mut called = results.callbacks()?;
-        called.retain(|row| counted.latency(row.run).is_some());
-        let mut report = Self {
-            experiment: results.experiment.clone(),
-            runs: results.runs.clone(),
-            startup: startup::read(results, &counted)?,
-            latency: latency::read(results, &counted)?,
-            usage: usage::read(results, &counted)?,
-            memory: memory::read(results, &counted)?,
-            losses: losses::read(results, &counted)?,
-            callbacks: callbacks::times(&called),
-            phases: phases::of_timers(&called),
-            comparisons: Vec::new(),
-            slower: Vec::new(),
-            against: results.against()?,
-            ablations: Vec::new(),
-            rankings: Vec::new(),
-            selftest: results.selftest()?,
-            work: work::of_all(&called),
-        };
-        report.comparisons = report.comparisons_with(None)?;
-        report.slower = compare::slower(&report, &report.comparisons)?;
-        report.ablations = ablation::all(&report)?;
-        report.rankings = sensitivity::rankings(&report);
-        Ok(report)
-    }
-
-    /// Comparisons with another reference than the experiment's.
-    pub fn comparisons_with(
-        &self,
-        reference: Option<&str>,
-    ) -> Result<Vec<Comparison>, ReportError> {
-        compare::all(self, reference)
-    }
-
-    /// Tables for a terminal of `width` columns.
-    #[must_use]
-    pub fn terminal(&self, width: usize) -> String {
-        text::terminal(self, &tables::all(self, false), width)
-    }
-
-    /// Tables in Markdown.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        text::markdown(self, &tables::all(self, true))
-    }
-
-    /// The page.
-    pub fn html(&self) -> Result<String, ReportError> {
-        Ok(html::page(&html::Content {
-            title: &self.experiment.name,
-            data: &page::json(self)?,
-            version: &self.experiment.stowplan_version,
-            as_text: "stowplan report --form markdown",
-        }))
-    }
-
-    /// Writes the page.
-    pub fn write_html(&self, out: &Path) -> Result<(), ReportError> {
-        html::write(&self.html()?, out)
-    }
-
-    /// Label of a deployment.
-    #[must_use]
-    pub fn label<'a>(&'a self, id: &'a str) -> &'a str {
-        match self.experiment.deployment(id) {
-            Some(d) if !d.label.is_empty() => &d.label,
-            _ => id,
-        }
-    }
-
-    /// When usage is told of, as titles have it.
-    pub(crate) fn when(&self) -> &'static str {
-        if self.experiment.window_s > 0.0 {
-            "in the measured window"
-        } else {
-            "from t0 to the first outputs"
-        }
-    }
-
-    /// Finished runs of a deployment.
-    #[must_use]
-    pub fn finished(&self, id: &str) -> usize {
-        let runs = self.runs.iter();
-        runs.filter(|r| &*r.deployment == id && r.status == RunStatus::Finished)
-            .count()
-    }
-
-    /// Deployments with finished runs, in the order of the experiment.
-    #[must_use]
-    pub fn deployments(&self) -> Vec<&DeploymentRecord> {
-        let all = self.experiment.deployments.iter();
-        all.filter(|d| self.finished(&d.id) > 0).collect()
-    }
-
+impl Figures {
     /// Whether the instrument is calibrated on this machine, how well it did, and whether work took its time, in one line.
     #[must_use]
     pub fn instrument(&self) -> String {
@@ -216,7 +67,7 @@ impl Report {
         warnings.extend(self.unasked());
         warnings.extend(self.without_controls());
         warnings.extend(self.other_groups());
-        warnings.extend(phases::warnings(self));
+        warnings.extend(self.phase_warnings());
         warnings.extend(self.ablation_warnings());
         warnings.extend(self.unanswered());
         warnings.extend(self.residuals());
@@ -224,26 +75,14 @@ impl Report {
         warnings
     }
 
-    /// Finished runs of a deployment whose start was to find the page cache in this state, counted or not.
-    pub(crate) fn started<'a>(
-        &'a self,
-        id: &'a str,
-        start: StartKind,
-    ) -> impl Iterator<Item = &'a RunRow> {
-        let runs = self.runs.iter();
-        let finished = runs.filter(|run| run.status == RunStatus::Finished);
-        finished.filter(move |run| &*run.deployment == id && run.start == start)
-    }
-
-    /// Why a deployment has no cold start at all, where it was to have some and none was cold.
-    pub(crate) fn never_cold(&self, id: &str) -> Option<String> {
-        let mut runs = self.started(id, StartKind::Cold);
-        let first = runs.next()?;
-        let all_failed = first.cold == Some(ColdState::Failed)
-            && runs.all(|run| run.cold == Some(ColdState::Failed));
-        all_failed.then(|| {
-            let why = first.cold_reason.as_deref().unwrap_or(RESIDENT);
-            format!("no start of {} was cold: {why}", self.label(id))
+    /// Timers whose phases were not equal though they had to be.
+    fn phase_warnings(&self) -> Vec<String> {
+        if self.has_natural_phases() {
+            return Vec::new();
+        }
+        phases::warnings(&self.phases, |id| {
+            let deployment = self.experiment.deployment(id);
+            deployment.is_some_and(|d| d.injected.is_none())
         })
     }
 
@@ -318,14 +157,14 @@ impl Report {
     /// CPU time of the machine that nothing known used, and who did.
     fn residuals(&self) -> impl Iterator<Item = String> {
         self.usage.iter().filter_map(|view| {
-            let machine = view.cpus(usage::MACHINE)?;
+            let machine = view.cpus(MACHINE)?;
             let share = view.rest_cpus()? / machine;
             (machine > 0.0 && share.abs() > RESIDUAL).then(|| {
                 format!(
                     "{}: {:.1} % of the machine's CPU time is neither the services'{} nor Stowplan's{}",
                     self.label(&view.deployment),
                     share * 100.0,
-                    view.cpus(usage::ENGINE).map_or("", |_| " nor the engine's"),
+                    view.cpus(ENGINE).map_or("", |_| " nor the engine's"),
                     most_of(&view.others(), machine)
                 )
             })
@@ -425,63 +264,6 @@ fn ranges(numbers: &[u32]) -> String {
         rest = &rest[length..];
     }
     text
-}
-
-/// Which runs count for what, and the order of names.
-pub(crate) struct Counted {
-    runs: BTreeMap<u32, RunRow>,
-    deployments: Vec<String>,
-    chains: Vec<String>,
-    modules: Vec<String>,
-}
-
-impl Counted {
-    fn of(results: &Results) -> Self {
-        let finished = results.runs.iter();
-        let finished = finished.filter(|run| run.status == RunStatus::Finished);
-        let experiment = &results.experiment;
-        Self {
-            runs: finished.map(|run| (run.run, run.clone())).collect(),
-            deployments: experiment
-                .deployments
-                .iter()
-                .map(|d| d.id.clone())
-                .collect(),
-            chains: experiment.stack.chains.clone(),
-            modules: experiment.stack.modules.clone(),
-        }
-    }
-
-    /// The run, if its latencies, usage and losses count.
-    pub(crate) fn latency(&self, run: u32) -> Option<&RunRow> {
-        self.runs.get(&run)
-    }
-
-    /// Whether a start-up counts: a cold start has to have been cold.
-    pub(crate) fn startup(&self, run: u32, start: StartKind) -> bool {
-        let run = self.runs.get(&run);
-        run.is_some_and(|run| start != StartKind::Cold || run.cold != Some(ColdState::Failed))
-    }
-
-    pub(crate) fn rank(&self, deployment: &str) -> usize {
-        position(&self.deployments, deployment)
-    }
-
-    pub(crate) fn id(&self, rank: usize) -> &str {
-        self.deployments.get(rank).map_or("", |id| id)
-    }
-
-    pub(crate) fn chain_rank(&self, chain: &str) -> usize {
-        position(&self.chains, chain)
-    }
-
-    pub(crate) fn module_rank(&self, module: &str) -> usize {
-        position(&self.modules, module)
-    }
-}
-
-fn position(names: &[String], name: &str) -> usize {
-    names.iter().position(|n| n == name).unwrap_or(names.len())
 }
 
 /// The programs that used most of the rest, as shares of what the machine used.

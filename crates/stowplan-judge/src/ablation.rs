@@ -3,11 +3,12 @@
 use stowplan_results::{Ablation, AblationDeployment, AblationStep, DeploymentRecord, Effect};
 use stowplan_stats::{Attribution, PairedComparison, Scale, apply_holm, attribute};
 
-use crate::compare::{self, Blocks, Losses, comparable, rule};
-use crate::error::ReportError;
+use crate::blocks::Blocks;
+use crate::compare::{self, Losses, comparable, rule};
+use crate::error::JudgeError;
+use crate::figures::Figures;
 use crate::isolation;
 use crate::metrics::{Metric, metrics};
-use crate::report::Report;
 
 /// A metric over the deployments of an ablation.
 struct Attributed<'a> {
@@ -20,20 +21,20 @@ struct Attributed<'a> {
 }
 
 /// Every metric that all deployments of the ablation have; none where no ablation was asked for.
-pub(crate) fn all(report: &Report) -> Result<Vec<Ablation>, ReportError> {
-    let losses = Losses::of(report);
-    let attributed = attributed(report)?;
+pub(crate) fn all(figures: &Figures) -> Result<Vec<Ablation>, JudgeError> {
+    let losses = Losses::of(figures);
+    let attributed = attributed(figures)?;
     let mut ablations: Vec<Ablation> = attributed
         .iter()
-        .map(|a| rows(report, a, &losses))
+        .map(|a| rows(figures, a, &losses))
         .collect();
     ablations.sort_by_key(|a| !a.steps.iter().any(|s| s.comparison.primary));
     Ok(ablations)
 }
 
 /// The steps that answer the question, which are corrected together.
-pub(crate) fn family(report: &Report) -> Result<Vec<PairedComparison>, ReportError> {
-    let primary = attributed(report)?.into_iter().filter(|a| a.primary);
+pub(crate) fn family(figures: &Figures) -> Result<Vec<PairedComparison>, JudgeError> {
+    let primary = attributed(figures)?.into_iter().filter(|a| a.primary);
     Ok(primary.flat_map(|a| a.found.steps).collect())
 }
 
@@ -47,22 +48,22 @@ fn correct(all: &mut [Attributed<'_>]) {
     }
 }
 
-fn attributed(report: &Report) -> Result<Vec<Attributed<'_>>, ReportError> {
-    let Some(deployments) = finished(report, &report.experiment.ablation) else {
+fn attributed(figures: &Figures) -> Result<Vec<Attributed<'_>>, JudgeError> {
+    let Some(deployments) = finished(figures, &figures.experiment.ablation) else {
         return Ok(Vec::new());
     };
     let mut all = Vec::new();
-    for metric in metrics(report) {
+    for metric in metrics(figures) {
         let Some(levels) = levels(&metric, &deployments) else {
             continue;
         };
         let values: Vec<&[f64]> = levels.iter().map(Vec::as_slice).collect();
         let what = format!("{} over the ablation", metric.label);
-        let rule = rule(&report.experiment, &metric);
+        let rule = rule(&figures.experiment, &metric);
         all.push(Attributed {
-            primary: compare::plan(&report.experiment, &metric).is_some_and(|m| m.primary),
+            primary: compare::plan(&figures.experiment, &metric).is_some_and(|m| m.primary),
             deployments: deployments.clone(),
-            found: attribute(&rule, &values).map_err(ReportError::stats(what))?,
+            found: attribute(&rule, &values).map_err(JudgeError::stats(what))?,
             metric,
             levels,
         });
@@ -71,7 +72,7 @@ fn attributed(report: &Report) -> Result<Vec<Attributed<'_>>, ReportError> {
     Ok(all)
 }
 
-fn rows(report: &Report, of: &Attributed<'_>, losses: &Losses) -> Ablation {
+fn rows(figures: &Figures, of: &Attributed<'_>, losses: &Losses) -> Ablation {
     let row = |(a, b): (usize, usize), c: &PairedComparison, effect, primary| {
         let blocks = Blocks {
             a: vec![typical(of.metric.scale, &of.levels[a])],
@@ -80,10 +81,10 @@ fn rows(report: &Report, of: &Attributed<'_>, losses: &Losses) -> Ablation {
         let pair = (of.deployments[a], of.deployments[b]);
         let mut row = compare::row(&of.metric, pair, &blocks, c, primary);
         row.effect = effect;
-        compare::withhold(report, &of.metric, pair, losses, &mut row);
+        compare::withhold(figures, &of.metric, pair, losses, &mut row);
         row
     };
-    let added = report.experiment.ablation.iter().skip(1);
+    let added = figures.experiment.ablation.iter().skip(1);
     let steps = (1..).zip(&of.found.steps).zip(added);
     let steps = steps.map(|((at, c), step)| AblationStep {
         adds: step.adds.clone().unwrap_or_default(),
@@ -113,10 +114,10 @@ fn effect(step: usize) -> Effect {
 
 /// The deployments of the ladder, if all of them have finished runs.
 fn finished<'a>(
-    report: &'a Report,
+    figures: &'a Figures,
     ladder: &[AblationDeployment],
 ) -> Option<Vec<&'a DeploymentRecord>> {
-    let ran = report.deployments();
+    let ran = figures.deployments();
     let of_step = |step: &AblationDeployment| ran.iter().find(|d| d.id == step.deployment).copied();
     let deployments: Option<Vec<_>> = ladder.iter().map(of_step).collect();
     deployments.filter(|all| all.len() > 1)
