@@ -1,14 +1,10 @@
 //! The metadata of a trace: what its packets and events look like.
 
-mod cursor;
-mod declare;
-pub(crate) mod document;
-mod envelope;
-mod lexer;
-pub(crate) mod types;
-
 use crate::error::MetadataError;
 use crate::plan::{EventClassInfo, Plan};
+use crate::tsdl::{document, envelope};
+
+pub use crate::tsdl::{Clock, EnvValue};
 
 /// A metadata file, parsed and compiled.
 #[derive(Debug)]
@@ -20,29 +16,6 @@ pub struct Metadata {
     /// The clocks.
     pub clocks: Vec<Clock>,
     pub(crate) plan: Plan,
-}
-
-/// A value in the `env` block.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EnvValue {
-    /// A number.
-    Int(i64),
-    /// A text.
-    Text(String),
-}
-
-/// A clock of a trace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clock {
-    /// Its name, for example `monotonic`.
-    pub name: String,
-    /// Identifies it across traces: clocks of the same uuid compare.
-    pub uuid: Option<[u8; 16]>,
-    /// Readings per second.
-    pub frequency_hz: u64,
-    /// The epoch time at which it read 0, nanoseconds. Event times are readings
-    /// plus this; subtract it to have readings again.
-    pub offset_ns: i64,
 }
 
 impl Metadata {

@@ -45,7 +45,7 @@ enum Entry {
     Attribute(Attribute),
 }
 
-pub(super) fn parse(text: &str) -> Result<Document, MetadataError> {
+pub(crate) fn parse(text: &str) -> Result<Document, MetadataError> {
     let mut cursor = Cursor::new(tokens(text)?);
     let mut scopes = Scopes::new();
     let mut trace: Option<TraceBlock> = None;

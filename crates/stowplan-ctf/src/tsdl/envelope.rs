@@ -8,7 +8,7 @@ const MAGIC: [u8; 4] = 0x75D1_1D57u32.to_be_bytes();
 const HEADER: usize = 37;
 
 /// The text in a metadata file, whether it stands there plainly or in packets.
-pub(super) fn text(file: &[u8]) -> Result<Cow<'_, str>, MetadataError> {
+pub(crate) fn text(file: &[u8]) -> Result<Cow<'_, str>, MetadataError> {
     let bytes = match file.first_chunk::<4>() {
         Some(first) if *first == MAGIC => Cow::Owned(unpack(file, true)?),
         Some(first) if first.iter().rev().eq(&MAGIC) => Cow::Owned(unpack(file, false)?),
