@@ -8,12 +8,11 @@ use stowplan_results::{
     CallbackRow, InjectedDifference, Results, RunStatus, SELFTEST_SCHEMA, Selftest,
     SelftestComparison, SelftestKind, SelftestSubject,
 };
-use stowplan_stats::{Delta, Direction, Rule, Scale, compare};
+use stowplan_stats::{Delta, Direction, Rule, Scale, Sorted, compare};
 
 use crate::design::{Design, Part, single};
 use crate::error::SelftestError;
 use crate::judge::{counts, criteria};
-use crate::size::median;
 use crate::target::Target;
 
 /// The primary metric of questions on latency.
@@ -317,4 +316,9 @@ impl Blocks {
 fn name(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
+}
+
+/// The median; an error without values.
+pub(crate) fn median(values: Vec<f64>) -> Result<f64, SelftestError> {
+    Ok(Sorted::new(values)?.quantile(0.5))
 }

@@ -5,12 +5,11 @@ use std::path::Path;
 use stowplan_judge::{Figures, Part as Figure};
 use stowplan_model::Stack;
 use stowplan_results::InjectedDifference;
-use stowplan_stats::Sorted;
 
 use crate::design::{Design, Part};
 use crate::error::SelftestError;
 use crate::phases::{Block, central};
-use crate::read::{Read, in_chain};
+use crate::read::{Read, in_chain, median};
 use crate::target::Target;
 
 /// Least size as a share of the metric (docs/measuring.md §5).
@@ -96,11 +95,6 @@ fn sized(equal: Equal, target: &Target) -> Result<InjectedDifference, SelftestEr
         timer: target.timer.to_string(),
         arrival_ns: arrival_ns.round() as u64 % target.timer_period_ns,
     })
-}
-
-/// The median; an error without values.
-pub(crate) fn median(values: Vec<f64>) -> Result<f64, SelftestError> {
-    Ok(Sorted::new(values)?.quantile(0.5))
 }
 
 #[cfg(test)]
