@@ -5,6 +5,7 @@
 //! averages over the outputs of an input; the sensor's release, reaction and
 //! data age stand beside it here.
 
+mod counted;
 mod fate;
 pub(crate) mod find;
 pub(crate) mod follow;
