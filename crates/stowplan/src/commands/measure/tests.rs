@@ -80,8 +80,8 @@ fn what_the_user_says_is_asked_for() {
         (request.parallelism, request.utilisation),
         (Some(2), Some(0.5))
     );
-    assert!(request.natural_phase && request.keep_traces && request.callback_cpu);
-    assert!(request.host_network && request.skip_missing && !request.preemption);
+    assert!(request.natural_phase && request.options.keep_traces && request.options.callback_cpu);
+    assert!(request.options.host_network && request.skip_missing && !request.options.preemption);
 }
 
 #[test]
@@ -113,14 +113,14 @@ fn options_add_to_an_experiment_file_and_take_nothing_away() {
         (Some(600 * SECOND), Some(3))
     );
     assert_eq!((alone.warm_up_ns, alone.deltas["cpu"]), (SECOND, 0.04));
-    assert!(alone.keep_traces && !alone.callback_cpu);
+    assert!(alone.options.keep_traces && !alone.options.callback_cpu);
     let with = of(" --budget 1m --delta e2e_paper_mean=3% --callback-cpu --parallelism 1");
     assert_eq!(
         (with.budget_ns, with.parallelism),
         (Some(60 * SECOND), Some(1))
     );
     assert_eq!(with.deltas.len(), 2);
-    assert!(with.keep_traces && with.callback_cpu);
+    assert!(with.options.keep_traces && with.options.callback_cpu);
 }
 
 fn told(end: End, failures: &[&str]) -> Result<(), (ExitCode, String)> {
