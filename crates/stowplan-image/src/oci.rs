@@ -6,7 +6,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use oci_spec::image::{
+    Config, Descriptor, DigestAlgorithm, ImageConfiguration, ImageIndex, ImageManifest, Os,
+    Platform,
+};
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use crate::ImageError;
@@ -42,49 +46,6 @@ pub(crate) struct OciImage {
     pub config: RootConfig,
 }
 
-/// A part of an image.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Descriptor {
-    #[serde(rename = "mediaType", default)]
-    media_type: String,
-    pub digest: String,
-    platform: Option<Platform>,
-    #[serde(default)]
-    annotations: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct Platform {
-    architecture: String,
-    os: String,
-}
-
-#[derive(Deserialize)]
-struct Index {
-    manifests: Vec<Descriptor>,
-}
-
-#[derive(Deserialize)]
-struct Manifest {
-    config: Descriptor,
-    layers: Vec<Descriptor>,
-}
-
-#[derive(Default, Deserialize)]
-struct Config {
-    config: Option<Process>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Process {
-    entrypoint: Option<Vec<String>>,
-    cmd: Option<Vec<String>>,
-    env: Option<Vec<String>>,
-    user: Option<String>,
-    working_dir: Option<String>,
-}
-
 impl OciImage {
     /// Reads the image that `source` names: a path, or a path and a tag, as `PATH:TAG`.
     pub(crate) fn open(source: &str) -> Result<Self, ImageError> {
@@ -97,90 +58,98 @@ impl OciImage {
             path: path.into(),
             reason,
         };
-        let parse = |what: &str, e: serde_json::Error| bad(format!("{what}: {e}"));
         let index = layout.document("index.json")?;
-        let mut index: Index =
-            serde_json::from_slice(&index).map_err(|e| parse("index.json", e))?;
+        let index: ImageIndex = parse("index.json", &index).map_err(bad)?;
+        let mut manifests = index.manifests().clone();
         // An index may lead to another, for platforms.
         let (digest, manifest) = loop {
-            let chosen = choose(&index, tag).map_err(bad)?.clone();
-            let document = layout.blob(&chosen.digest)?;
-            if !chosen.media_type.contains("index") && !chosen.media_type.contains("list") {
-                break (chosen.digest, document);
+            let chosen = choose(&manifests, tag).map_err(bad)?.clone();
+            let document = layout.blob(&chosen)?;
+            // Docker's list of manifests is an index by another name.
+            let kind = chosen.media_type().to_string();
+            if !kind.contains("index") && !kind.contains("list") {
+                break (chosen, document);
             }
-            let inner: Index =
-                serde_json::from_slice(&document).map_err(|e| parse(&chosen.digest, e))?;
+            let name = chosen.digest().to_string();
+            let inner: ImageIndex = parse(&name, &document).map_err(bad)?;
             // What it names stands in the manifest's place, and has no tag.
-            let platform = |d: &Descriptor| d.platform.as_ref().is_some_and(Platform::is_here);
-            index.manifests = inner.manifests.into_iter().filter(platform).collect();
-            for descriptor in &mut index.manifests {
-                descriptor.annotations.extend(chosen.annotations.clone());
-            }
+            let here = |d: &&Descriptor| d.platform().as_ref().is_some_and(is_here);
+            let inner = inner.manifests().iter().filter(here).cloned();
+            manifests = inner.map(|one| with_annotations(one, &chosen)).collect();
         };
-        let manifest: Manifest =
-            serde_json::from_slice(&manifest).map_err(|e| parse(&digest, e))?;
-        let config = layout.blob(&manifest.config.digest)?;
-        let config: Config =
-            serde_json::from_slice(&config).map_err(|e| parse("its configuration", e))?;
+        let name = digest.digest().to_string();
+        let manifest: ImageManifest = parse(&name, &manifest).map_err(bad)?;
+        let config = layout.blob(manifest.config())?;
+        let config: ImageConfiguration = parse("its configuration", &config).map_err(bad)?;
         Ok(Self {
             layout,
             digest: hash_of(&digest).map_err(bad)?.to_owned(),
-            layers: manifest.layers,
-            config: RootConfig::from(config.config.unwrap_or_default()),
+            layers: manifest.layers().clone(),
+            config: config
+                .config()
+                .as_ref()
+                .map(RootConfig::from)
+                .unwrap_or_default(),
         })
     }
 
     /// The bytes of a layer as they are stored.
     pub(crate) fn layer(&self, layer: &Descriptor) -> Result<impl Read + use<>, ImageError> {
-        self.layout.open_blob(&layer.digest)
+        self.layout.open_blob(layer)
     }
 
     /// An error about a layer.
     pub(crate) fn bad_layer(&self, layer: &Descriptor, source: io::Error) -> ImageError {
         ImageError::Layer {
             path: self.layout.path.clone(),
-            layer: layer.digest.clone(),
+            layer: layer.digest().to_string(),
             source,
         }
     }
 }
 
-impl From<Process> for RootConfig {
-    fn from(process: Process) -> Self {
-        let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-        let env = process.env.unwrap_or_default();
+impl From<&Config> for RootConfig {
+    fn from(config: &Config) -> Self {
+        let some = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let env = config.env().iter().flatten();
+        let command = config.entrypoint().iter().chain(config.cmd());
         Self {
-            command: [process.entrypoint, process.cmd]
-                .into_iter()
-                .flatten()
-                .flatten()
-                .collect(),
+            command: command.flatten().cloned().collect(),
             env: env
-                .iter()
                 .filter_map(|variable| variable.split_once('='))
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
-            user: some(process.user),
-            working_dir: some(process.working_dir),
+            user: some(config.user()),
+            working_dir: some(config.working_dir()),
         }
     }
 }
 
-impl Platform {
-    /// Whether it is that of this program.
-    fn is_here(&self) -> bool {
-        self.os == "linux" && self.architecture == architecture()
-    }
+fn parse<T: DeserializeOwned>(what: &str, document: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(document).map_err(|e| format!("{what}: {e}"))
+}
+
+/// Whether a platform is that of this program.
+fn is_here(platform: &Platform) -> bool {
+    platform.os() == &Os::Linux && platform.architecture().to_string() == architecture()
+}
+
+/// One of an inner index, with the annotations of what names that index.
+fn with_annotations(mut inner: Descriptor, outer: &Descriptor) -> Descriptor {
+    let mut annotations = inner.annotations().clone().unwrap_or_default();
+    annotations.extend(outer.annotations().clone().unwrap_or_default());
+    inner.set_annotations(Some(annotations));
+    inner
 }
 
 /// The one image of an index that is meant.
-fn choose<'a>(index: &'a Index, tag: Option<&str>) -> Result<&'a Descriptor, String> {
-    let tag_of = |d: &Descriptor| d.annotations.get(TAG).cloned();
+fn choose<'a>(manifests: &'a [Descriptor], tag: Option<&str>) -> Result<&'a Descriptor, String> {
+    let tag_of = |d: &Descriptor| d.annotations().as_ref()?.get(TAG).cloned();
     let here = |d: &&Descriptor| {
-        d.platform.as_ref().is_none_or(Platform::is_here)
+        d.platform().as_ref().is_none_or(is_here)
             && tag.is_none_or(|tag| tag_of(d).as_deref() == Some(tag))
     };
-    let mut found = index.manifests.iter().filter(here);
+    let mut found = manifests.iter().filter(here);
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
         (None, _) => Err(match tag {
@@ -188,7 +157,7 @@ fn choose<'a>(index: &'a Index, tag: Option<&str>) -> Result<&'a Descriptor, Str
             None => "it has no image for this machine".to_owned(),
         }),
         (Some(_), Some(_)) => {
-            let tags: Vec<String> = index.manifests.iter().filter_map(tag_of).collect();
+            let tags: Vec<String> = manifests.iter().filter_map(tag_of).collect();
             Err(format!(
                 "it has several images; add one of their tags as ':TAG': {}",
                 tags.join(", ")
@@ -198,11 +167,11 @@ fn choose<'a>(index: &'a Index, tag: Option<&str>) -> Result<&'a Descriptor, Str
 }
 
 /// The hexadecimal digits of a SHA-256 digest.
-fn hash_of(digest: &str) -> Result<&str, String> {
-    digest
-        .strip_prefix("sha256:")
-        .filter(|hash| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()))
-        .ok_or_else(|| format!("'{digest}' is no SHA-256 digest"))
+fn hash_of(part: &Descriptor) -> Result<&str, String> {
+    match part.digest().algorithm() {
+        DigestAlgorithm::Sha256 => Ok(part.digest().digest()),
+        _ => Err(format!("'{}' is no SHA-256 digest", part.digest())),
+    }
 }
 
 /// Files of an image layout.
@@ -251,21 +220,22 @@ impl Layout {
         Ok(bytes)
     }
 
-    fn blob_name(&self, digest: &str) -> Result<String, ImageError> {
-        let hash = hash_of(digest).map_err(|reason| ImageError::Layout {
+    fn blob_name(&self, part: &Descriptor) -> Result<String, ImageError> {
+        let hash = hash_of(part).map_err(|reason| ImageError::Layout {
             path: self.path.clone(),
             reason,
         })?;
         Ok(format!("blobs/sha256/{hash}"))
     }
 
-    fn open_blob(&self, digest: &str) -> Result<impl Read + use<>, ImageError> {
-        self.file(&self.blob_name(digest)?)
+    fn open_blob(&self, part: &Descriptor) -> Result<impl Read + use<>, ImageError> {
+        self.file(&self.blob_name(part)?)
     }
 
     /// A document that is what its digest says.
-    fn blob(&self, digest: &str) -> Result<Vec<u8>, ImageError> {
-        let bytes = self.document(&self.blob_name(digest)?)?;
+    fn blob(&self, part: &Descriptor) -> Result<Vec<u8>, ImageError> {
+        let bytes = self.document(&self.blob_name(part)?)?;
+        let digest = part.digest().to_string();
         let found = format!("sha256:{}", hex(&Sha256::digest(&bytes)));
         if found == digest {
             return Ok(bytes);
@@ -292,46 +262,54 @@ fn contents(path: &Path) -> io::Result<BTreeMap<PathBuf, (u64, u64)>> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    fn index(entries: &[(&str, &str, Option<&str>)]) -> Index {
-        let manifests = entries
-            .iter()
-            .map(|(digest, tag, architecture)| Descriptor {
-                media_type: String::new(),
-                digest: (*digest).to_owned(),
-                platform: architecture.map(|architecture| Platform {
-                    architecture: architecture.to_owned(),
-                    os: "linux".to_owned(),
-                }),
-                annotations: BTreeMap::from([(TAG.to_owned(), (*tag).to_owned())]),
-            })
-            .collect();
-        Index { manifests }
+    fn manifests(entries: &[(char, &str, Option<&str>)]) -> Vec<Descriptor> {
+        let manifests = entries.iter().map(|(hash, tag, architecture)| {
+            let platform = architecture.map(|name| json!({"architecture": name, "os": "linux"}));
+            let descriptor = json!({
+                "mediaType": "application/vnd.oci.image.manifest.v1+json", "size": 1,
+                "digest": format!("sha256:{}", hash.to_string().repeat(64)),
+                "platform": platform, "annotations": {TAG: tag},
+            });
+            serde_json::from_value(descriptor).unwrap()
+        });
+        manifests.collect()
     }
 
     #[test]
     fn the_image_of_an_index_is_that_of_the_tag_and_this_machine() {
-        let two = index(&[
-            ("a", "one", None),
-            ("b", "two", None),
-            ("c", "two", Some("vax")),
+        let two = manifests(&[
+            ('a', "one", None),
+            ('b', "two", None),
+            ('c', "two", Some("vax")),
         ]);
-        let chosen = |tag| choose(&two, tag).map(|d| d.digest.as_str());
+        let chosen = |tag| choose(&two, tag).map(|d| &d.digest().digest()[..1]);
         assert_eq!(chosen(Some("two")), Ok("b"));
         assert!(chosen(None).unwrap_err().contains("one, two"));
         assert!(chosen(Some("three")).unwrap_err().contains("'three'"));
-        assert_eq!(
-            choose(&index(&[("a", "", None)]), None).unwrap().digest,
-            "a"
-        );
+        assert_eq!(choose(&two[..1], None).unwrap(), &two[0]);
     }
 
     #[test]
     fn a_digest_that_would_leave_the_layout_is_refused() {
-        assert!(hash_of(&format!("sha256:{}", "0".repeat(64))).is_ok());
-        for digest in ["sha256:../../etc/passwd", "sha512:00", "sha256:", ""] {
-            assert!(hash_of(digest).is_err(), "{digest}");
+        let of = |digest: &str| {
+            let part = json!({"mediaType": "a/b", "size": 1, "digest": digest});
+            let part: Descriptor = serde_json::from_value(part).map_err(|e| e.to_string())?;
+            hash_of(&part).map(str::to_owned)
+        };
+        assert!(of(&format!("sha256:{}", "0".repeat(64))).is_ok());
+        let longer = format!("sha512:{}", "0".repeat(128));
+        for digest in [
+            "sha256:../../etc/passwd",
+            "sha512:00",
+            &longer,
+            "sha256:",
+            "",
+        ] {
+            assert!(of(digest).is_err(), "{digest}");
         }
     }
 }

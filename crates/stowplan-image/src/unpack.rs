@@ -70,7 +70,7 @@ fn unpack_into(image: &OciImage, dir: &Path, temporary: &Path) -> Result<(), Ima
         }
         io::copy(&mut hashing, &mut io::sink()).map_err(failed)?;
         let found = format!("sha256:{}", hex(&hashing.hash.finalize()));
-        if found != layer.digest {
+        if found != layer.digest().to_string() {
             let why = format!("what it calls so is {found}");
             return Err(failed(io::Error::new(io::ErrorKind::InvalidData, why)));
         }
@@ -99,25 +99,36 @@ impl<R: Read> Read for Hashing<R> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// Writes an image layout with these layers.
     fn layout(folder: &Path, layers: &[Vec<u8>]) {
         let blobs = folder.join("blobs/sha256");
         fs::create_dir_all(&blobs).unwrap();
-        let put = |bytes: &[u8]| {
+        let put = |kind: &str, bytes: &[u8]| {
             let hash = hex(&Sha256::digest(bytes));
             fs::write(blobs.join(&hash), bytes).unwrap();
-            format!(r#"{{"digest":"sha256:{hash}","size":{}}}"#, bytes.len())
+            json!({
+                "mediaType": format!("application/vnd.oci.image.{kind}"),
+                "digest": format!("sha256:{hash}"), "size": bytes.len(),
+            })
         };
-        let config = put(
-            br#"{"config":{"Entrypoint":["/bin/a"],"Cmd":["b c"],"Env":["X=1=2"],
-            "User":"7:9","WorkingDir":"/w"}}"#,
-        );
-        let layers: Vec<String> = layers.iter().map(|layer| put(layer)).collect();
-        let manifest = format!(r#"{{"config":{config},"layers":[{}]}}"#, layers.join(","));
-        let index = format!(r#"{{"manifests":[{}]}}"#, put(manifest.as_bytes()));
-        fs::write(folder.join("index.json"), index).unwrap();
+        let layers: Vec<_> = layers
+            .iter()
+            .map(|layer| put("layer.v1.tar", layer))
+            .collect();
+        let config = json!({
+            "architecture": crate::archive::architecture(), "os": "linux",
+            "rootfs": {"type": "layers", "diff_ids": []},
+            "config": {"Entrypoint": ["/bin/a"], "Cmd": ["b c"], "Env": ["X=1=2"], "User": "7:9", "WorkingDir": "/w"},
+        });
+        let config = put("config.v1+json", config.to_string().as_bytes());
+        let manifest = json!({"schemaVersion": 2, "config": config, "layers": layers});
+        let manifest = put("manifest.v1+json", manifest.to_string().as_bytes());
+        let index = json!({"schemaVersion": 2, "manifests": [manifest]});
+        fs::write(folder.join("index.json"), index.to_string()).unwrap();
     }
 
     fn layer(name: &str, text: &str) -> Vec<u8> {

@@ -1,5 +1,7 @@
 //! Deployments: a partition at a place with resources.
 
+use serde::{Deserialize, Serialize};
+
 use crate::injection::{Injection, Variant};
 use crate::launching::Launching;
 use crate::names::Name;
@@ -7,7 +9,8 @@ use crate::partition::Partition;
 use crate::place::Place;
 
 /// Linux scheduling class of a service's threads (sched(7)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "scheduling", content = "priority", rename_all = "kebab-case")]
 pub enum SchedulingClass {
     /// `SCHED_OTHER`, the default.
     Other,
@@ -18,7 +21,8 @@ pub enum SchedulingClass {
 }
 
 /// Resource limits of one service. `None` means the engine's default, recorded with the run.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// CPUs that the service may use, as CPU numbers.
     pub cpuset: Option<Vec<u32>>,
@@ -29,7 +33,17 @@ pub struct Limits {
     /// Memory limit in bytes.
     pub memory_bytes: Option<u64>,
     /// Scheduling class of every thread.
+    #[serde(flatten)]
     pub scheduling: Option<SchedulingClass>,
+}
+
+/// What services are given of the machine: one value of the third dimension of a deployment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Resources {
+    /// Name; `None` where an experiment has one allocation alone.
+    pub name: Option<Name>,
+    /// Limits of services that have any.
+    pub limits: Vec<(Name, Limits)>,
 }
 
 /// Isolation features of a container, each switched by itself (engine `oci`).
@@ -89,8 +103,8 @@ pub struct Deployment {
     pub partition: Partition,
     /// Where the services run.
     pub place: Place,
-    /// Limits of services that have any.
-    pub limits: Vec<(Name, Limits)>,
+    /// What its services are given of the machine.
+    pub resources: Resources,
     /// Isolation features, where the engine can switch them.
     pub isolation: Isolation,
     /// Which one it is, where an experiment has several that are otherwise equal.
@@ -111,13 +125,23 @@ impl Deployment {
         variant.map_or(Launching::Ros2, |variant| variant.launching)
     }
 
-    /// The label under which results name this deployment: `place · partition`, and its variant where there is one.
+    /// The label under which results name this deployment: `place · partition`, and its resources and its variant where
+    /// they have names.
     #[must_use]
     pub fn label(&self) -> String {
-        let label = format!("{} · {}", self.place, self.partition.name);
-        match &self.variant {
-            Some(variant) => format!("{label} · {}", variant.name),
-            None => label,
-        }
+        let place = self.place.to_string();
+        let parts = [place.as_str(), &self.partition.name];
+        parts
+            .into_iter()
+            .chain(self.names())
+            .collect::<Vec<_>>()
+            .join(" · ")
+    }
+
+    /// Names of what is beside place and partition: resources, then the variant.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let resources = self.resources.name.as_ref().map(Name::as_str);
+        let variant = self.variant.as_ref().map(|variant| variant.name.as_str());
+        resources.into_iter().chain(variant)
     }
 }

@@ -21,7 +21,7 @@ pub mod units;
 pub mod work_speed;
 
 pub use dds::DdsProfile;
-pub use deployment::{Deployment, Isolation, Limits, SchedulingClass};
+pub use deployment::{Deployment, Isolation, Limits, Resources, SchedulingClass};
 pub use distribution::Distribution;
 pub use endpoints::Endpoints;
 pub use executor_cost::ExecutorCost;

@@ -1,6 +1,9 @@
 //! The command line.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+use lexopt::{Arg, ValueExt};
 
 use crate::error::NodeError;
 use crate::exec::ExecArgs;
@@ -41,81 +44,88 @@ pub enum Command {
 /// # Errors
 /// When it is not one of [`USAGE`].
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, NodeError> {
-    let mut plain = Vec::new();
-    let mut options = Vec::new();
-    let mut arguments = arguments;
-    while let Some(argument) = arguments.next() {
-        if argument == "--version" {
-            plain.push("version".to_owned());
-        } else if argument.starts_with("--") {
-            let value = arguments.next();
-            let value = value.ok_or_else(|| usage(format!("{argument} has no value")))?;
-            options.push((argument, value));
-        } else {
-            plain.push(argument);
-        }
-    }
-    let mut options = Options(options);
+    let mut given = Given::read(lexopt::Parser::from_args(arguments))?;
+    let plain = std::mem::take(&mut given.plain);
     let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
     let command = match plain[..] {
         ["launch", plan] => Command::Launch {
             plan: plan.into(),
-            files: options.required("--files")?.into(),
+            files: given.required("files")?.into(),
         },
         ["exec", plan, process] => Command::Exec(ExecArgs {
             plan: plan.into(),
             process: process.to_owned(),
-            files: options.required("--files")?.into(),
-            load_fd: match options.take("--load-fd") {
-                None => None,
-                Some(value) => Some(number("--load-fd", &value)?),
-            },
+            files: given.required("files")?.into(),
+            load_fd: given.number("load-fd")?,
         }),
         ["calibrate"] => Command::Calibrate {
-            working_sets: options
-                .required("--working-set")?
+            working_sets: given
+                .required("working-set")?
                 .split(',')
-                .map(|bytes| number("--working-set", bytes))
+                .map(|bytes| number("working-set", bytes))
                 .collect::<Result<_, _>>()?,
-            cpu: number("--cpu", &options.required("--cpu")?)?,
+            cpu: number("cpu", &given.required("cpu")?)?,
         },
-        ["pingpong", "ping"] => Command::PingPong(options.pingpong(Role::Ping)?),
-        ["pingpong", "pong"] => Command::PingPong(options.pingpong(Role::Pong)?),
+        ["pingpong", "ping"] => Command::PingPong(given.pingpong(Role::Ping)?),
+        ["pingpong", "pong"] => Command::PingPong(given.pingpong(Role::Pong)?),
         ["version"] => Command::Version,
         [] => return Err(usage("no command".into())),
         _ => return Err(usage(format!("'{}' is no command", plain.join(" ")))),
     };
-    match options.0.first() {
+    match given.options.first_key_value() {
         None => Ok(command),
-        Some((option, _)) => Err(usage(format!("{option} does not belong to '{}'", plain[0]))),
+        Some((option, _)) => Err(usage(format!(
+            "--{option} does not belong to '{}'",
+            plain[0]
+        ))),
     }
 }
 
-struct Options(Vec<(String, String)>);
+/// What stands on the command line: words, and options with their values.
+#[derive(Default)]
+struct Given {
+    plain: Vec<String>,
+    options: BTreeMap<String, String>,
+}
 
-impl Options {
-    fn take(&mut self, name: &str) -> Option<String> {
-        let at = self.0.iter().position(|(option, _)| option == name)?;
-        Some(self.0.remove(at).1)
+impl Given {
+    fn read(mut parser: lexopt::Parser) -> Result<Self, NodeError> {
+        let mut given = Self::default();
+        let wrong = |error: lexopt::Error| usage(error.to_string());
+        while let Some(argument) = parser.next().map_err(wrong)? {
+            match argument {
+                Arg::Long("version") => given.plain.push("version".to_owned()),
+                Arg::Long(name) => {
+                    let name = name.to_owned();
+                    let value = parser.value().and_then(|value| value.string());
+                    given.options.insert(name, value.map_err(wrong)?);
+                }
+                Arg::Value(word) => given.plain.push(word.string().map_err(wrong)?),
+                Arg::Short(_) => return Err(wrong(argument.unexpected())),
+            }
+        }
+        Ok(given)
     }
 
     fn required(&mut self, name: &str) -> Result<String, NodeError> {
-        self.take(name)
-            .ok_or_else(|| usage(format!("{name} is missing")))
+        let value = self.options.remove(name);
+        value.ok_or_else(|| usage(format!("--{name} is missing")))
+    }
+
+    fn number<N: std::str::FromStr>(&mut self, name: &str) -> Result<Option<N>, NodeError> {
+        let value = self.options.remove(name);
+        value.map(|value| number(name, &value)).transpose()
     }
 
     fn pingpong(&mut self, role: Role) -> Result<PingPongArgs, NodeError> {
-        let reliability = self.take("--reliability");
-        let wake = self.take("--wake");
+        let reliability = self.options.remove("reliability");
+        let wake = self.options.remove("wake");
         Ok(PingPongArgs {
             role,
-            domain: number("--domain", &self.required("--domain")?)?,
-            config: self.required("--config")?.into(),
-            bytes: number("--bytes", &self.required("--bytes")?)?,
-            seconds: match self.take("--seconds") {
-                None => 10,
-                Some(value) => number("--seconds", &value)?,
-            },
+            domain: number("domain", &self.required("domain")?)?,
+            config: self.required("config")?.into(),
+            bytes: number("bytes", &self.required("bytes")?)?,
+            seconds: self.number("seconds")?.unwrap_or(10),
             reliable: match reliability.as_deref() {
                 None | Some("best-effort") => false,
                 Some("reliable") => true,
@@ -140,7 +150,7 @@ impl Options {
 
 fn number<N: std::str::FromStr>(option: &str, value: &str) -> Result<N, NodeError> {
     let parsed = value.parse();
-    parsed.map_err(|_| usage(format!("{option} {value}: not a number that fits")))
+    parsed.map_err(|_| usage(format!("--{option} {value}: not a number that fits")))
 }
 
 fn usage(message: String) -> NodeError {
@@ -206,9 +216,13 @@ mod tests {
             ("fly", "'fly' is no command"),
             ("launch p", "--files is missing"),
             ("version --cpu 1", "--cpu does not belong to 'version'"),
-            ("calibrate --working-set", "--working-set has no value"),
+            (
+                "calibrate --working-set",
+                "missing argument for option '--working-set'",
+            ),
             ("calibrate --working-set x --cpu 0", "not a number"),
             ("calibrate --working-set 64, --cpu 0", "not a number"),
+            ("exec -x p q", "invalid option '-x'"),
         ] {
             let error = parsed(line).unwrap_err().to_string();
             assert!(error.contains(message), "{line}: {error}");

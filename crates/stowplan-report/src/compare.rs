@@ -103,7 +103,7 @@ pub(crate) fn slower(
 
 pub(crate) type Pair<'a> = (&'a DeploymentRecord, &'a DeploymentRecord);
 
-/// The reference against every other; the pairs that tell the effects apart: splitting, group scheduling, isolation; and
+/// The reference against every other; the pairs that tell the effects apart: splitting, group scheduling, isolation, resources; and
 /// at every partition all places against plain processes in one group.
 fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> Vec<Pair<'a>> {
     let others = ran.iter().filter(|d| d.id != reference.id);
@@ -117,6 +117,7 @@ fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> V
             let told = match effect(a, b) {
                 Effect::Splitting => a.partition == reference.partition,
                 Effect::GroupScheduling | Effect::Isolation => true,
+                Effect::Resources => a.resources == reference.resources,
                 Effect::Total => is_at_one_partition(a, b),
             };
             if told && seen.insert((a.id.clone(), b.id.clone())) {
@@ -129,7 +130,7 @@ fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> V
 
 /// Whether `b` is a place beside plain processes in one group, and all else is equal.
 pub(crate) fn is_at_one_partition(a: &DeploymentRecord, b: &DeploymentRecord) -> bool {
-    a.is_flat() && (&a.partition, &a.variant) == (&b.partition, &b.variant)
+    a.is_flat() && (&a.partition, a.factors()) == (&b.partition, b.factors())
 }
 
 /// A comparison before it is told.

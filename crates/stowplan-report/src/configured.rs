@@ -35,7 +35,7 @@ pub(crate) fn table(report: &Report) -> TextTable {
     for d in &ran {
         let facts = facts(report, d);
         let same = rows.iter_mut().find(|(of, known)| {
-            (&of[0].place, &of[0].variant) == (&d.place, &d.variant) && *known == facts
+            (&of[0].place, of[0].factors()) == (&d.place, d.factors()) && *known == facts
         });
         match same {
             Some((of, _)) => of.push(*d),
@@ -44,7 +44,7 @@ pub(crate) fn table(report: &Report) -> TextTable {
     }
     for (of, facts) in rows {
         let place =
-            |d: &&&DeploymentRecord| (&d.place, &d.variant) == (&of[0].place, &of[0].variant);
+            |d: &&&DeploymentRecord| (&d.place, d.factors()) == (&of[0].place, of[0].factors());
         let everywhere = ran.iter().filter(place).count() == of.len();
         let mut name = vec![&*of[0].place];
         let partitions: Vec<&str> = of.iter().map(|d| &*d.partition).collect();
@@ -52,7 +52,8 @@ pub(crate) fn table(report: &Report) -> TextTable {
         if !everywhere {
             name.push(&partitions);
         }
-        name.extend(of[0].variant.as_deref());
+        let (resources, variant) = of[0].factors();
+        name.extend(resources.into_iter().chain(variant));
         let row = [name.join(" · ")].into_iter().chain(facts);
         table.rows.push(row.collect());
     }

@@ -13,6 +13,13 @@ pub(crate) fn effect(a: &DeploymentRecord, b: &DeploymentRecord) -> Effect {
     if a.variant != b.variant {
         return Effect::Total;
     }
+    if a.resources != b.resources {
+        return if same_partition && a.place == b.place {
+            Effect::Resources
+        } else {
+            Effect::Total
+        };
+    }
     if a.place == b.place && !same_partition {
         Effect::Splitting
     } else if !same_partition {
@@ -76,7 +83,7 @@ pub fn lacking_controls(planned: &[DeploymentRecord]) -> Vec<String> {
     let lacking = containers.filter_map(|own| {
         let has = |place: &str| {
             run().any(|d| {
-                (&*d.place, &d.partition, &d.variant) == (place, &own.partition, &own.variant)
+                (&*d.place, &d.partition, d.factors()) == (place, &own.partition, own.factors())
             })
         };
         Some(format!("{}: {}", own.label, lacking(own, has)?))
@@ -102,10 +109,11 @@ pub(crate) fn control_of_another_shape(report: &Report, (a, b): Pair<'_>) -> Opt
 /// Whether all that `own` is was measured at another place too. The steps of an ablation are variants that only
 /// containers have.
 fn has_run(report: &Report, own: &DeploymentRecord, place: &str) -> bool {
-    let variant = own.variant.as_ref();
+    let (resources, variant) = own.factors();
     let variant = variant.filter(|_| !report.experiment.is_step(own));
+    let factors = (resources, variant);
     let mut ran = report.deployments().into_iter();
-    ran.any(|d| (&*d.place, &d.partition, d.variant.as_ref()) == (place, &own.partition, variant))
+    ran.any(|d| (&*d.place, &d.partition, d.factors()) == (place, &own.partition, factors))
 }
 
 #[cfg(test)]
@@ -113,6 +121,22 @@ mod tests {
     use stowplan_results::PlaceRecord;
 
     use super::*;
+
+    #[test]
+    fn another_allocation_is_an_effect_of_its_own() {
+        let at = |place: &str, resources: &str| DeploymentRecord {
+            place: place.to_owned(),
+            resources: Some(resources.to_owned()),
+            facts: Some(PlaceRecord::of_older_result(place)),
+            ..DeploymentRecord::default()
+        };
+        let effect = |a: (&str, &str), b: (&str, &str)| effect(&at(a.0, a.1), &at(b.0, b.1));
+        assert_eq!(effect(("oci", "a"), ("oci", "b")), Effect::Resources);
+        let flat = ("bare:flat", "a");
+        assert_eq!(effect(flat, ("bare:grouped", "a")), Effect::GroupScheduling);
+        assert_eq!(effect(flat, ("bare:grouped", "b")), Effect::Total);
+        assert_eq!(effect(("bare:grouped", "a"), ("oci", "b")), Effect::Total);
+    }
 
     #[test]
     fn containers_are_held_against_plain_processes_in_groups_like_theirs() {

@@ -21,6 +21,7 @@ const MEASURES: [&str; 4] = [
 #[derive(Debug, Serialize)]
 pub(crate) struct AtPartition<'a> {
     partition: &'a str,
+    resources: Option<&'a str>,
     variant: Option<&'a str>,
     /// Id of its plain processes in one group; null where they did not run.
     flat: Option<&'a str>,
@@ -54,7 +55,7 @@ pub(crate) fn all(report: &Report) -> Vec<AtPartition<'_>> {
     let mut groups: Vec<Vec<&DeploymentRecord>> = Vec::new();
     for d in ran {
         let same = |g: &&mut Vec<&DeploymentRecord>| {
-            (&g[0].partition, &g[0].variant) == (&d.partition, &d.variant)
+            (&g[0].partition, g[0].factors()) == (&d.partition, d.factors())
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.push(d),
@@ -87,6 +88,7 @@ fn at_partition<'a>(report: &'a Report, mut group: Vec<&'a DeploymentRecord>) ->
         .collect();
     AtPartition {
         partition: &group[0].partition,
+        resources: group[0].resources.as_deref(),
         variant: group[0].variant.as_deref(),
         measures: measures(report, flat, &places),
         flat,
@@ -129,9 +131,10 @@ pub(crate) fn tables(report: &Report) -> Vec<TextTable> {
 }
 
 fn table(report: &Report, at: &AtPartition<'_>) -> TextTable {
-    let variant = at.variant.map_or_else(String::new, |v| format!(" · {v}"));
+    let names = [Some(at.partition), at.resources, at.variant];
+    let names: Vec<&str> = names.into_iter().flatten().collect();
     let mut table = TextTable::new(
-        format!("Places, partition {}{variant}", at.partition),
+        format!("Places, partition {}", names.join(" · ")),
         format!(
             "Percent of {} at this partition, paired by block, with the 95 % interval; less is better. X of Y: percent of the \
              plain processes in control groups that X is held against. * primary metric, Holm-corrected, all else is \

@@ -32,13 +32,21 @@ pub(crate) fn rankings(report: &Report) -> Vec<Ranking> {
     rankings
 }
 
-/// Deployments of several partitions at one place.
+/// Place, and the resources where they have a name.
+fn place_of(deployment: &DeploymentRecord) -> String {
+    let (place, resources) = (&deployment.place, &deployment.resources);
+    resources
+        .as_ref()
+        .map_or_else(|| place.clone(), |name| format!("{place} · {name}"))
+}
+
+/// Deployments of several partitions at one place with the same resources.
 fn by_place(report: &Report) -> Vec<Vec<&DeploymentRecord>> {
-    let mut places: BTreeMap<&str, Vec<&DeploymentRecord>> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, Option<&str>), Vec<&DeploymentRecord>> = BTreeMap::new();
     for deployment in report.deployments() {
         if deployment.variant.is_none() {
             places
-                .entry(&deployment.place)
+                .entry((&deployment.place, deployment.resources.as_deref()))
                 .or_default()
                 .push(deployment);
         }
@@ -81,7 +89,7 @@ fn ranking(metric: &Metric, deployments: &[&DeploymentRecord]) -> Option<Ranking
         metric: metric.key.clone(),
         label: metric.label.clone(),
         subject: metric.subject.clone(),
-        place: ranked[0].0.place.clone(),
+        place: place_of(ranked[0].0),
         order: ranked.iter().map(|(d, _)| d.id.clone()).collect(),
         blocks: blocks.len(),
         survived,

@@ -116,6 +116,8 @@ pub enum Effect {
     GroupScheduling,
     /// Isolation: `bare:grouped`, or the one with the groups of this engine → an engine, same partition.
     Isolation,
+    /// Resources: another allocation of the machine (`limits`), same place and partition.
+    Resources,
 }
 
 impl Effect {
@@ -127,6 +129,7 @@ impl Effect {
             Self::Splitting => "splitting",
             Self::GroupScheduling => "group scheduling",
             Self::Isolation => "isolation",
+            Self::Resources => "resources",
         }
     }
 }

@@ -226,7 +226,10 @@ pub struct DeploymentRecord {
     pub facts: Option<PlaceRecord>,
     /// Name of the partition.
     pub partition: String,
-    /// Which of several deployments of this partition at this place.
+    /// Which of several allocations of the machine (`limits`); null where there is one alone.
+    #[serde(default)]
+    pub resources: Option<String>,
+    /// Which of several deployments of this partition at this place with these resources.
     #[serde(default)]
     pub variant: Option<String>,
     /// What was put into it on purpose, to test the instrument: its figures are no measurement of the stack.

@@ -105,6 +105,12 @@ impl DeploymentRecord {
         facts.map_or(&[], |facts| &facts.controls)
     }
 
+    /// What it is beside its place and its partition: name of its resources, and its variant.
+    #[must_use]
+    pub fn factors(&self) -> (Option<&str>, Option<&str>) {
+        (self.resources.as_deref(), self.variant.as_deref())
+    }
+
     /// The plain processes in one group that stand beside it.
     #[must_use]
     pub fn flat_place(&self) -> Option<&str> {

@@ -125,7 +125,7 @@ mod tests {
                 notes: vec![],
             },
             place: known().place("oci").unwrap(),
-            limits: vec![],
+            resources: stowplan_model::Resources::default(),
             isolation,
             variant: None,
         }

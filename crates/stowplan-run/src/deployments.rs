@@ -1,6 +1,8 @@
 //! The deployments that a request asks for.
 
-use stowplan_model::{Deployment, Limits, Name, Partition, Place, Stack, Variant};
+use std::collections::BTreeMap;
+
+use stowplan_model::{Deployment, Limits, Name, Partition, Place, Resources, Stack, Variant};
 use stowplan_plan::KnownEngines;
 
 use crate::ablation::{Step, steps};
@@ -9,7 +11,7 @@ use crate::isolation::isolation_of_names;
 use crate::request::{PartitionRequest, Request};
 
 impl Request {
-    /// Places × partitions × variants, in the order in which the user named them, then what an ablation adds:
+    /// Places × partitions × resources × variants, or those that were listed × variants, in the order in which the user named them, then what an ablation adds:
     /// the first is the reference.
     ///
     /// # Errors
@@ -20,18 +22,15 @@ impl Request {
         known: &KnownEngines,
     ) -> Result<Vec<Deployment>, ExperimentError> {
         let partitions = self.partitions()?;
-        let limits = self.limits(stack, &partitions)?;
+        let resources = self.resources(stack, &partitions)?;
         let variants = self.variants(stack)?;
         let mut deployments = Vec::new();
-        for partition in &partitions {
-            for place in &self.places {
-                let place = known.place(place)?;
-                let deployment = one(self, stack, partition, place, &limits);
-                deployments.extend(variants.iter().map(|variant| Deployment {
-                    variant: variant.clone(),
-                    ..deployment.clone()
-                }));
-            }
+        for (place, partition, resources) in self.combinations(known, &partitions, &resources)? {
+            let deployment = one(self, stack, partition, place, resources);
+            deployments.extend(variants.iter().map(|variant| Deployment {
+                variant: variant.clone(),
+                ..deployment.clone()
+            }));
         }
         for step in self.ablation(stack, known)? {
             if !deployments.contains(&step.deployment) {
@@ -56,14 +55,17 @@ impl Request {
             let what = format!("an ablation has one partition, not {}", names.join(" and "));
             return Err(ExperimentError::Name { what });
         };
-        let limits = self.limits(stack, &partitions)?;
+        let resources = self.resources(stack, &partitions)?;
+        let [resources] = &resources[..] else {
+            return Err(bad("an ablation has one allocation of resources".to_owned()));
+        };
         let containers = known.ablated().ok_or_else(|| {
             bad(
                 "no engine here has containers whose isolation can be added part by part"
                     .to_owned(),
             )
         })?;
-        steps(&one(self, stack, partition, containers, &limits), known)
+        steps(&one(self, stack, partition, containers, resources), known)
     }
 
     fn partitions(&self) -> Result<Vec<Partition>, ExperimentError> {
@@ -71,23 +73,65 @@ impl Request {
         partitions.map(PartitionRequest::to_model).collect()
     }
 
-    /// Limits by service, each of which is one of some partition or a real program.
-    fn limits(
+    /// Place, partition and resources of every deployment, in the order in which the user named them.
+    fn combinations<'a>(
+        &self,
+        known: &KnownEngines,
+        partitions: &'a [Partition],
+        resources: &'a [Resources],
+    ) -> Result<Vec<(Place, &'a Partition, &'a Resources)>, ExperimentError> {
+        let mut all = Vec::new();
+        for listed in &self.listed {
+            let partition = partitions.iter().find(|p| p.name == listed.partition);
+            let name = listed.resources.as_deref();
+            let mut named = resources.iter();
+            let found = named.find(|of| of.name.as_ref().map(Name::as_str) == name);
+            let (Some(partition), Some(resources)) = (partition, found) else {
+                let what = format!("{listed:?} has a partition or resources that are not here");
+                return Err(bad(what));
+            };
+            all.push((known.place(&listed.place)?, partition, resources));
+        }
+        if !self.listed.is_empty() {
+            return Ok(all);
+        }
+        for partition in partitions {
+            for place in &self.places {
+                let place = known.place(place)?;
+                all.extend(resources.iter().map(|of| (place.clone(), partition, of)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The allocations, of which each service is one of some partition or a real program.
+    fn resources(
         &self,
         stack: &Stack,
         partitions: &[Partition],
-    ) -> Result<Vec<(Name, Limits)>, ExperimentError> {
-        let mut all = Vec::new();
-        for (name, limits) in &self.limits {
-            let name = Name::new(name.as_str()).map_err(|e| bad(e.to_string()))?;
-            if !partitions.iter().any(|p| is_service(stack, p, &name)) {
-                let what =
-                    format!("limits are for '{name}', which is a service of no partition here");
-                return Err(bad(what));
+    ) -> Result<Vec<Resources>, ExperimentError> {
+        let of = |name: Option<Name>, limits: &BTreeMap<String, Limits>| {
+            let mut all = Vec::new();
+            for (service, limits) in limits {
+                let service = Name::new(service.as_str()).map_err(|e| bad(e.to_string()))?;
+                if !partitions.iter().any(|p| is_service(stack, p, &service)) {
+                    let what = format!(
+                        "limits are for '{service}', which is a service of no partition here"
+                    );
+                    return Err(bad(what));
+                }
+                all.push((service, limits.clone()));
             }
-            all.push((name, limits.to_model()?));
+            Ok(Resources { name, limits: all })
+        };
+        if self.resources.is_empty() {
+            return Ok(vec![of(None, &self.limits)?]);
         }
-        Ok(all)
+        let resources = self.resources.iter().map(|named| {
+            let name = Name::new(named.name.as_str()).map_err(|e| bad(e.to_string()))?;
+            of(Some(name), &named.limits)
+        });
+        resources.collect()
     }
 
     /// The variants of every deployment: that without a name, where none is asked for.
@@ -105,16 +149,19 @@ fn one(
     stack: &Stack,
     partition: &Partition,
     place: Place,
-    limits: &[(Name, Limits)],
+    resources: &Resources,
 ) -> Deployment {
-    let limits = limits.iter();
+    let limits = resources.limits.iter();
     Deployment {
         partition: partition.clone(),
         place,
-        limits: limits
-            .filter(|(name, _)| is_service(stack, partition, name))
-            .cloned()
-            .collect(),
+        resources: Resources {
+            name: resources.name.clone(),
+            limits: limits
+                .filter(|(name, _)| is_service(stack, partition, name))
+                .cloned()
+                .collect(),
+        },
         isolation: isolation_of_names(&request.isolation),
         variant: None,
     }
@@ -131,9 +178,12 @@ fn bad(what: String) -> ExperimentError {
 
 #[cfg(test)]
 mod tests {
+    use stowplan_model::Limits;
+
     use super::*;
     use crate::prepare::tests::known;
     use crate::request::tests::request;
+    use crate::request::{DeploymentRequest, ResourcesRequest};
     use crate::variants::VariantRequest;
 
     #[test]
@@ -165,6 +215,68 @@ mod tests {
         let mut same = second.clone();
         same.variant.clone_from(&deployments[0].variant);
         assert_eq!(same, deployments[0], "nothing else differs");
+    }
+
+    fn allocation(name: &str, weight: Option<u32>) -> ResourcesRequest {
+        let limits = weight.map(|weight| {
+            let limits = Limits {
+                cpu_weight: Some(weight),
+                ..Limits::default()
+            };
+            ("sensing".to_owned(), limits)
+        });
+        ResourcesRequest {
+            name: name.to_owned(),
+            limits: limits.into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn resources_are_a_factor_of_their_own_and_the_first_is_the_reference() {
+        let mut request = request();
+        request.limits.clear();
+        request.resources = vec![allocation("usual", None), allocation("small", Some(1))];
+        let spec = request.spec().unwrap();
+        let all = request.deployments(spec.stack(), &known()).unwrap();
+        let labels: Vec<String> = all.iter().map(Deployment::label).collect();
+        assert_eq!(labels.len(), 8);
+        assert_eq!(
+            labels[4..6],
+            ["bare:flat · modules · usual", "bare:flat · modules · small"]
+        );
+        // 'single' has no service 'sensing'.
+        let limited = all.iter().filter(|d| !d.resources.limits.is_empty());
+        let limited: Vec<String> = limited.map(Deployment::label).collect();
+        assert_eq!(
+            limited,
+            ["bare:flat · modules · small", "oci · modules · small"]
+        );
+    }
+
+    #[test]
+    fn deployments_are_listed_one_by_one_in_their_order() {
+        let mut request = request();
+        request.limits.clear();
+        request.places.clear();
+        request.resources = vec![allocation("usual", None), allocation("small", Some(1))];
+        let listed = |place: &str, partition: &str, resources: &str| DeploymentRequest {
+            place: place.to_owned(),
+            partition: partition.to_owned(),
+            resources: Some(resources.to_owned()),
+        };
+        request.listed = vec![
+            listed("oci", "modules", "small"),
+            listed("bare:flat", "single", "usual"),
+        ];
+        let spec = request.spec().unwrap();
+        let all = request.deployments(spec.stack(), &known()).unwrap();
+        let labels: Vec<String> = all.iter().map(Deployment::label).collect();
+        assert_eq!(
+            labels,
+            ["oci · modules · small", "bare:flat · single · usual"]
+        );
+        request.listed.push(listed("oci", "modules", "large"));
+        assert!(request.deployments(spec.stack(), &known()).is_err());
     }
 
     fn ablation(places: &[&str]) -> Request {

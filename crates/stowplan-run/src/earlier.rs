@@ -58,6 +58,8 @@ impl Earlier {
             places: own.places,
             partitions: own.partitions,
             limits: own.limits,
+            resources: own.resources,
+            listed: own.listed,
             isolation: own.isolation,
             ablation: own.ablation,
             variants: own.variants,
@@ -101,8 +103,8 @@ mod tests {
     use stowplan_spec::RunOptions;
 
     use super::*;
-    use crate::request::LimitsRequest;
     use crate::request::tests::request;
+    use stowplan_model::Limits;
 
     fn earlier(request: Request) -> Earlier {
         Earlier {
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_is_deployed_is_the_earlier_one_s_and_how_it_is_measured_the_new_one_s() {
-        let limits = BTreeMap::from([("sensing".to_owned(), LimitsRequest::default())]);
+        let limits = BTreeMap::from([("sensing".to_owned(), Limits::default())]);
         let old = Request {
             limits: limits.clone(),
             parallelism: Some(1),

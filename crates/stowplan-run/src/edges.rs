@@ -125,7 +125,7 @@ mod tests {
         let at = |place: &str| Deployment {
             partition: partition.clone(),
             place: known().place(place).unwrap(),
-            limits: vec![],
+            resources: stowplan_model::Resources::default(),
             isolation: stowplan_model::Isolation {
                 net: true,
                 ..stowplan_model::Isolation::default()

@@ -128,7 +128,7 @@ pub(crate) fn keep_recorded(
 
 /// Fails where a limit names a CPU that the machine does not have.
 pub(crate) fn require_cpus(request: &Request, online: &[u32]) -> Result<(), ExperimentError> {
-    for (service, limits) in &request.limits {
+    for (service, limits) in request.all_limits() {
         let mut asked = limits.cpuset.iter().flatten();
         if let Some(cpu) = asked.find(|cpu| !online.contains(cpu)) {
             let have: Vec<String> = online.iter().map(ToString::to_string).collect();
@@ -149,8 +149,8 @@ mod tests {
     use super::*;
     use crate::prepare::prepare;
     use crate::prepare::tests::{container, known, machine};
-    use crate::request::LimitsRequest;
     use crate::request::tests::request;
+    use stowplan_model::Limits;
 
     /// `hello` on `bare:flat` and `oci`, where these engines are not there.
     fn prepared(absent: &[&str]) -> Prepared {
@@ -224,9 +224,9 @@ mod tests {
         let on = |cpus: &[u32]| Request {
             limits: BTreeMap::from([(
                 "sensing".to_owned(),
-                LimitsRequest {
+                Limits {
                     cpuset: Some(cpus.to_vec()),
-                    ..LimitsRequest::default()
+                    ..Limits::default()
                 },
             )]),
             ..request()

@@ -230,14 +230,12 @@ fn facts(place: &Place, known: &KnownEngines) -> PlaceRecord {
     }
 }
 
-/// Id of a deployment in the tables: `bare-flat.single`, `bare-flat.single.VARIANT`.
+/// Id of a deployment in the tables: `bare-flat.single`, `bare-flat.single.RESOURCES`, `bare-flat.single.VARIANT`.
 fn id(deployment: &Deployment) -> String {
     let place = deployment.place.to_string().replace([':', '/'], "-");
-    let id = format!("{place}.{}", deployment.partition.name);
-    match &deployment.variant {
-        Some(variant) => format!("{id}.{}", variant.name),
-        None => id,
-    }
+    let parts = [place.as_str(), &deployment.partition.name];
+    let parts = parts.into_iter().chain(deployment.names());
+    parts.collect::<Vec<_>>().join(".")
 }
 
 fn record(deployment: &Deployment, plan: &Plan, known: &KnownEngines) -> DeploymentRecord {
@@ -253,6 +251,7 @@ fn record(deployment: &Deployment, plan: &Plan, known: &KnownEngines) -> Deploym
         })
         .collect();
     let limits: BTreeMap<String, LimitsRecord> = deployment
+        .resources
         .limits
         .iter()
         .map(|(name, limits)| {
@@ -274,6 +273,7 @@ fn record(deployment: &Deployment, plan: &Plan, known: &KnownEngines) -> Deploym
         place: deployment.place.to_string(),
         facts: Some(facts(&deployment.place, known)),
         partition: deployment.partition.name.clone(),
+        resources: deployment.resources.name.as_ref().map(ToString::to_string),
         variant: deployment.variant.as_ref().map(|v| v.name.to_string()),
         injected: deployment.injection().map(injection_record),
         services: plan.services.len() as u64,

@@ -117,7 +117,7 @@ fn warnings(request: &Request, prepared: &Prepared, facts: &MachineFacts) -> Vec
             "cold starts are cold by the page cache of this virtual machine; that of its host is not controlled".to_owned(),
         );
     }
-    if request.limits.values().any(|l| l.memory_bytes.is_some()) {
+    if request.all_limits().any(|(_, l)| l.memory_bytes.is_some()) {
         warnings.extend(unlimited_swap(facts));
     }
     warnings

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use stowplan_model::dds::NoSuchProfile;
 use stowplan_model::{
-    DdsProfile, Isolation, Launching, Limits, Name, Partition, PhaseSpan, SchedulingClass,
+    DdsProfile, Isolation, Launching, Limits, Name, Partition, PhaseSpan, Resources,
     ServiceAssignment, Stack, Variant,
 };
 use stowplan_remote::Network;
@@ -91,8 +91,14 @@ pub struct Request {
     pub starts: Starts,
     /// Utilisation asked for.
     pub utilisation: Option<f64>,
-    /// Limits by service.
-    pub limits: BTreeMap<String, LimitsRequest>,
+    /// Limits by service, where there is one allocation alone.
+    pub limits: BTreeMap<String, Limits>,
+    /// Several allocations, the first the reference; none where there is one alone.
+    #[serde(default)]
+    pub resources: Vec<ResourcesRequest>,
+    /// Deployments one by one; none for the product of places, partitions and resources.
+    #[serde(default)]
+    pub listed: Vec<DeploymentRequest>,
     /// Isolation features of engines that can switch them, by name.
     pub isolation: BTreeMap<String, bool>,
     /// Whether `oci`'s isolation features are added one at a time on the one partition.
@@ -135,22 +141,26 @@ pub struct PartitionRequest {
     pub notes: Vec<String>,
 }
 
-/// Limits of one service.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitsRequest {
-    /// CPU numbers.
-    pub cpuset: Option<Vec<u32>>,
-    /// Weight, 1 to 10,000.
-    pub cpu_weight: Option<u32>,
-    /// Quota in CPUs.
-    pub cpu_quota: Option<f64>,
-    /// Memory limit in bytes.
-    pub memory_bytes: Option<u64>,
-    /// `other`, `fifo` or `round-robin`.
-    pub scheduling: Option<String>,
-    /// Priority of `fifo` and `round-robin`.
-    pub priority: Option<u8>,
+/// One of several allocations of the machine, as a request keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourcesRequest {
+    /// Name.
+    pub name: String,
+    /// Limits by service.
+    pub limits: BTreeMap<String, Limits>,
+}
+
+/// One of the deployments that were asked for one by one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeploymentRequest {
+    /// Place.
+    pub place: String,
+    /// Name of one of the request's partitions.
+    pub partition: String,
+    /// Name of one of its resources, where they have names.
+    pub resources: Option<String>,
 }
 
 /// What the caller knows of an experiment before it becomes a [`Request`].
@@ -184,8 +194,10 @@ pub struct Ask<'a> {
     pub starts: Starts,
     /// Utilisation asked for.
     pub utilisation: Option<f64>,
-    /// Limits by service.
-    pub limits: Vec<(Name, Limits)>,
+    /// What services are given of the machine, one by one: one without a name, or several with names.
+    pub resources: Vec<Resources>,
+    /// Deployments one by one; none for the product of places, partitions and resources.
+    pub listed: Vec<DeploymentRequest>,
     /// Isolation features.
     pub isolation: Isolation,
     /// Whether `oci`'s isolation features are added one at a time on the one partition.
@@ -210,6 +222,13 @@ impl Request {
     /// The request that a caller's experiment is.
     #[must_use]
     pub fn new(ask: Ask<'_>) -> Self {
+        let unnamed = ask.resources.iter().find(|of| of.name.is_none());
+        let named = ask.resources.iter().filter_map(|of| {
+            Some(ResourcesRequest {
+                name: of.name.as_ref()?.to_string(),
+                limits: by_service(&of.limits),
+            })
+        });
         Self {
             version: VERSION,
             name: ask.name,
@@ -228,11 +247,9 @@ impl Request {
             budget_ns: ask.budget_ns,
             starts: ask.starts,
             utilisation: ask.utilisation,
-            limits: ask
-                .limits
-                .iter()
-                .map(|(name, limits)| (name.to_string(), LimitsRequest::of(limits)))
-                .collect(),
+            limits: unnamed.map(|of| by_service(&of.limits)).unwrap_or_default(),
+            resources: named.collect(),
+            listed: ask.listed,
             isolation: isolation_by_name(ask.isolation),
             ablation: ask.ablation,
             variants: ask.variants.iter().map(VariantRequest::of).collect(),
@@ -259,6 +276,12 @@ impl Request {
             .map_or(Ok(DdsProfile::default()), |name| {
                 name.parse().map_err(wrong)
             })
+    }
+
+    /// Service and limits of all allocations.
+    pub(crate) fn all_limits(&self) -> impl Iterator<Item = (&String, &Limits)> {
+        let named = self.resources.iter().map(|of| &of.limits);
+        named.chain([&self.limits]).flatten()
     }
 
     /// Replaces what starts the processes of services.
@@ -371,51 +394,18 @@ impl PartitionRequest {
     }
 }
 
-impl LimitsRequest {
-    fn of(limits: &Limits) -> Self {
-        let (scheduling, priority) = match limits.scheduling {
-            None => (None, None),
-            Some(SchedulingClass::Other) => (Some("other"), None),
-            Some(SchedulingClass::Fifo(priority)) => (Some("fifo"), Some(priority)),
-            Some(SchedulingClass::RoundRobin(priority)) => (Some("round-robin"), Some(priority)),
-        };
-        Self {
-            cpuset: limits.cpuset.clone(),
-            cpu_weight: limits.cpu_weight,
-            cpu_quota: limits.cpu_quota,
-            memory_bytes: limits.memory_bytes,
-            scheduling: scheduling.map(str::to_owned),
-            priority,
-        }
-    }
-
-    pub(crate) fn to_model(&self) -> Result<Limits, ExperimentError> {
-        let scheduling = match (self.scheduling.as_deref(), self.priority) {
-            (None, _) => None,
-            (Some("other"), _) => Some(SchedulingClass::Other),
-            (Some("fifo"), Some(priority)) => Some(SchedulingClass::Fifo(priority)),
-            (Some("round-robin"), Some(priority)) => Some(SchedulingClass::RoundRobin(priority)),
-            (Some(other), _) => {
-                return Err(ExperimentError::Name {
-                    what: format!("'{other}' is not a scheduling class with its priority"),
-                });
-            }
-        };
-        Ok(Limits {
-            cpuset: self.cpuset.clone(),
-            cpu_weight: self.cpu_weight,
-            cpu_quota: self.cpu_quota,
-            memory_bytes: self.memory_bytes,
-            scheduling,
-        })
-    }
+fn by_service(limits: &[(Name, Limits)]) -> BTreeMap<String, Limits> {
+    let limits = limits.iter();
+    limits
+        .map(|(name, limits)| (name.to_string(), limits.clone()))
+        .collect()
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::prepare::tests::known;
-    use stowplan_model::Deployment;
+    use stowplan_model::{Deployment, SchedulingClass};
 
     pub(crate) fn request() -> Request {
         let text = stowplan_spec::shipped("hello").unwrap();
@@ -442,7 +432,11 @@ pub(crate) mod tests {
             budget_ns: None,
             starts: Starts::Warm,
             utilisation: None,
-            limits: vec![(Name::new("sensing").unwrap(), limits)],
+            resources: vec![Resources {
+                name: None,
+                limits: vec![(Name::new("sensing").unwrap(), limits)],
+            }],
+            listed: vec![],
             isolation: Isolation {
                 net: true,
                 ..Isolation::default()
@@ -477,14 +471,30 @@ pub(crate) mod tests {
             ]
         );
         assert!(
-            deployments[0].limits.is_empty(),
+            deployments[0].resources.limits.is_empty(),
             "'single' has no service 'sensing'"
         );
         assert_eq!(
-            deployments[3].limits[0].1.scheduling,
+            deployments[3].resources.limits[0].1.scheduling,
             Some(SchedulingClass::Fifo(3))
         );
         assert!(deployments[3].isolation.net);
+    }
+
+    /// As 0.1.0 before the class of a limit was written as the model has it.
+    #[test]
+    fn limits_of_older_requests_are_read() {
+        let text = r#"{"cpuset": [1], "cpu_weight": null, "cpu_quota": null, "memory_bytes": 5,
+            "scheduling": "round-robin", "priority": 7}"#;
+        let read: Limits = serde_json::from_str(text).unwrap();
+        assert_eq!(read.scheduling, Some(SchedulingClass::RoundRobin(7)));
+        assert_eq!((read.cpuset, read.memory_bytes), (Some(vec![1]), Some(5)));
+        let without = r#"{"cpuset": null, "scheduling": null, "priority": null}"#;
+        let read: Limits = serde_json::from_str(without).unwrap();
+        assert_eq!(read, Limits::default());
+        let other: Limits =
+            serde_json::from_str(r#"{"scheduling": "other", "priority": null}"#).unwrap();
+        assert_eq!(other.scheduling, Some(SchedulingClass::Other));
     }
 
     #[test]

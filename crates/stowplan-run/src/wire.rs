@@ -17,6 +17,7 @@ pub fn deployment_plan(
 ) -> DeploymentPlan {
     let limits = |service: &str| {
         let found = deployment
+            .resources
             .limits
             .iter()
             .find(|(name, _)| name.as_str() == service);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use stowplan_model::{
-    DdsProfile, Injection, Isolation, Launching, Name, Partition, Stack, Variant,
+    DdsProfile, Injection, Isolation, Launching, Name, Partition, Resources, Stack, Variant,
 };
 use stowplan_plan::{Choice, Preset};
 use stowplan_results::{InjectedDifference, SelftestKind};
@@ -231,7 +231,8 @@ impl Design {
             budget_ns,
             starts: Starts::Warm,
             utilisation: None,
-            limits: Vec::new(),
+            resources: vec![Resources::default()],
+            listed: Vec::new(),
             isolation: Isolation::default(),
             ablation: false,
             variants,

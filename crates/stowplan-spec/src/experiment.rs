@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::RunOptions;
-use stowplan_model::{DdsProfile, Isolation, Launching, Limits, Name, Place};
+use stowplan_model::{DdsProfile, Isolation, Launching, Name, Place, Resources};
 
 /// State of the page cache at start (docs/measuring.md §4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,17 @@ pub enum Start {
     Cold,
     /// The third start in a row of the same deployment.
     ReRun,
+}
+
+/// A deployment that a file lists.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedDeployment {
+    /// Where.
+    pub place: Place,
+    /// Name of a preset, or path of a table relative to the experiment file.
+    pub partition: String,
+    /// Which of the resources; `None` for those without a name.
+    pub resources: Option<Name>,
 }
 
 /// The product of places and partitions of one stack, in blocks.
@@ -51,8 +62,11 @@ pub struct Experiment {
     pub launch: Vec<Launching>,
     /// State of the page cache at start; `None` leaves it as it is.
     pub start: Option<Start>,
-    /// Limits by service name.
-    pub limits: Vec<(Name, Limits)>,
+    /// What services are given of the machine, one by one; the first is the reference. One without a name where the file has
+    /// no names for them.
+    pub resources: Vec<Resources>,
+    /// Deployments one by one; empty for the product of places, partitions and resources.
+    pub deployments: Vec<ListedDeployment>,
     /// Isolation features, where the engine can switch them.
     pub isolation: Isolation,
     /// Whether `oci`'s isolation features are added one at a time on the one partition.

@@ -10,6 +10,7 @@ const STACKS: &[(&str, &str)] = files!["stacks":
     "autoware-galactic",
     "autoware-humble",
     "autoware-reference-system",
+    "contended",
     "hello",
 ];
 

@@ -97,22 +97,28 @@ fn image(folder: &Path) -> String {
         .arg(".")
         .status();
     assert!(tar.unwrap().success());
-    let put = |bytes: &[u8]| {
+    let put = |kind: &str, bytes: &[u8]| {
         let file = folder.join("blob");
         fs::write(&file, bytes).unwrap();
         let said = Command::new("sha256sum").arg(&file).output().unwrap();
         let hash = String::from_utf8(said.stdout).unwrap()[..64].to_owned();
         fs::rename(&file, blobs.join(&hash)).unwrap();
-        format!(r#"{{"digest":"sha256:{hash}","size":{}}}"#, bytes.len())
+        let kind = format!("application/vnd.oci.image.{kind}");
+        format!(
+            r#"{{"mediaType":"{kind}","digest":"sha256:{hash}","size":{}}}"#,
+            bytes.len()
+        )
     };
-    let config = put(br#"{"config":{"Entrypoint":["/says"],"User":"ros","WorkingDir":"/srv"}}"#);
-    let layer = put(&fs::read(&layer).unwrap());
-    let manifest = put(format!(r#"{{"config":{config},"layers":[{layer}]}}"#).as_bytes());
-    fs::write(
-        image.join("index.json"),
-        format!(r#"{{"manifests":[{manifest}]}}"#),
-    )
-    .unwrap();
+    let config = put(
+        "config.v1+json",
+        br#"{"architecture":"amd64","os":"linux","rootfs":{"type":"layers","diff_ids":[]},
+        "config":{"Entrypoint":["/says"],"User":"ros","WorkingDir":"/srv"}}"#,
+    );
+    let layer = put("layer.v1.tar", &fs::read(&layer).unwrap());
+    let manifest = format!(r#"{{"schemaVersion":2,"config":{config},"layers":[{layer}]}}"#);
+    let manifest = put("manifest.v1+json", manifest.as_bytes());
+    let index = format!(r#"{{"schemaVersion":2,"manifests":[{manifest}]}}"#);
+    fs::write(image.join("index.json"), index).unwrap();
     image.display().to_string()
 }
 

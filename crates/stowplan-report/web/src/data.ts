@@ -97,7 +97,7 @@ export interface Comparison {
   label: string;
   unit: string;
   subject: string | null;
-  effect: "total" | "splitting" | "group-scheduling" | "isolation";
+  effect: "total" | "splitting" | "group-scheduling" | "isolation" | "resources";
   primary: boolean;
   reference: string;
   candidate: string;
@@ -196,6 +196,7 @@ export interface Experiment {
 /** Places at which one partition ran; percentages are of `flat` and of each one's `control`, found among the comparisons. */
 export interface AtPartition {
   partition: string;
+  resources: string | null;
   variant: string | null;
   flat: string | null;
   places: { deployment: string; place: string; control: string | null }[];

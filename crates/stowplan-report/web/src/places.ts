@@ -42,11 +42,11 @@ function atPartition(page: Page, at: AtPartition, shown: Shown): HTMLElement {
       );
     },
   }));
-  const variant = at.variant === null ? "" : ` · ${at.variant}`;
+  const names = [at.partition, at.resources, at.variant].filter((name) => name !== null);
   return table(
     [{ head: "Place", cell: (p) => named(shown, p.deployment, p.place) }, ...columns],
     at.places,
-    `Partition ${at.partition}${variant}`,
+    `Partition ${names.join(" · ")}`,
   );
 }
 

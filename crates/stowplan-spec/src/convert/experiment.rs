@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use stowplan_model::{
-    DdsProfile, Isolation, Launching, Limits, METRICS, Name, Place, SchedulingClass,
+    DdsProfile, Isolation, Launching, Limits, METRICS, Name, Place, Resources, SchedulingClass,
 };
 use stowplan_plan::{KnownEngines, nearest};
 
-use crate::at::{At, Mark};
+use crate::at::{At, Entries, Mark};
 use crate::context::Context;
 use crate::elements::experiment::{
     DdsProfileSpec, ExperimentSpec, IsolationSpec, LaunchingSpec, LimitsSpec, PhaseSpec,
     SchedulingSpec, StartSpec,
 };
-use crate::experiment::{Experiment, Start};
+use crate::experiment::{Experiment, ListedDeployment, Start};
 
 const DEFAULT_SEED: u64 = 1;
 const DEFAULT_WARM_UP_NS: u64 = 2_000_000_000;
@@ -29,8 +29,14 @@ pub(crate) fn convert(
     let places = places(context, spec, known);
     let ablation = ablation(context, spec);
     for (what, missing) in [
-        ("places", spec.places.is_empty() && !ablation),
-        ("partitions", spec.partitions.is_empty()),
+        (
+            "places",
+            spec.places.is_empty() && spec.deployments.is_empty() && !ablation,
+        ),
+        (
+            "partitions",
+            spec.partitions.is_empty() && spec.deployments.is_empty(),
+        ),
     ] {
         if missing {
             context.problem(
@@ -48,7 +54,8 @@ pub(crate) fn convert(
         10_000,
     );
     let utilisation = share(context, "the utilisation", spec.utilisation.as_ref(), 1.0);
-    let limits = limits(context, spec);
+    let resources = resources(context, spec);
+    let deployments = deployments(context, spec, known, &resources);
     let budget_ns = spec.budget.as_ref().map(|b| b.value.whole());
     let warm_up_ns = context.fixed("warm_up", spec.warm_up.as_ref(), DEFAULT_WARM_UP_NS);
     let window_ns = context.fixed("window", spec.window.as_ref(), DEFAULT_WINDOW_NS);
@@ -81,7 +88,8 @@ pub(crate) fn convert(
             StartSpec::Cold => Start::Cold,
             StartSpec::ReRun => Start::ReRun,
         }),
-        limits,
+        resources,
+        deployments,
         isolation: isolation(&spec.isolation),
         ablation,
         parallelism: spec.parallelism.map(NonZeroU32::get),
@@ -192,15 +200,90 @@ fn share(context: &mut Context, what: &str, value: Option<&At<f64>>, most: f64) 
     None
 }
 
-fn limits(context: &mut Context, spec: &ExperimentSpec) -> Vec<(Name, Limits)> {
+/// Each of the named allocations, or the one without a name.
+fn resources(context: &mut Context, spec: &ExperimentSpec) -> Vec<Resources> {
+    if let (Some((key, _)), false) = (spec.limits.0.first(), spec.resources.0.is_empty()) {
+        context.problem(
+            key.mark,
+            "an experiment has 'limits' or 'resources', not both".to_owned(),
+            Some("write the limits into each of the resources".into()),
+        );
+    }
+    if spec.resources.0.is_empty() {
+        let limits = limits(context, &spec.limits);
+        return vec![Resources { name: None, limits }];
+    }
+    let mut all = Vec::new();
+    for (key, of) in &spec.resources.0 {
+        let limits = limits(context, of);
+        if let Some(name) = context.name(key) {
+            let name = Some(name);
+            all.push(Resources { name, limits });
+        }
+    }
+    all
+}
+
+fn limits(context: &mut Context, spec: &Entries<LimitsSpec>) -> Vec<(Name, Limits)> {
     let mut converted = Vec::new();
-    for (key, limits) in &spec.limits.0 {
+    for (key, limits) in &spec.0 {
         let limits = one_service(context, &key.value, limits);
         if let Some(name) = context.name(key) {
             converted.push((name, limits));
         }
     }
     converted
+}
+
+fn deployments(
+    context: &mut Context,
+    spec: &ExperimentSpec,
+    known: &KnownEngines,
+    resources: &[Resources],
+) -> Vec<ListedDeployment> {
+    let mut all: Vec<ListedDeployment> = Vec::new();
+    for listed in &spec.deployments {
+        let (mark, listed) = (listed.mark, &listed.value);
+        if !spec.places.is_empty() || !spec.partitions.is_empty() {
+            context.problem(
+                mark,
+                "an experiment has 'deployments', or 'places' and 'partitions', not both"
+                    .to_owned(),
+                Some("leave out 'places' and 'partitions'".into()),
+            );
+            return all;
+        }
+        let place = known.place(&listed.place.value);
+        let place = place.map_err(|e| context.problem(listed.place.mark, e.to_string(), e.hint));
+        let name = listed.resources.as_ref().map(|at| at.value.as_str());
+        let names = resources.iter().map(|r| r.name.as_ref());
+        let found = names.clone().find(|known| known.map(Name::as_str) == name);
+        let Some(found) = found else {
+            let mark = listed.resources.as_ref().map_or(mark, |at| at.mark);
+            let told = name.map_or_else(
+                || "the deployment names none of 'resources'".to_owned(),
+                |name| format!("'resources' has no '{name}'"),
+            );
+            let hint = nearest::hint(name.unwrap_or_default(), names.flatten().map(Name::as_str));
+            context.problem(mark, told, hint);
+            continue;
+        };
+        let Ok(place) = place else { continue };
+        let listed = ListedDeployment {
+            place,
+            partition: listed.partition.value.clone(),
+            resources: found.cloned(),
+        };
+        if all.contains(&listed) {
+            context.problem(
+                mark,
+                "the deployment is here a second time".to_owned(),
+                None,
+            );
+        }
+        all.push(listed);
+    }
+    all
 }
 
 fn one_service(context: &mut Context, service: &str, spec: &LimitsSpec) -> Limits {

@@ -20,10 +20,11 @@ pub(crate) struct ExperimentSpec {
     pub name: At<String>,
     /// Name of a shipped stack, or the path of a stack file relative to this file.
     pub stack: At<String>,
-    /// Places; the first is the reference. May be left out with `ablation`.
+    /// Places; the first is the reference. May be left out with `ablation` or `deployments`.
     #[serde(default)]
     pub places: Vec<At<String>>,
-    /// Names of presets or paths of tables relative to this file.
+    /// Names of presets or paths of tables relative to this file. May be left out with `deployments`.
+    #[serde(default)]
     pub partitions: Vec<At<String>>,
     /// Number of blocks; 6 where left out, the least that can give a verdict. With `pilot` the most there may be, 60
     /// where left out.
@@ -68,9 +69,16 @@ pub(crate) struct ExperimentSpec {
     /// State of the page cache at start; left as it is where left out.
     #[serde(default)]
     pub start: Option<StartSpec>,
-    /// Limits by service name.
+    /// Limits by service name, in every deployment.
     #[serde(default)]
     pub limits: Entries<LimitsSpec>,
+    /// Several allocations by name, each with limits by service name: every place and partition is deployed with each of them,
+    /// and the first is the reference. Not with `limits`.
+    #[serde(default)]
+    pub resources: Entries<Entries<LimitsSpec>>,
+    /// Deployments one by one, instead of the product of places, partitions and resources.
+    #[serde(default)]
+    pub deployments: Vec<At<DeploymentSpec>>,
     /// Isolation features, where the engine can switch them; what is left out is the default set.
     #[serde(default)]
     pub isolation: IsolationSpec,
@@ -128,6 +136,19 @@ pub(crate) enum StartSpec {
     Cold,
     /// The third start in a row.
     ReRun,
+}
+
+/// One deployment.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeploymentSpec {
+    /// Place.
+    pub place: At<String>,
+    /// Name of a preset or path of a table relative to this file.
+    pub partition: At<String>,
+    /// Name of one of `resources`; no limits but those of `limits` where left out.
+    #[serde(default)]
+    pub resources: Option<At<String>>,
 }
 
 /// Resource limits of one service.

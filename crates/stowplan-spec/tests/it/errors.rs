@@ -147,6 +147,18 @@ fn experiments() {
             "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\ndelta: { cpu: 300% }\n",
         ),
         (
+            "resources",
+            "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nlimits:\n  all: { cpu_weight: 1 }\nresources:\n  usual: {}\n  low: { all: { cpu_weight: 0 } }\n",
+        ),
+        (
+            "deployments",
+            "name: a\nstack: hello\nresources: { usual: {}, low: {} }\ndeployments:\n  - { place: oci, partition: single, resources: lows }\n  - { place: ocy, partition: single, resources: low }\n  - { place: oci, partition: single }\n  - { place: oci, partition: single, resources: low }\n  - { place: oci, partition: single, resources: low }\n",
+        ),
+        (
+            "deployments_and_places",
+            "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\ndeployments:\n  - { place: oci, partition: single }\n",
+        ),
+        (
             "window",
             "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nwindow: 0s\n",
         ),

@@ -1,15 +1,17 @@
 //! `run`, `startup`, `latency`, `usage` and `demo`: from options to a request, and what is told at the end.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use stowplan_host::preemption::SwitchRecorder;
-use stowplan_model::{Isolation, Launching};
+use stowplan_model::{Isolation, Launching, Partition, Resources};
 use stowplan_report::Report;
 use stowplan_results::{Comparisons, Results};
+use stowplan_run::request::DeploymentRequest;
 use stowplan_run::schedule::{End, Outcome};
 use stowplan_run::{Ask, Question, Request, Starts};
-use stowplan_spec::RunOptions;
+use stowplan_spec::{ListedDeployment, RunOptions};
 use stowplan_stats::Verdict;
 
 use crate::calibration;
@@ -162,14 +164,20 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
     let base = path.parent().unwrap_or(Path::new("."));
     let (file, text) = stack_text(&experiment.stack, base)?;
     let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
-    let partitions = experiment
-        .partitions
-        .iter()
-        .map(|name| {
-            let choice = stowplan_spec::find_partition(name, base).or_exit(ExitCode::BadInput)?;
-            stowplan_plan::partition(spec.stack(), &choice).or_exit(ExitCode::BadInput)
-        })
-        .collect::<Result<_, CommandError>>()?;
+    let mut texts: Vec<&String> = experiment.partitions.iter().collect();
+    for listed in &experiment.deployments {
+        if !texts.contains(&&listed.partition) {
+            texts.push(&listed.partition);
+        }
+    }
+    let partition = |text: &String| {
+        let choice = stowplan_spec::find_partition(text, base).or_exit(ExitCode::BadInput)?;
+        stowplan_plan::partition(spec.stack(), &choice).or_exit(ExitCode::BadInput)
+    };
+    let partitions = texts.iter().map(|text| partition(text));
+    let partitions: Vec<Partition> = partitions.collect::<Result<_, CommandError>>()?;
+    let named = texts.into_iter().zip(&partitions);
+    let listed = listed(&experiment.deployments, &named.collect());
     let mut request = Request::new(Ask {
         name: experiment.name.to_string(),
         question: Question::Everything,
@@ -189,7 +197,8 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
             Some(stowplan_spec::Start::ReRun) => Starts::ReRun,
         },
         utilisation: experiment.utilisation,
-        limits: experiment.limits.clone(),
+        resources: experiment.resources.clone(),
+        listed,
         isolation: experiment.isolation,
         ablation: experiment.ablation,
         variants: Launching::variants(&experiment.launch),
@@ -202,6 +211,19 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
     });
     request.deltas = experiment.delta;
     Ok(request)
+}
+
+/// Deployments of a file by the names that its partitions have.
+fn listed(
+    all: &[ListedDeployment],
+    partitions: &BTreeMap<&String, &Partition>,
+) -> Vec<DeploymentRequest> {
+    let listed = all.iter().map(|one| DeploymentRequest {
+        place: one.place.to_string(),
+        partition: partitions[&one.partition].name.clone(),
+        resources: one.resources.as_ref().map(ToString::to_string),
+    });
+    listed.collect()
 }
 
 fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
@@ -267,7 +289,8 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         budget_ns: budget(&args.measure)?,
         starts: defaults.starts,
         utilisation: inputs::utilisation(args.utilisation)?,
-        limits: Vec::new(),
+        resources: vec![Resources::default()],
+        listed: Vec::new(),
         isolation: Isolation::default(),
         ablation: args.ablation,
         variants: Launching::variants(&inputs::launch(&args.measure.launch)?),

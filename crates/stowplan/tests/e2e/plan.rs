@@ -4,10 +4,11 @@ use serde_json::Value;
 
 use crate::support::{Bench, assert_valid, fixture, root};
 
-const STACKS: [(&str, u64); 4] = [
+const STACKS: [(&str, u64); 5] = [
     ("autoware-galactic", 242),
     ("autoware-humble", 191),
     ("autoware-reference-system", 24),
+    ("contended", 16),
     ("hello", 12),
 ];
 

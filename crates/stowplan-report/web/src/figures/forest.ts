@@ -45,9 +45,10 @@ const EFFECTS: Record<Comparison["effect"], string> = {
   splitting: "splitting",
   "group-scheduling": "group scheduling",
   isolation: "isolation",
+  resources: "resources",
 };
 
-const ORDER: Comparison["effect"][] = ["total", "splitting", "group-scheduling", "isolation"];
+const ORDER: Comparison["effect"][] = ["total", "splitting", "group-scheduling", "isolation", "resources"];
 
 interface Row {
   c: Comparison;
@@ -177,7 +178,7 @@ export function effects(page: Page, shown: Shown, changed: () => void): Figure |
     title: "The effects, told apart",
     read:
       "Splitting compares partitions at one place; group scheduling compares plain processes in one control group with those in a " +
-      "group for each service; isolation compares the latter with containers, all else equal. Only together do they say " +
+      "group for each service; isolation compares the latter with containers; resources compares allocations of the machine at one place and partition, all else equal. Only together do they say " +
       "what a container costs.",
     controls: [
       choice("Metric", options, metric, (v) => {
