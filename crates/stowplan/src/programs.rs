@@ -10,7 +10,15 @@ pub fn node() -> Result<PathBuf, CommandError> {
     find("stowplan-node", "STOWPLAN_NODE")
 }
 
+/// `stowplan-agent` on this machine; unit tests are in no place that has it beside it.
+#[cfg(test)]
+#[expect(clippy::unnecessary_wraps, reason = "it fails elsewhere")]
+pub fn agent() -> Result<PathBuf, CommandError> {
+    Ok(stowplan_testkit::agent_program().to_owned())
+}
+
 /// `stowplan-agent` on this machine.
+#[cfg(not(test))]
 pub fn agent() -> Result<PathBuf, CommandError> {
     find("stowplan-agent", "STOWPLAN_AGENT")
 }

@@ -82,7 +82,8 @@ pub(crate) fn run(args: &TestArgs) -> Result<(), String> {
     let outcomes = outcomes(&selected, &surroundings)?;
     let records = told::read(&unchecked, &selected)?;
     junit::write(&folder.join("junit.xml"), &outcomes, &records)?;
-    told::tell(&outcomes, &records, &config)
+    let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    told::tell(&outcomes, &records, &config, in_ci)
 }
 
 /// Runs programs of pure crates beside each other, then those that use the machine, one at a time.
