@@ -23,7 +23,7 @@ use stowplan_image::Contents;
 
 use crate::client::Client;
 use crate::images::Store;
-use crate::{Daemon, fleet, label, logs};
+use crate::{Daemon, fleet, logs, runtime};
 
 /// The mode of containers in the network of their daemon, and in its IPC namespace.
 pub(crate) const HOST: &str = "host";
@@ -126,7 +126,7 @@ pub(crate) fn lay(
             Ok((pid, id)) => {
                 ground.holder_pid = apart.then_some(pid);
                 ground.conversion =
-                    Conversion::of(layout, || label::runtime(client.daemon(), pid, &id));
+                    Conversion::of(layout, || runtime::of(client.daemon(), pid, &id));
                 break;
             }
             Err(error) => {

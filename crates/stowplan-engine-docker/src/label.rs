@@ -2,11 +2,12 @@
 
 use bollard::models::ContainerInspectResponse;
 use stowplan_engine::{EngineError, Facts, ObservedContainer, agreed, contradiction};
-use stowplan_engine_daemon::{program_in_bundle, runtime_name, runtime_version};
+use stowplan_engine_daemon::{runtime_name, runtime_version};
 
 use crate::Daemon;
 use crate::client::Client;
 use crate::probe;
+use crate::runtime::called;
 
 /// The label of the containers with these ids and first processes: one value of each fact for all of them.
 ///
@@ -31,19 +32,6 @@ pub(crate) fn read(client: &Client, containers: &[(String, u32)]) -> Result<Fact
         probe::version(client)?,
     );
     Ok(facts)
-}
-
-/// The program of the runtime that the container with this first process and id was started with; `None` where that cannot be seen.
-pub(crate) fn runtime(daemon: Daemon, pid: u32, id: &str) -> Option<String> {
-    called(daemon, pid, id, &ObservedContainer::of(pid, id))
-}
-
-fn called(daemon: Daemon, pid: u32, id: &str, seen: &ObservedContainer) -> Option<String> {
-    match daemon {
-        Daemon::Docker => program_in_bundle(pid, id),
-        // The monitor is told which one to call.
-        Daemon::Podman => runtime_of(&seen.arguments),
-    }
 }
 
 /// The facts of one container.
@@ -79,14 +67,6 @@ fn facts(
         ("engine.cgroup", seen.cgroup.clone()),
     ];
     Ok(facts.map(|(name, value)| (name.to_owned(), value)).into())
-}
-
-/// The program that conmon was told to call: `--runtime` or `-r`, conmon(8).
-fn runtime_of(arguments: &[String]) -> Option<String> {
-    let at = arguments
-        .iter()
-        .position(|argument| argument == "-r" || argument == "--runtime")?;
-    arguments.get(at + 1).cloned()
 }
 
 #[cfg(test)]
@@ -132,7 +112,7 @@ mod tests {
         assert_eq!(docker["engine.runtime"], told);
         assert_eq!(docker["engine.storage"], "overlay2");
         let conmon = shown("conmon", "ext4");
-        let called = runtime_of(&conmon.arguments);
+        let called = crate::runtime::of_conmon(&conmon.arguments);
         let podman = facts(Daemon::Podman, &said("vfs"), &conmon, called.as_deref()).unwrap();
         assert_eq!(podman["engine.runtime"], "crun");
     }

@@ -19,6 +19,7 @@ mod logs;
 mod own;
 mod probe;
 mod remove;
+mod runtime;
 
 pub use daemon::Daemon;
 pub use engine::DockerEngine;

@@ -19,10 +19,10 @@ use stowplan_wire::deployment::{
     StopMode,
 };
 
-use crate::engine::{OciEngine, RUNTIME};
 use crate::filter::Filter;
 use crate::fleet::{Fleet, Round};
 use crate::helper::surroundings;
+use crate::helper_program::{HelperProgram, RUNTIME};
 use crate::link::Link;
 use crate::protocol::{Command, HelperPlan, Opening};
 
@@ -43,7 +43,7 @@ pub(crate) struct OciDeployment {
 impl OciDeployment {
     /// Makes the folders, starts the helpers and gives them their plans.
     pub(crate) fn prepare(
-        engine: &OciEngine,
+        program: &HelperProgram,
         plan: &DeploymentPlan,
         host: Rc<dyn Host>,
     ) -> Result<Self, EngineError> {
@@ -64,7 +64,7 @@ impl OciDeployment {
         }
         for service in &plan.services {
             deployment.make_folder(&service.name)?;
-            let link = engine.spawn(&service.name, &service.log)?;
+            let link = program.spawn(&service.name, &service.log)?;
             if let Some((pid, start_ticks)) = link.process() {
                 deployment
                     .host

@@ -14,11 +14,8 @@ use stowplan_wire::deployment::{Access, DeploymentPlan, LimitsPlan, Program, Ser
 
 use crate::deployment::OciDeployment;
 use crate::fleet::{Fleet, Round};
-use crate::link::Link;
+use crate::helper_program::{HelperProgram, RUNTIME};
 use crate::protocol::Opening;
-
-/// The runtime inside, in the version that is compiled in.
-pub(crate) const RUNTIME: &str = "libcontainer 0.7.0";
 
 /// Engine name, as in a place, and the word that makes the agent's program a helper of it.
 pub const NAME: &str = "oci";
@@ -26,8 +23,7 @@ pub const NAME: &str = "oci";
 /// The embedded OCI runtime.
 #[derive(Debug, Clone)]
 pub struct OciEngine {
-    helper: PathBuf,
-    arguments: Vec<String>,
+    helper: HelperProgram,
 }
 
 impl Default for OciEngine {
@@ -42,21 +38,12 @@ impl OciEngine {
     #[must_use]
     pub fn with_helper(program: &Path, arguments: &[&str]) -> Self {
         Self {
-            helper: program.into(),
-            arguments: arguments
-                .iter()
-                .map(|&argument| argument.to_owned())
-                .collect(),
+            helper: HelperProgram::new(program, arguments),
         }
     }
 
-    /// Starts a helper for a service.
-    pub(crate) fn spawn(&self, name: &str, log: &str) -> Result<Link, EngineError> {
-        Link::spawn(&self.helper, &self.arguments, name, log)
-    }
-
     fn try_out(&self) -> Result<(), EngineError> {
-        let link = self.spawn("probe", "/dev/null")?;
+        let link = self.helper.spawn("probe", "/dev/null")?;
         let mut fleet = Fleet::new(vec![link], String::new());
         let round = Round {
             verb: "probe",
@@ -102,7 +89,7 @@ impl Engine for OciEngine {
     ) -> Result<Box<dyn Deployment>, EngineError> {
         self.capabilities().require(NAME, plan)?;
         check(plan)?;
-        Ok(Box::new(OciDeployment::prepare(self, plan, host)?))
+        Ok(Box::new(OciDeployment::prepare(&self.helper, plan, host)?))
     }
 }
 

@@ -13,8 +13,8 @@ use libseccomp::{
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 
-use crate::spec::Capabilities;
-use crate::spec::seccomp::{self, Compare, Rule};
+use crate::capabilities::Capabilities;
+use crate::seccomp::{self, Compare, Rule};
 
 /// Instructions as seccomp(2) takes them (`struct sock_filter`), eight bytes each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +122,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::spec::DOCKER_DEFAULT;
+    use crate::capabilities::DOCKER_DEFAULT;
 
     /// Whether a program succeeds under the filter of these capabilities.
     fn succeeds(kept: Capabilities, command: &[&str]) -> bool {

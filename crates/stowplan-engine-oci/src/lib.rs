@@ -7,13 +7,16 @@
 //! Libcontainer makes namespaces and mounts and drops capabilities. Cgroups and limits are made by
 //! `stowplan-host`, as for every engine, so that a difference between engines is not one of cgroup set-up.
 
+mod capabilities;
 mod deployment;
 mod engine;
 mod filter;
 mod fleet;
 mod helper;
+mod helper_program;
 mod link;
 mod protocol;
+mod seccomp;
 mod spec;
 
 pub use engine::{NAME, OciEngine};

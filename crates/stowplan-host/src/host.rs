@@ -7,7 +7,7 @@ use stowplan_wire::deployment::Locator;
 use stowplan_wire::host::{LimitsReadBack, MachineFacts, MemorySample, SampleSubject, Sampled};
 
 use crate::HostError;
-use crate::ledger::Object;
+use crate::object::Object;
 
 /// A machine: this one (`LocalHost`, inside the agent) or one behind a pipe (`AgentHost`).
 ///

@@ -10,7 +10,7 @@ use crate::compare::{Losses, OF_PHASES, comparable, delta, plan, rule, without_f
 use crate::error::JudgeError;
 use crate::figures::Figures;
 use crate::marked::{self, Marked};
-use crate::metrics::{LOST_INPUTS, Metric, in_both, metrics};
+use crate::metrics::{Metric, in_both, metrics};
 use crate::names::{after, before};
 use crate::slower::{Before, Compared, slower_of};
 use crate::usage::mean;
@@ -209,15 +209,6 @@ pub(crate) fn row_of_gone(
         reference_value: mean(old.iter().copied()),
         ..without_figures(metric, delta, "the later result has no value of it")
     }
-}
-
-/// Whether a comparison with an earlier result says that something got worse: by a verdict on what answers the
-/// question, or because more inputs are lost, which takes such a verdict back, or because nothing is left to compare.
-#[must_use]
-pub fn is_regression(c: &Comparison) -> bool {
-    let gone = c.primary && c.reference_value.is_some() && c.candidate_value.is_none();
-    let worse = c.verdict == Verdict::Worse;
-    gone || worse && (c.primary || c.metric == LOST_INPUTS)
 }
 
 fn row(metric: &Metric, found: &Found<'_>, primary: bool) -> Comparison {

@@ -1,4 +1,6 @@
-//! What a deployment is called where it stands beside its earlier self.
+//! What a comparison is called, and a deployment where it stands beside its earlier self.
+
+use stowplan_results::Comparison;
 
 /// What stands for a deployment in comparisons across results.
 pub(crate) fn before(id: &str) -> String {
@@ -18,3 +20,10 @@ pub fn deployment_of(named: &str) -> &str {
 
 const BEFORE: &str = " (before)";
 const AFTER: &str = " (after)";
+
+/// Metric and what it is of.
+#[must_use]
+pub fn difference_name(c: &Comparison) -> String {
+    let subject = c.subject.as_deref();
+    subject.map_or_else(|| c.label.clone(), |s| format!("{}, {s}", c.label))
+}

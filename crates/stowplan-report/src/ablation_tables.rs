@@ -1,12 +1,11 @@
 //! The tables of an ablation.
 
+use stowplan_judge::{Judgement, difference_name, isolation};
 use stowplan_results::{Ablation, Comparison, DeploymentRecord};
 
-use crate::difference_tables::{APART, difference_name, outcome};
+use crate::difference_tables::{APART, outcome};
 use crate::format::{dash, value};
 use crate::text_table::TextTable;
-use stowplan_judge::Judgement;
-use stowplan_judge::isolation;
 
 /// What is attributed, and what the processes said of themselves; no rows where there was no ablation.
 pub(crate) fn tables(report: &Judgement) -> [TextTable; 2] {

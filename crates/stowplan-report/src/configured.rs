@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use stowplan_judge::{Judgement, engine_of};
 use stowplan_results::{DeploymentRecord, LimitsRecord};
 
 use crate::format::{bytes, dash};
 use crate::text_table::TextTable;
-use stowplan_judge::Judgement;
-use stowplan_judge::engine_of;
 
 pub(crate) fn table(report: &Judgement) -> TextTable {
     let mut table = TextTable::new(

@@ -1,11 +1,11 @@
 //! Differences between deployments, as text.
 
+use stowplan_judge::{Judgement, difference_name};
 use stowplan_results::{Comparison, Effect};
 use stowplan_stats::Verdict;
 
 use crate::format::{dash, difference};
 use crate::text_table::TextTable;
-use stowplan_judge::Judgement;
 
 /// Metrics of the printed table; `comparisons.json` and the page have all.
 const PRINTED: [&str; 9] = [
@@ -84,12 +84,6 @@ pub(crate) fn effects(report: &Judgement) -> TextTable {
         .rows
         .sort_by_key(|row| mentioned.iter().position(|effect| *effect == row[0]));
     table
-}
-
-/// Metric and what it is of.
-pub(crate) fn difference_name(c: &Comparison) -> String {
-    let subject = c.subject.as_deref();
-    subject.map_or_else(|| c.label.clone(), |s| format!("{}, {s}", c.label))
 }
 
 /// What differs between two labels `PLACE · PARTITION`, and once what does not.

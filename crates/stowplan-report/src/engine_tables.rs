@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use stowplan_judge::{DeploymentUsage, Judgement, engine_program};
+
 use crate::format::{bytes, dash, value};
 use crate::text_table::{TextTable, when};
-use stowplan_judge::Judgement;
-use stowplan_judge::{DeploymentUsage, engine_program};
 
 /// A row for each program of each deployment.
 pub(crate) fn table(report: &Judgement) -> TextTable {

@@ -15,7 +15,7 @@ mod memory_tables;
 mod module_tables;
 mod page;
 mod phase_tables;
-mod places;
+mod place_tables;
 mod sensitivity_tables;
 mod setting_tables;
 mod slower_tables;
@@ -30,7 +30,7 @@ use stowplan_judge::Judgement;
 
 pub use error::ReportError;
 pub use graph::{Form, GraphEdge, GraphNode, Limits, NodeGraph, View};
-pub use slower_tables::{regressions, slower_lines};
+pub use slower_tables::{regression_lines, slower_lines};
 pub use trace::TraceReport;
 
 /// The tables for a terminal that is `width` columns wide.

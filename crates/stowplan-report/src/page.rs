@@ -4,23 +4,20 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use stowplan_judge::memory::FIGURES;
+use stowplan_judge::places::{self, AtPartition};
+use stowplan_judge::{
+    ChainLatency, DeploymentMemory, DeploymentStartup, DeploymentUsage, Instant, Judgement, Part,
+    PartFigures, Series, Spread, TimerPhases, differing_settings,
+};
 use stowplan_results::{Ablation, Comparison, Comparisons, EdgeCount, Ranking, Slower};
 use stowplan_stats::{Sketch, SketchPoint, Summary};
 
 use crate::configured;
 use crate::error::ReportError;
 use crate::phase_tables;
-use crate::places::{self, AtPartition};
-use crate::setting_tables;
-use crate::slower_tables::regressions;
+use crate::slower_tables::regression_lines;
 use crate::text_table::TextTable;
-use stowplan_judge::DeploymentMemory;
-use stowplan_judge::Judgement;
-use stowplan_judge::TimerPhases;
-use stowplan_judge::memory::FIGURES;
-use stowplan_judge::{ChainLatency, Part, PartFigures};
-use stowplan_judge::{DeploymentStartup, Instant, Spread};
-use stowplan_judge::{DeploymentUsage, Series};
 
 /// Points of all sketches together. About eleven bytes each, so they stay under 3.5 MB.
 const POINTS: usize = 300_000;
@@ -205,7 +202,11 @@ pub(crate) fn json(report: &Judgement) -> Result<String, ReportError> {
         configured: configured::table(report),
         slower: &report.slower,
         against: report.against.as_ref(),
-        regressions: report.against.as_ref().map(regressions).unwrap_or_default(),
+        regressions: report
+            .against
+            .as_ref()
+            .map(regression_lines)
+            .unwrap_or_default(),
         ablations: &report.ablations,
         rankings: &report.rankings,
         instrument: report.figures.instrument(),
@@ -255,7 +256,7 @@ fn deployments(report: &Judgement) -> Vec<Deployment<'_>> {
         finished: report.figures.finished(&d.id),
         refused: d.refused.as_deref(),
         step: report.figures.experiment.is_step(d),
-        differences: setting_tables::differences(report, d),
+        differences: differing_settings(&report.figures, d),
     });
     views.collect()
 }

@@ -1,10 +1,10 @@
 //! The table of rankings under other values of assumed parameters.
 
+use stowplan_judge::Judgement;
 use stowplan_results::Ranking;
 
 use crate::format::share;
 use crate::text_table::TextTable;
-use stowplan_judge::Judgement;
 
 /// One row per pair of neighbours; no rows where nothing was varied.
 pub(crate) fn table(report: &Judgement) -> TextTable {

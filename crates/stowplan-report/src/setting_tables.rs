@@ -1,34 +1,12 @@
-//! In which settings deployments differ from those that they are compared with: the difference list beside a comparison
-//! (docs/measuring.md §3).
+//! The tables of settings that differ.
 
-use stowplan_results::{DeploymentRecord, Effect};
+use stowplan_judge::equality::is_of_a_start;
+use stowplan_judge::{Judgement, differing_settings};
 
 use crate::text_table::TextTable;
-use stowplan_judge::Judgement;
-use stowplan_judge::effect;
-use stowplan_judge::equality::{self, is_of_a_start};
 
 /// Settings that a terminal shows of one pair.
 const SHOWN: usize = 6;
-
-/// Settings of a deployment that differ from those of the reference and, for a container, of the plain processes in control
-/// groups: that one's label, name, its value, own value.
-pub(crate) fn differences(report: &Judgement, own: &DeploymentRecord) -> Vec<[String; 4]> {
-    let all = &report.figures.experiment.deployments;
-    let reference = report.figures.experiment.reference_id();
-    let is_held = |d: &&DeploymentRecord| {
-        Some(&*d.id) == reference || effect(d, own) == Effect::Isolation && d.refused.is_none()
-    };
-    let against = all.iter().filter(|d| d.id != own.id).filter(is_held);
-    let of_one = |d: &DeploymentRecord| {
-        let label = report.figures.label(&d.id).to_owned();
-        let found = equality::differences(&d.fingerprint, &own.fingerprint);
-        found
-            .into_iter()
-            .map(move |[name, there, here]| [label.clone(), name, there, here])
-    };
-    against.flat_map(of_one).collect()
-}
 
 /// A table for each deployment, with every setting.
 pub(crate) fn whole(report: &Judgement) -> Vec<TextTable> {
@@ -40,7 +18,7 @@ pub(crate) fn whole(report: &Judgement) -> Vec<TextTable> {
             &["Against", "Setting", "There", "Here"],
             &[],
         );
-        let rows = differences(report, own).into_iter();
+        let rows = differing_settings(&report.figures, own).into_iter();
         table.rows = rows.map(Vec::from).collect();
         table
     });
@@ -59,7 +37,7 @@ pub(crate) fn short(report: &Judgement) -> TextTable {
     let mut ran = report.figures.deployments();
     ran.retain(|d| !report.figures.experiment.is_step(d));
     for own in ran {
-        let mut rows = differences(report, own);
+        let mut rows = differing_settings(&report.figures, own);
         rows.sort_by_key(|[_, name, ..]| is_of_a_start(name));
         let mut against: Vec<&String> = rows.iter().map(|[label, ..]| label).collect();
         against.sort();

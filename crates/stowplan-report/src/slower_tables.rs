@@ -1,11 +1,11 @@
 //! Against an earlier result, and what got slower, as text.
 
+use stowplan_judge::{deployment_of, difference_name, is_regression, regressions};
 use stowplan_results::{Comparisons, Growth, Slower};
 
-use crate::difference_tables::{change, difference_name, outcome, printed};
+use crate::difference_tables::{change, outcome, printed};
 use crate::format::{dash, difference, value};
 use crate::text_table::TextTable;
-use stowplan_judge::{deployment_of, is_regression};
 
 /// Label of a deployment, or its id where there is none.
 pub(crate) type Label<'a> = dyn Fn(&str) -> String + 'a;
@@ -95,14 +95,10 @@ fn cells(growth: &Growth) -> [String; 4] {
     ]
 }
 
-/// Comparisons that say that something got worse, a line each: what has no value any more first, then the largest change.
+/// What got worse since an earlier result, a line each.
 #[must_use]
-pub fn regressions(verdicts: &Comparisons) -> Vec<String> {
-    let worse = verdicts.comparisons.iter().filter(|c| is_regression(c));
-    let mut worse: Vec<_> = worse.collect();
-    let size = |change: Option<f64>| change.map_or(f64::INFINITY, f64::abs);
-    worse.sort_by(|a, b| size(b.difference).total_cmp(&size(a.difference)));
-    let lines = worse.into_iter().map(|c| {
+pub fn regression_lines(verdicts: &Comparisons) -> Vec<String> {
+    let lines = regressions(verdicts).into_iter().map(|c| {
         let what = format!("{} on {}", difference_name(c), deployment_of(&c.candidate));
         match c.difference {
             Some(_) => {

@@ -1,5 +1,9 @@
 //! The tables in the papers' layout, as text: for terminals and Markdown.
 
+use stowplan_judge::{
+    CallTimes, ChainLatency, DeploymentStartup, ENGINE, Instant, Judgement, MACHINE, Part,
+    SERVICES, STOWPLAN, Spread, deployment_of,
+};
 use stowplan_results::{LossCause, RunRow, StartKind};
 use stowplan_stats::Summary;
 
@@ -11,17 +15,11 @@ use crate::format::{TimeUnit, bytes, count, dash, value};
 use crate::memory_tables;
 use crate::module_tables;
 use crate::phase_tables;
-use crate::places;
+use crate::place_tables;
 use crate::sensitivity_tables;
 use crate::setting_tables;
 use crate::slower_tables;
 use crate::text_table::{TextTable, when};
-use stowplan_judge::CallTimes;
-use stowplan_judge::Judgement;
-use stowplan_judge::deployment_of;
-use stowplan_judge::{ChainLatency, Part};
-use stowplan_judge::{DeploymentStartup, Instant, Spread};
-use stowplan_judge::{ENGINE, MACHINE, SERVICES, STOWPLAN};
 
 /// Every table that has rows; with `detail` the latency of every part and of the steps of an ablation, else of what
 /// answers.
@@ -52,7 +50,7 @@ pub(crate) fn all(report: &Judgement, detail: bool) -> Vec<TextTable> {
     tables.push(memory_tables::table(report));
     tables.push(engine_tables::table(report));
     tables.push(losses(report));
-    tables.extend(places::tables(report));
+    tables.extend(place_tables::tables(report));
     tables.push(configured::table(report));
     tables.push(difference_tables::differences(report));
     tables.push(difference_tables::effects(report));

@@ -6,10 +6,10 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
 };
 
+use stowplan_judge::Judgement;
 use stowplan_results::PilotRecord;
 
 use crate::text_table::TextTable;
-use stowplan_judge::Judgement;
 
 /// One line under the head and nothing else: figures stand closest that way.
 const LINES: TableStyle =

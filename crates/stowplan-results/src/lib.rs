@@ -12,6 +12,9 @@
 mod ablation;
 mod cell;
 mod comparison;
+mod comparisons;
+mod deployment;
+mod earlier;
 mod error;
 mod experiment;
 mod file;
@@ -26,7 +29,9 @@ mod table;
 mod writer;
 
 pub use ablation::{Ablation, AblationDeployment, AblationStep};
-pub use comparison::{COMPARE_SCHEMA, Comparison, Comparisons, Effect, Skipped, Unmarked};
+pub use comparison::{Comparison, Effect, Unmarked};
+pub use comparisons::{COMPARE_SCHEMA, Comparisons, Skipped};
+pub use earlier::EarlierResult;
 pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA,
@@ -46,7 +51,7 @@ pub use selftest::{
     Bound, Criterion, InjectedDifference, KindCounts, SELFTEST_FILE, SELFTEST_SCHEMA, Selftest,
     SelftestComparison, SelftestKind, SelftestSubject,
 };
-pub use slower::{CallbackGrowth, EarlierResult, Growth, PartGrowth, Slower};
+pub use slower::{CallbackGrowth, Growth, PartGrowth, Slower};
 pub use table::{Column, Table};
 pub use writer::{ResultsWriter, RunData};
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::comparison::{COMPARE_SCHEMA, Comparisons};
+use crate::comparisons::{COMPARE_SCHEMA, Comparisons};
+use crate::earlier::EarlierResult;
 use crate::error::ResultsError;
 use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
 use crate::file::{TableReader, read_json, sync_folder, write_json};
@@ -190,4 +191,21 @@ pub(crate) fn scan<T: Table>(
         }
     }
     Ok(())
+}
+
+impl EarlierResult {
+    /// What a result is called where another is held against it.
+    #[must_use]
+    pub fn of(result: &Results, measured_again: bool) -> Self {
+        // A folder may be given as one that has no name, such as `.`.
+        let dir = result.dir();
+        let whole = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        let name = whole.file_name().unwrap_or(dir.as_os_str());
+        Self {
+            result: name.display().to_string(),
+            created_unix_s: result.experiment.created_unix_s,
+            build_id: result.experiment.build_id.clone(),
+            measured_again,
+        }
+    }
 }

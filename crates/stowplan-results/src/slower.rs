@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Results;
-
 /// A chain that is worse in a candidate than in its reference, or than in an earlier result: where that comes from.
 /// Exploratory, as is everything but the primary comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,35 +61,4 @@ pub struct CallbackGrowth {
     pub cpu: Option<Growth>,
     /// Why the CPU time is null.
     pub cpu_reason: Option<String>,
-}
-
-/// The earlier result that a result is held against.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct EarlierResult {
-    /// Name of its folder.
-    pub result: String,
-    /// When it was begun, seconds since 1970.
-    pub created_unix_s: u64,
-    /// Build id of the programs that measured it.
-    pub build_id: String,
-    /// Whether its deployments were measured again, in the same blocks as the later ones; else what it measured itself counts.
-    #[serde(default)]
-    pub measured_again: bool,
-}
-
-impl EarlierResult {
-    /// What a result is called where another is held against it.
-    #[must_use]
-    pub fn of(result: &Results, measured_again: bool) -> Self {
-        // A folder may be given as one that has no name, such as `.`.
-        let dir = result.dir();
-        let whole = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-        let name = whole.file_name().unwrap_or(dir.as_os_str());
-        Self {
-            result: name.display().to_string(),
-            created_unix_s: result.experiment.created_unix_s,
-            build_id: result.experiment.build_id.clone(),
-            measured_again,
-        }
-    }
 }

@@ -32,8 +32,9 @@ use error::{Context as _, HelperError};
 use service::Service;
 use wake::{Lines, tell};
 
+use crate::capabilities::Capabilities;
 use crate::protocol::{Command, HelperPlan, Message, Opening};
-use crate::spec::{self, Capabilities, Surroundings};
+use crate::spec::{self, Surroundings};
 
 /// Runs a helper process: reads its plan and commands from standard input, answers on standard output, and never
 /// returns. Call it first thing in a program that has no other thread.

@@ -9,8 +9,8 @@ use stowplan_wire::deployment::Program;
 
 use super::error::{Context as _, HelperError};
 use super::place::Place;
+use crate::capabilities::{Capabilities, DOCKER_DEFAULT};
 use crate::protocol::HelperPlan;
-use crate::spec::{Capabilities, DOCKER_DEFAULT};
 
 /// What /proc/PID tells of a process.
 struct Process {

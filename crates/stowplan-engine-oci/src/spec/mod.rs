@@ -1,8 +1,6 @@
 //! The OCI runtime configuration of a service.
 
-mod capabilities;
 mod mounts;
-pub(crate) mod seccomp;
 
 use std::path::Path;
 
@@ -11,9 +9,9 @@ use stowplan_engine::NODE_ENVIRONMENT;
 use stowplan_host::Device;
 use stowplan_wire::deployment::{IsolationPlan, Program};
 
-pub(crate) use capabilities::{Capabilities, DOCKER_DEFAULT};
-
+use crate::capabilities::{Capabilities, DOCKER_DEFAULT};
 use crate::protocol::HelperPlan;
+use crate::seccomp;
 
 /// Paths that Docker hides from a container, moby `oci/defaults.go`.
 const MASKED: [&str; 9] = [

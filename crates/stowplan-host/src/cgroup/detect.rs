@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::limits::swap_file;
 use crate::HostError;
-use crate::ledger::unescape;
+use crate::mount_table::unescape;
 
 /// What is mounted, proc_pid_mountinfo(5).
 pub(super) const MOUNTINFO: &str = "/proc/self/mountinfo";

@@ -8,7 +8,7 @@ use stowplan_wire::deployment::LimitsPlan;
 
 use super::detect::{Layout, Tree, give_controllers};
 use super::{limits, remove, run_folder};
-use crate::ledger::Object;
+use crate::object::Object;
 use crate::{Host, HostError};
 
 /// One service's folder in every hierarchy, by controller (v2: `unified`).

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{DaemonVariables, Object, Owner, scratch};
 use crate::cgroup;
+use crate::mount_table::unescape;
 use crate::process::{is_alive, kill_tree_and_wait};
 use crate::{HostError, chain};
 
@@ -167,21 +168,6 @@ pub(crate) fn mounts_below(path: &Path) -> Vec<PathBuf> {
         .map(|point| PathBuf::from(unescape(point)))
         .filter(|point| point.starts_with(path))
         .collect()
-}
-
-/// Undoes the octal escapes of /proc/self/mountinfo (proc_pid_mountinfo(5)).
-#[must_use]
-pub fn unescape(text: &str) -> String {
-    [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ]
-    .iter()
-    .fold(text.to_owned(), |text, (code, plain)| {
-        text.replace(code, plain)
-    })
 }
 
 fn unmount(path: &Path) -> Result<bool, HostError> {

@@ -9,8 +9,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::Object;
-use super::clean::unescape;
 use crate::HostError;
+use crate::mount_table::unescape;
 
 /// A program has mounted something on a folder that it made so long ago.
 const MOUNTED_BY: Duration = Duration::from_millis(200);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use stowplan_judge::{JudgeError, Judgement, across, again, can_compare, pair};
-use stowplan_report::{regressions, slower_lines, write_html};
+use stowplan_report::{regression_lines, slower_lines, write_html};
 use stowplan_results::{
     CallbackRow, Comparisons, EarlierResult, Experiment, Label, LatencyRow, Results, ResultsWriter,
     RunData, RunRow, RunStatus, Slower, StartKind,
@@ -289,15 +289,15 @@ fn what_grew_is_told_of_two_deployments_of_one_result_too() {
 fn one_that_is_as_it_was_is_no_regression() {
     for times in [QUICK, SLOW] {
         let verdicts = held(times, Some(times));
-        assert!(regressions(&verdicts).is_empty());
+        assert!(regression_lines(&verdicts).is_empty());
         assert!(verdicts.slower.is_empty());
     }
-    assert!(regressions(&held(SLOW, Some(QUICK))).is_empty());
+    assert!(regression_lines(&held(SLOW, Some(QUICK))).is_empty());
 }
 
 #[test]
 fn a_regression_is_named_with_its_interval() {
-    let told = regressions(&held(QUICK, Some(SLOW)));
+    let told = regression_lines(&held(QUICK, Some(SLOW)));
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(
         told[0].starts_with("E2E mean, camera to brake on oci/modules: +136."),
@@ -312,7 +312,7 @@ fn more_lost_inputs_are_a_regression_although_the_latency_is_not_compared() {
     let e2e = all.find(|c| c.metric == "e2e_paper_mean").unwrap();
     assert_eq!(e2e.verdict, Verdict::Inconclusive);
     assert!(e2e.verdict_reason.contains("different loss"), "{e2e:?}");
-    let told = regressions(&verdicts);
+    let told = regression_lines(&verdicts);
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(
         told[0].starts_with("inputs without an output, camera to brake on oci/modules: +40.0 %")
@@ -323,7 +323,7 @@ fn more_lost_inputs_are_a_regression_although_the_latency_is_not_compared() {
 
 #[test]
 fn a_chain_of_which_nothing_is_left_is_a_regression() {
-    let told = regressions(&held(QUICK, None));
+    let told = regression_lines(&held(QUICK, None));
     assert_eq!(
         told,
         ["E2E mean, camera to brake on oci/modules: the later result has no value of it"]
@@ -381,7 +381,7 @@ fn what_is_gone_or_lost_beside_what_was_measured_again_is_a_regression() {
     let told = |after: Option<Times>| {
         let before = [REFERENCE, (CANDIDATE, Some(QUICK))];
         let later = beside(folder.path(), &before, &[REFERENCE, (CANDIDATE, after)]);
-        regressions(&again(&later).unwrap().unwrap())
+        regression_lines(&again(&later).unwrap().unwrap())
     };
     assert_eq!(told(Some(QUICK)), [""; 0]);
     assert_eq!(

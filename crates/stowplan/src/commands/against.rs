@@ -93,10 +93,10 @@ pub fn hold(
 
 /// An error where something got worse.
 pub fn judge(verdicts: &Comparisons) -> Result<(), CommandError> {
-    let regressions = stowplan_report::regressions(verdicts);
-    if regressions.is_empty() {
+    if stowplan_judge::regressions(verdicts).is_empty() {
         return Ok(());
     }
+    let regressions = stowplan_report::regression_lines(verdicts);
     let earlier = verdicts.against.as_ref();
     let earlier = earlier.map_or("before", |earlier| &*earlier.result);
     let message = format!("worse than {earlier}: {}", regressions.join("; "));

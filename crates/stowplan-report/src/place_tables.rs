@@ -1,139 +1,16 @@
-//! Engine and measure: each place of a partition as a percentage of plain processes in one group there, and of plain processes in groups like
-//! its own (docs/measuring.md §2).
+//! A table of each partition: its places in percent of plain processes.
 
-use serde::Serialize;
-use stowplan_results::{Comparison, DeploymentRecord};
+use stowplan_judge::Judgement;
+use stowplan_judge::places::{self, AtPartition, Place};
+use stowplan_results::Comparison;
 
-use crate::difference_tables::{difference_name, verdict};
+use crate::difference_tables::verdict;
 use crate::format::{dash, value};
 use crate::text_table::TextTable;
-use stowplan_judge::Judgement;
-
-/// Measures beside what was declared primary, in the order in which they stand.
-const MEASURES: [&str; 4] = [
-    "startup_first_output",
-    "e2e_paper_mean",
-    "cpu",
-    "memory_peak",
-];
-
-/// The places at which one partition ran.
-#[derive(Debug, Serialize)]
-pub(crate) struct AtPartition<'a> {
-    partition: &'a str,
-    resources: Option<&'a str>,
-    variant: Option<&'a str>,
-    /// Id of its plain processes in one group; null where they did not run.
-    flat: Option<&'a str>,
-    /// Plain processes first.
-    places: Vec<Place<'a>>,
-    measures: Vec<Measure<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Place<'a> {
-    deployment: &'a str,
-    place: &'a str,
-    /// Id of the plain processes in groups that it is held against.
-    control: Option<&'a str>,
-}
-
-#[derive(Debug, Serialize)]
-struct Measure<'a> {
-    metric: &'a str,
-    subject: Option<&'a str>,
-    name: String,
-    unit: &'a str,
-    /// Mean of the plain processes in one group.
-    flat_value: Option<f64>,
-}
-
-/// Every partition at which places can be held against plain processes.
-pub(crate) fn all(report: &Judgement) -> Vec<AtPartition<'_>> {
-    let mut ran = report.figures.deployments();
-    ran.retain(|d| !report.figures.experiment.is_step(d));
-    let mut groups: Vec<Vec<&DeploymentRecord>> = Vec::new();
-    for d in ran {
-        let same = |g: &&mut Vec<&DeploymentRecord>| {
-            (&g[0].partition, g[0].factors()) == (&d.partition, d.factors())
-        };
-        match groups.iter_mut().find(same) {
-            Some(group) => group.push(d),
-            None => groups.push(vec![d]),
-        }
-    }
-    let all = groups.into_iter().map(|group| at_partition(report, group));
-    all.filter(|at| !at.measures.is_empty()).collect()
-}
-
-impl AtPartition<'_> {
-    /// The place of plain processes in one group, for people.
-    fn flat_name(&self) -> &str {
-        let flat = self.places.iter().find(|p| Some(p.deployment) == self.flat);
-        flat.map_or("plain processes in one group", |p| p.place)
-    }
-}
-
-fn at_partition<'a>(
-    report: &'a Judgement,
-    mut group: Vec<&'a DeploymentRecord>,
-) -> AtPartition<'a> {
-    group.sort_by_key(|d| (!d.is_flat(), !d.is_plain()));
-    let at = |place: &str| group.iter().find(|d| d.place == place).map(|d| &*d.id);
-    let flat = group.iter().find(|d| d.is_flat()).map(|d| &*d.id);
-    let places: Vec<Place<'_>> = group
-        .iter()
-        .map(|d| Place {
-            deployment: &d.id,
-            place: &d.place,
-            control: d.controls().iter().find_map(|place| at(place)),
-        })
-        .collect();
-    AtPartition {
-        partition: &group[0].partition,
-        resources: group[0].resources.as_deref(),
-        variant: group[0].variant.as_deref(),
-        measures: measures(report, flat, &places),
-        flat,
-        places,
-    }
-}
-
-/// What was compared at this partition.
-fn measures<'a>(
-    report: &'a Judgement,
-    flat: Option<&str>,
-    places: &[Place<'a>],
-) -> Vec<Measure<'a>> {
-    let is_shown = |c: &&Comparison| {
-        let mut here = places.iter().filter(|p| c.candidate == p.deployment);
-        let held = here.any(|p| [flat, p.control].contains(&Some(&*c.reference)));
-        held && (c.primary || MEASURES.contains(&&*c.metric))
-    };
-    let mut measures: Vec<Measure<'_>> = Vec::new();
-    for c in report.comparisons.iter().filter(is_shown) {
-        let of_flat = (flat == Some(&*c.reference)).then_some(c.reference_value);
-        let same =
-            |m: &&mut Measure<'_>| (m.metric, m.subject) == (&*c.metric, c.subject.as_deref());
-        match measures.iter_mut().find(same) {
-            Some(known) => known.flat_value = known.flat_value.or(of_flat.flatten()),
-            None => measures.push(Measure {
-                metric: &c.metric,
-                subject: c.subject.as_deref(),
-                name: difference_name(c),
-                unit: &c.unit,
-                flat_value: of_flat.flatten(),
-            }),
-        }
-    }
-    let position = |m: &Measure<'_>| MEASURES.iter().position(|metric| *metric == m.metric);
-    measures.sort_by_key(|m| position(m).unwrap_or(MEASURES.len()));
-    measures
-}
 
 /// A table for each partition.
 pub(crate) fn tables(report: &Judgement) -> Vec<TextTable> {
-    let all = all(report);
+    let all = places::all(report);
     all.iter().map(|at| table(report, at)).collect()
 }
 

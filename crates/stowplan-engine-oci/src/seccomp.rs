@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::Capabilities;
+use crate::capabilities::Capabilities;
 
 /// System calls that every container may make.
 const ALWAYS: &str = "\
@@ -189,7 +189,7 @@ fn call(rule: &Rule) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::DOCKER_DEFAULT;
+    use crate::capabilities::DOCKER_DEFAULT;
 
     fn allows(profile: &Value, call: &str) -> bool {
         profile["syscalls"][0]["names"]
