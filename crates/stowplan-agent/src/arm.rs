@@ -11,8 +11,7 @@ use stowplan_wire::agent::Answer;
 use stowplan_wire::announce::{Announcement, Control};
 use stowplan_wire::deployment::EngineEventKind;
 
-use crate::agent::{Agent, CallError};
-use crate::calls::unwritable;
+use crate::agent::{Agent, CallError, unwritable};
 use crate::watch::Until;
 
 /// What this process has used since it began.

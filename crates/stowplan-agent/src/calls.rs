@@ -13,7 +13,7 @@ use stowplan_wire::deployment::DeploymentPlan;
 use stowplan_wire::host::SampleSubject;
 use stowplan_wire::service::ServicePlan;
 
-use crate::agent::{Agent, CallError, Run};
+use crate::agent::{Agent, CallError, Run, unwritable};
 use crate::arm;
 use crate::nodes::Nodes;
 use crate::watch::Until;
@@ -177,10 +177,6 @@ impl Agent {
             .as_mut()
             .ok_or_else(|| EngineError::new("no run is open"))
     }
-}
-
-pub(crate) fn unwritable(error: serde_json::Error) -> EngineError {
-    EngineError::new("cannot write to node programs").because(error)
 }
 
 fn hello(agent: &Agent, build_id: &str) -> Result<Answer, CallError> {

@@ -14,6 +14,7 @@ mod calls;
 mod engines;
 mod input;
 mod nodes;
+mod serve;
 mod watch;
 
 use std::ffi::OsString;
@@ -45,11 +46,11 @@ pub fn run(engines: Vec<Box<dyn Engine>>) -> ExitCode {
         };
     }
     match word.as_deref() {
-        None => outcome(open_files().and_then(|()| agent::serve(engines))),
+        None => outcome(open_files().and_then(|()| serve::serve(engines))),
         Some("--own-network") => outcome(
             network::enter_own()
                 .and_then(|()| open_files())
-                .and_then(|()| agent::serve(engines)),
+                .and_then(|()| serve::serve(engines)),
         ),
         Some("exec") => outcome(exec(arguments)),
         Some("exec-with-loopback") => outcome(loopback_up().and_then(|()| exec(arguments))),

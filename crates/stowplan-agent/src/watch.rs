@@ -6,11 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stowplan_wire::host::Running;
 
-use crate::agent::Agent;
-
-/// The caller is gone, or somebody asked the agent to end.
-#[derive(Debug)]
-pub(crate) struct Gone;
+use crate::agent::{Agent, Gone};
 
 /// What to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,9 +15,7 @@ use crate::metadata::Metadata;
 use crate::packet::MAGIC;
 use crate::reader::{Events, Summary, TraceInput};
 
-mod release;
-
-pub(crate) use release::Behind;
+use crate::release::Behind;
 
 /// How deep below the given folder traces are looked for.
 const DEEPEST: usize = 16;

@@ -20,7 +20,9 @@ pub mod metadata;
 mod packet;
 mod plan;
 pub mod reader;
+mod release;
 pub mod schema;
+mod tsdl;
 pub mod writer;
 
 pub use error::{CtfError, Fault, MetadataError};

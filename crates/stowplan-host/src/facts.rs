@@ -7,21 +7,8 @@ use stowplan_wire::host::MachineFacts;
 
 use crate::HostError;
 use crate::cgroup::Tree;
+use crate::kernel_file::{chosen, read};
 use crate::preemption_mode::preemption_mode;
-
-pub(crate) fn read(path: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// The word in square brackets of a sysfs choice (`always [madvise] never`).
-pub(crate) fn chosen(text: &str) -> String {
-    text.split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'))
-        .map_or(text, |(word, _)| word)
-        .to_owned()
-}
 
 /// Single files that differ between machines; a file that does not exist is left out.
 const FILES: [(&str, &str); 13] = [

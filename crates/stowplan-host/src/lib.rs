@@ -8,6 +8,7 @@ pub mod digest;
 mod error;
 pub mod facts;
 mod host;
+mod kernel_file;
 pub mod ledger;
 mod local;
 mod log;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use flate2::read::GzDecoder;
 
-use crate::facts::{chosen, read};
+use crate::kernel_file::{chosen, read};
 
 /// The mode as it is now, with the choice in square brackets (`none voluntary [full]`), for who may read debugfs.
 const NOW: &str = "/sys/kernel/debug/sched/preempt";

@@ -3,8 +3,6 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::produced::TracedProcess;
-
 /// A process that was seen while it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedProcess {
@@ -27,12 +25,6 @@ impl ObservedProcess {
     #[must_use]
     pub const fn is_traceable(&self) -> bool {
         self.tracer || self.ros
-    }
-
-    /// Whether a trace means this process.
-    #[must_use]
-    pub fn is(&self, traced: &TracedProcess) -> bool {
-        traced.vpid == self.vpid && traced.pid_ns.is_none_or(|ns| ns == self.pid_ns)
     }
 }
 

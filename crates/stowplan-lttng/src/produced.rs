@@ -36,6 +36,14 @@ pub struct TracedProcess {
     pub events: u64,
 }
 
+impl ObservedProcess {
+    /// Whether a trace means this process.
+    #[must_use]
+    pub fn is(&self, traced: &TracedProcess) -> bool {
+        traced.vpid == self.vpid && traced.pid_ns.is_none_or(|ns| ns == self.pid_ns)
+    }
+}
+
 impl Produced {
     /// Events of all processes.
     #[must_use]

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::injection::{Injection, Variant};
+use crate::injection::Injection;
 use crate::launching::Launching;
 use crate::names::Name;
 use crate::partition::Partition;
 use crate::place::Place;
+use crate::variant::Variant;
 
 /// Linux scheduling class of a service's threads (sched(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

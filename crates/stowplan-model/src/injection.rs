@@ -1,6 +1,5 @@
 //! Known differences that are put into a deployment on purpose, to test the instrument itself.
 
-use crate::launching::Launching;
 use crate::names::Name;
 use crate::stack::CallbackRef;
 
@@ -56,17 +55,6 @@ impl Injection {
             Self::Work { callback, .. } | Self::Phase { callback, .. } => callback,
         }
     }
-}
-
-/// One of several deployments of the same partition at the same place with the same resources.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Variant {
-    /// What tells it from the others.
-    pub name: Name,
-    /// What is put into it; `None` is the deployment as it is.
-    pub injection: Option<Injection>,
-    /// What starts the processes of its services.
-    pub launching: Launching,
 }
 
 /// The part of a timer's period that the phases of an experiment are drawn from, instead of from all of it. It is

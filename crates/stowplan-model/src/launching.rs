@@ -1,7 +1,5 @@
 //! What starts the processes of a service.
 
-use crate::{Name, Variant};
-
 /// What starts the processes of a service (docs/measuring.md §1, "Launch").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Launching {
@@ -31,42 +29,5 @@ impl Launching {
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
-    }
-
-    /// The variants of every deployment that these make: none where it is the default alone.
-    #[must_use]
-    pub fn variants(all: &[Self]) -> Vec<Variant> {
-        if all.iter().all(|one| *one == Self::Ros2) {
-            return Vec::new();
-        }
-        let named = all.iter().filter_map(|one| {
-            Some(Variant {
-                name: Name::new(one.name()).ok()?,
-                injection: None,
-                launching: *one,
-            })
-        });
-        named.collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_default_alone_is_no_variant() {
-        assert!(Launching::variants(&[]).is_empty());
-        assert!(Launching::variants(&[Launching::Ros2]).is_empty());
-        let both = Launching::variants(&[Launching::Native, Launching::Ros2]);
-        let names: Vec<&str> = both.iter().map(|v| v.name.as_str()).collect();
-        assert_eq!(names, ["native", "ros2"]);
-        for variant in &both {
-            assert_eq!(
-                Launching::of_name(variant.name.as_str()),
-                Some(variant.launching)
-            );
-        }
-        assert_eq!(Launching::of_name("make"), None);
     }
 }

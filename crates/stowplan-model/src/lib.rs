@@ -18,6 +18,7 @@ pub mod place_facts;
 pub mod placed;
 pub mod stack;
 pub mod units;
+pub mod variant;
 pub mod work_speed;
 
 pub use dds::DdsProfile;
@@ -25,7 +26,7 @@ pub use deployment::{Deployment, Isolation, Limits, Resources, SchedulingClass};
 pub use distribution::Distribution;
 pub use endpoints::Endpoints;
 pub use executor_cost::ExecutorCost;
-pub use injection::{Injection, PhaseSpan, Variant};
+pub use injection::{Injection, PhaseSpan};
 pub use launching::Launching;
 pub use metric::METRICS;
 pub use names::Name;
@@ -38,4 +39,5 @@ pub use stack::{
     NodeOptions, NodeStartUp, Process, Profile, Qos, Ready, RealMount, RealService, Reliability,
     Serialisation, SilentEndpoints, Stack, Topic, Trigger, Work, is_cdi_name,
 };
+pub use variant::Variant;
 pub use work_speed::{FIRST_LEVEL_BYTES, WorkSpeed};

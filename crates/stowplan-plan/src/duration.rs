@@ -2,35 +2,7 @@
 
 use stowplan_model::Stack;
 
-use crate::plan::{MachineFacts, ServicePlan};
-
-/// How often and how long is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Schedule {
-    /// Number of deployments in a block.
-    pub deployments: u32,
-    /// Number of blocks.
-    pub blocks: u32,
-    /// Time between readiness and arming, in nanoseconds; without a window, the longest that chains are given for their
-    /// first output.
-    pub warm_up_ns: u64,
-    /// Length of the measurement in nanoseconds; 0 measures starts alone.
-    pub window_ns: u64,
-    /// Starts in a row, each with warm-up and window: 3 for a re-run, otherwise 1.
-    pub starts: u32,
-}
-
-/// Expected durations in seconds. Start-up is what launchers and constructors need on free CPUs;
-/// reading files and discovery come on top, so it is the least that can be expected.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Duration {
-    /// From start to the last node loaded, at least.
-    pub start_up_s: f64,
-    /// One run: quiet time, start-up, and warm-up and window where there is one, for each start in a row.
-    pub run_s: f64,
-    /// All runs of all blocks.
-    pub experiment_s: f64,
-}
+use crate::planned::{Duration, MachineFacts, Schedule, ServicePlan};
 
 /// A run begins when the machine was quiet for 2 s (docs/measuring.md §5).
 const QUIET_S: f64 = 2.0;

@@ -14,20 +14,21 @@ pub mod nearest;
 mod partition;
 mod places;
 mod plan;
+mod planned;
 mod rates;
 mod split;
 mod table;
 
 pub use check::{Finding, Subject, check};
 pub use dot::dot;
-pub use duration::{Duration, Schedule};
 pub use edges::{Crossing, Edge, EdgeClass, Flow};
 pub use error::PlanError;
 pub use partition::partition;
 pub use places::{KnownEngines, KnownVariant, PlaceError};
-pub use plan::{
-    MachineFacts, NOT_SCALED, Plan, PlanOptions, SCALED_CAVEAT, Scaling, ServicePlan, TopicRate,
-    plan, scale_work,
+pub use plan::{plan, scale_work};
+pub use planned::{
+    Duration, MachineFacts, NOT_SCALED, Plan, PlanOptions, SCALED_CAVEAT, Scaling, Schedule,
+    ServicePlan, TopicRate,
 };
 pub use split::{ProcessPart, ServiceSplit, split};
 pub use table::{Choice, Preset, Table, TableService};

@@ -2,7 +2,7 @@
 
 use stowplan_model::{DdsProfile, Profile, Stack, units};
 
-use crate::plan::{MachineFacts, Plan, PlanOptions};
+use crate::planned::{MachineFacts, Plan, PlanOptions};
 
 /// Participants that one domain can have when DDS cannot use multicast and so addresses each by
 /// its participant index: CycloneDDS's default `MaxAutoParticipantIndex` is 99.

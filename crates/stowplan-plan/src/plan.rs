@@ -3,151 +3,18 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use stowplan_model::{
-    DdsProfile, Endpoints, Launch, Launching, Name, Node, Partition, Stack, WorkSpeed,
-};
+use stowplan_model::{Endpoints, Launch, Launching, Name, Node, Partition, Stack, WorkSpeed};
 
 use crate::apart;
-use crate::duration::{Duration, Schedule};
-use crate::edges::{Crossing, Edge, EdgeClass, Flow, edges, serialisation_per_s};
+use crate::edges::{edges, serialisation_per_s};
 use crate::error::PlanError;
 use crate::limits::{refusals, warnings};
+use crate::planned::{
+    Duration, MachineFacts, NOT_SCALED, Plan, PlanOptions, SCALED_CAVEAT, Scaling, ServicePlan,
+    TopicRate,
+};
 use crate::rates::{Rates, rates};
-use crate::split::{ProcessPart, split_with_seats};
-
-/// What is known about the machine; `None` is not known, never zero.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MachineFacts {
-    /// Number of CPUs that the stack may use.
-    pub cpus: u32,
-    /// Time of an iteration of the work kernel by working set, from calibration.
-    pub speed: Option<WorkSpeed>,
-    /// Memory in bytes.
-    pub memory_bytes: Option<u64>,
-    /// Whether DDS can use multicast where the services run.
-    pub multicast: bool,
-}
-
-/// What the user asks for beside stack and partition.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct PlanOptions {
-    /// Share of the machine's CPUs to which callback work is scaled.
-    pub utilisation: Option<f64>,
-    /// Whether each service has a network namespace of its own.
-    pub own_network: bool,
-    /// What starts the processes of services.
-    pub launching: Launching,
-    /// Where the configuration of DDS is from.
-    pub dds: DdsProfile,
-    /// How often and how long it is measured; `None` plans one run without a window.
-    pub schedule: Option<Schedule>,
-}
-
-/// One service of a plan.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ServicePlan {
-    /// Its name.
-    pub name: String,
-    /// Its processes with their nodes.
-    pub processes: Vec<ProcessPart>,
-    /// CPUs that its callback work, after scaling, and its serialising keep busy; `None` without calibration.
-    pub cpus: Option<f64>,
-    /// Private memory in bytes that its nodes and its launcher keep, as the stack says.
-    pub memory_bytes: u64,
-}
-
-impl ServicePlan {
-    /// Names of its nodes.
-    pub fn nodes(&self) -> impl Iterator<Item = &str> {
-        self.processes
-            .iter()
-            .flat_map(|p| &p.nodes)
-            .map(|n| n.as_str())
-    }
-}
-
-/// The rate of a topic.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TopicRate {
-    /// The topic.
-    pub topic: String,
-    /// Messages a second that all its publishers offer; `None` where a real program publishes.
-    pub messages_per_s: Option<f64>,
-    /// Whether messages on it trigger each other in a circle: each is counted once.
-    pub circular: bool,
-}
-
-/// How callback work is scaled.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Scaling {
-    /// Factor on the iterations of every callback.
-    pub factor: f64,
-    /// What every result must carry beside it.
-    pub caveat: &'static str,
-    /// What keeps its size.
-    pub not_scaled: &'static [&'static str],
-}
-
-/// What a scaled experiment does not scale (docs/measuring.md §1).
-pub const NOT_SCALED: &[&str] = &[
-    "rates of timers and messages",
-    "sizes of messages and the cost of serialising and sending them",
-    "numbers of nodes, processes, participants and endpoints",
-    "cost of executors, DDS and the kernel",
-    "start-up cost: launch, files, constructors, discovery",
-    "memory and working sets",
-];
-
-/// The words that stand beside every scaled result.
-pub const SCALED_CAVEAT: &str = "scaled: not a prediction for the vehicle";
-
-/// What a partition of a stack amounts to on a machine.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// Name of the stack.
-    pub stack: String,
-    /// Name of the partition.
-    pub partition: String,
-    /// Number of nodes.
-    pub nodes: usize,
-    /// Number of processes, launchers not counted.
-    pub processes: usize,
-    /// Number of DDS participants: one per process, one per service's launcher, and those of real programs.
-    pub participants: usize,
-    /// Endpoints of the modelled nodes, with those that rclcpp gives them; launchers not counted.
-    pub endpoints: Endpoints,
-    /// Names of processes that the partition cuts, each into how many.
-    pub cut_processes: Vec<(String, usize)>,
-    /// The services.
-    pub services: Vec<ServicePlan>,
-    /// Every edge between modelled nodes, by topic and nodes.
-    pub edges: Vec<Edge>,
-    /// What flows, by class of edge; classes that do not occur are left out.
-    pub edges_by_class: Vec<(EdgeClass, Flow)>,
-    /// What flows between services, by topic and services.
-    pub crossings: Vec<Crossing>,
-    /// What flows between services, in all.
-    pub crossing: Flow,
-    /// Rates of all topics.
-    pub topics: Vec<TopicRate>,
-    /// Share of the machine's CPUs that callback work and serialising need as the stack says; above 1
-    /// it cannot keep up. `None` without calibration.
-    pub face_utilisation: Option<f64>,
-    /// The part of it that serialising needs, which is not scaled.
-    pub serialisation_utilisation: Option<f64>,
-    /// The same after scaling.
-    pub utilisation: Option<f64>,
-    /// How work is scaled, where asked for.
-    pub scaling: Option<Scaling>,
-    /// Expected durations; `None` without calibration.
-    pub duration: Option<Duration>,
-    /// Why this cannot be run; empty when it can.
-    pub refusals: Vec<String>,
-    /// What makes results doubtful.
-    pub warnings: Vec<String>,
-    /// What the partition says about itself.
-    pub notes: Vec<String>,
-}
+use crate::split::split_with_seats;
 
 /// The stack with what starting its processes costs.
 fn launched(stack: &Stack, launching: Launching) -> Cow<'_, Stack> {

@@ -4,16 +4,16 @@ use stowplan_results::{Ablation, Comparison, DeploymentRecord};
 
 use crate::difference_tables::{APART, difference_name, outcome};
 use crate::format::{dash, value};
-use crate::isolation;
-use crate::report::Report;
-use crate::tables::TextTable;
+use crate::text_table::TextTable;
+use stowplan_judge::Judgement;
+use stowplan_judge::isolation;
 
 /// What is attributed, and what the processes said of themselves; no rows where there was no ablation.
-pub(crate) fn tables(report: &Report) -> [TextTable; 2] {
+pub(crate) fn tables(report: &Judgement) -> [TextTable; 2] {
     [attributed(report), read_back(report)]
 }
 
-fn attributed(report: &Report) -> TextTable {
+fn attributed(report: &Judgement) -> TextTable {
     let mut table = TextTable::new(
         "Ablation: what each addition does",
         "Each row adds one thing to all above it. Values are geometric means over the blocks in which every row \
@@ -34,13 +34,16 @@ fn printed(ablation: &Ablation) -> bool {
     primary || APART.contains(&&*ablation.whole.metric) || ablation.whole.metric == "cpu"
 }
 
-fn rows(report: &Report, ablation: &Ablation) -> Vec<Vec<String>> {
+fn rows(report: &Judgement, ablation: &Ablation) -> Vec<Vec<String>> {
     let whole = &ablation.whole;
     let primary = ablation.steps.iter().any(|s| s.comparison.primary);
     let star = if primary { " *" } else { "" };
     let name = format!("{}{star}", difference_name(whole));
     let after = |c: &Comparison| value(&c.unit, c.candidate_value);
-    let mut first = vec![name.clone(), report.label(&whole.reference).to_owned()];
+    let mut first = vec![
+        name.clone(),
+        report.figures.label(&whole.reference).to_owned(),
+    ];
     first.push(value(&whole.unit, whole.reference_value));
     first.extend([dash(), dash(), whole.blocks.to_string(), String::new()]);
     let mut rows = vec![first];
@@ -50,17 +53,20 @@ fn rows(report: &Report, ablation: &Ablation) -> Vec<Vec<String>> {
         row.extend(outcome(&step.comparison));
         rows.push(row);
     }
-    let mut all = vec![name, format!("= {}, whole", report.label(&whole.candidate))];
+    let mut all = vec![
+        name,
+        format!("= {}, whole", report.figures.label(&whole.candidate)),
+    ];
     all.push(after(whole));
     all.extend(outcome(whole));
     rows.push(all);
     rows
 }
 
-fn read_back(report: &Report) -> TextTable {
-    let ladder = report.experiment.ablation.iter();
+fn read_back(report: &Judgement) -> TextTable {
+    let ladder = report.figures.experiment.ablation.iter();
     let ran: Vec<&DeploymentRecord> = ladder
-        .filter_map(|step| report.experiment.deployment(&step.deployment))
+        .filter_map(|step| report.figures.experiment.deployment(&step.deployment))
         .filter(|d| !d.fingerprint.is_empty())
         .collect();
     let mut table = TextTable::new(

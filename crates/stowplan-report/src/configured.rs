@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use stowplan_results::{DeploymentRecord, LimitsRecord};
 
-use crate::controls::engine_of;
 use crate::format::{bytes, dash};
-use crate::report::Report;
-use crate::tables::TextTable;
+use crate::text_table::TextTable;
+use stowplan_judge::Judgement;
+use stowplan_judge::engine_of;
 
-pub(crate) fn table(report: &Report) -> TextTable {
+pub(crate) fn table(report: &Judgement) -> TextTable {
     let mut table = TextTable::new(
         "What each place was configured to do",
         format!(
@@ -29,8 +29,8 @@ pub(crate) fn table(report: &Report) -> TextTable {
             "Not as asked",
         ],
     );
-    let mut ran = report.deployments();
-    ran.retain(|d| !report.experiment.is_step(d));
+    let mut ran = report.figures.deployments();
+    ran.retain(|d| !report.figures.experiment.is_step(d));
     let mut rows: Vec<(Vec<&DeploymentRecord>, [String; 7])> = Vec::new();
     for d in &ran {
         let facts = facts(report, d);
@@ -61,15 +61,15 @@ pub(crate) fn table(report: &Report) -> TextTable {
 }
 
 /// Results of before this was a parameter do not say it.
-pub(crate) fn asked_at_once(report: &Report) -> String {
-    let told = report.experiment.parameters.get("parallelism");
+pub(crate) fn asked_at_once(report: &Judgement) -> String {
+    let told = report.figures.experiment.parameters.get("parallelism");
     let told = told.and_then(|value| value.as_str());
     told.map_or_else(String::new, |text| {
         format!(" Engines are asked for {text}.")
     })
 }
 
-fn facts(report: &Report, d: &DeploymentRecord) -> [String; 7] {
+fn facts(report: &Judgement, d: &DeploymentRecord) -> [String; 7] {
     let read_back = |name: &str| d.fingerprint.get(name).cloned().unwrap_or_else(dash);
     let features = |on: bool| {
         let all = d.isolation.iter().filter(|(_, is)| **is == on);
@@ -87,8 +87,13 @@ fn facts(report: &Report, d: &DeploymentRecord) -> [String; 7] {
 }
 
 /// Version of the engine of a place, and what its label says.
-fn engine(report: &Report, d: &DeploymentRecord) -> String {
-    let version = report.experiment.versions.get(engine_of(&d.place)).cloned();
+fn engine(report: &Judgement, d: &DeploymentRecord) -> String {
+    let version = report
+        .figures
+        .experiment
+        .versions
+        .get(engine_of(&d.place))
+        .cloned();
     let label = d.fingerprint.iter().filter_map(|(key, value)| {
         let fact = key.strip_prefix("engine.")?.replace('_', " ");
         Some(format!("{fact} {value}"))

@@ -4,8 +4,8 @@ use stowplan_results::{Comparison, Effect};
 use stowplan_stats::Verdict;
 
 use crate::format::{dash, difference};
-use crate::report::Report;
-use crate::tables::TextTable;
+use crate::text_table::TextTable;
+use stowplan_judge::Judgement;
 
 /// Metrics of the printed table; `comparisons.json` and the page have all.
 const PRINTED: [&str; 9] = [
@@ -24,10 +24,10 @@ pub(crate) fn printed(c: &Comparison) -> bool {
     c.primary || PRINTED.contains(&&*c.metric)
 }
 
-pub(crate) fn differences(report: &Report) -> TextTable {
-    let reference = report.experiment.reference_id().unwrap_or_default();
+pub(crate) fn differences(report: &Judgement) -> TextTable {
+    let reference = report.figures.experiment.reference_id().unwrap_or_default();
     let mut table = TextTable::new(
-        format!("Differences from {}", report.label(reference)),
+        format!("Differences from {}", report.figures.label(reference)),
         format!(
             "Paired by block, with the 95 % interval; * primary metric, Holm-corrected, all else is exploratory. {MORE}"
         ),
@@ -39,7 +39,7 @@ pub(crate) fn differences(report: &Report) -> TextTable {
         let star = if c.primary { " *" } else { "" };
         let mut row = vec![
             format!("{}{star}", difference_name(c)),
-            report.label(&c.candidate).to_owned(),
+            report.figures.label(&c.candidate).to_owned(),
         ];
         row.extend(outcome(c));
         table.rows.push(row);
@@ -56,7 +56,7 @@ pub(crate) const APART: [&str; 5] = [
     "computation_mean",
 ];
 
-pub(crate) fn effects(report: &Report) -> TextTable {
+pub(crate) fn effects(report: &Judgement) -> TextTable {
     let mut table = TextTable::new(
         "Effects, told apart",
         format!(
@@ -70,7 +70,10 @@ pub(crate) fn effects(report: &Report) -> TextTable {
     for c in apart {
         let mut row = vec![
             format!("{}: {}", difference_name(c), c.effect.word()),
-            change(report.label(&c.reference), report.label(&c.candidate)),
+            change(
+                report.figures.label(&c.reference),
+                report.figures.label(&c.candidate),
+            ),
         ];
         row.extend(outcome(c));
         table.rows.push(row);

@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 
 use crate::format::{bytes, dash, value};
-use crate::report::Report;
-use crate::tables::TextTable;
-use crate::usage::{DeploymentUsage, engine_program};
+use crate::text_table::{TextTable, when};
+use stowplan_judge::Judgement;
+use stowplan_judge::{DeploymentUsage, engine_program};
 
 /// A row for each program of each deployment.
-pub(crate) fn table(report: &Report) -> TextTable {
+pub(crate) fn table(report: &Judgement) -> TextTable {
     let mut table = TextTable::new(
-        format!("The engine's own processes {}", report.when()),
+        format!("The engine's own processes {}", when(report)),
         "By program; CPU in CPUs, mean over the runs; memory is the highest resident, in which pages that processes share \
          count for each, mean over the runs. Idle is the second before the services were created.",
         &["Deployment", "Program"],
         &["CPU", "Memory", "CPU idle", "Memory idle"],
     );
-    for view in &report.usage {
-        let label = report.label(&view.deployment);
+    for view in &report.figures.usage {
+        let label = report.figures.label(&view.deployment);
         for row in rows(view) {
             table.rows.push([vec![label.to_owned()], row].concat());
         }
@@ -50,7 +50,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::RunUsage;
+    use stowplan_judge::RunUsage;
 
     #[test]
     fn a_program_has_a_row_whether_it_runs_with_services_or_before_them() {

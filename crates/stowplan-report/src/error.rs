@@ -2,71 +2,19 @@
 
 use std::path::PathBuf;
 
-use stowplan_results::ResultsError;
 use stowplan_stats::StatsError;
 
 /// A failure to make a report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The result cannot be read.
-    #[error("the result cannot be read")]
-    Results(#[from] ResultsError),
-    /// A figure cannot be computed.
+    /// A figure of a trace cannot be computed.
     #[error("cannot compute {what}")]
     Stats {
-        /// Figure, deployment and chain.
+        /// Figure and chain.
         what: String,
         /// Why.
         #[source]
         source: StatsError,
-    },
-    /// The deployment that was named as reference did not run.
-    #[error("no finished run of '{id}', so it cannot be the reference")]
-    NoReference {
-        /// Its id.
-        id: String,
-        /// Deployments that have finished runs.
-        have: Vec<String>,
-    },
-    /// The later of two results does not have the reference of the earlier one.
-    #[error("the later result does not have the reference of the earlier one, '{id}'")]
-    ReferenceGone {
-        /// Its id.
-        id: String,
-        /// Deployments that the later one has.
-        have: Vec<String>,
-    },
-    /// Results of two machines cannot be compared.
-    #[error("the results are of different machines: {old} and {new}")]
-    OtherMachine {
-        /// Machine of the first.
-        old: String,
-        /// Machine of the second.
-        new: String,
-    },
-    /// Two results are of different stacks.
-    #[error("the results are of different stacks: {old} and {new}")]
-    OtherStack {
-        /// Stack of the one.
-        old: String,
-        /// Stack of the other.
-        new: String,
-    },
-    /// The reference of two results is not one and the same.
-    #[error("the results have no common reference, their {what} differs: {old} and {new}")]
-    OtherReference {
-        /// What differs.
-        what: &'static str,
-        /// How it is in the one.
-        old: String,
-        /// How it is in the other.
-        new: String,
-    },
-    /// Two results have no deployment but the reference in common.
-    #[error("the results have only their reference, {reference}, in common")]
-    NothingInCommon {
-        /// Its label.
-        reference: String,
     },
     /// The data of the page cannot be put into JSON.
     #[error("the page's data cannot be written as JSON")]
@@ -91,24 +39,8 @@ impl ReportError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Results(error) => error.hint(),
-            Self::NoReference { have, .. } if have.is_empty() => {
-                Some("no run of this experiment finished".to_owned())
-            }
-            Self::NoReference { have, .. } => Some(format!("name one of: {}", have.join(", "))),
-            Self::ReferenceGone { have, .. } => {
-                Some(format!("its deployments are: {}", have.join(", ")))
-            }
-            Self::NothingInCommon { .. } => Some(
-                "each deployment is held against the reference of its own experiment: name the place or partition in question \
-                 beside one that stays as it is"
-                    .to_owned(),
-            ),
             Self::Write { .. } => Some("name another file with --output".to_owned()),
-            Self::OtherStack { .. } | Self::OtherReference { .. } => {
-                Some("compare two results of one stack, measured in the same way".to_owned())
-            }
-            Self::Stats { .. } | Self::Page { .. } | Self::OtherMachine { .. } => None,
+            Self::Stats { .. } | Self::Page { .. } => None,
         }
     }
 

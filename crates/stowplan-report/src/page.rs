@@ -9,16 +9,18 @@ use stowplan_stats::{Sketch, SketchPoint, Summary};
 
 use crate::configured;
 use crate::error::ReportError;
-use crate::latency::{ChainLatency, Part, PartFigures};
-use crate::memory::{DeploymentMemory, FIGURES};
-use crate::phases::{self, TimerPhases};
+use crate::phase_tables;
 use crate::places::{self, AtPartition};
-use crate::report::Report;
 use crate::setting_tables;
 use crate::slower_tables::regressions;
-use crate::startup::{DeploymentStartup, Instant, Spread};
-use crate::tables::TextTable;
-use crate::usage::{DeploymentUsage, Series};
+use crate::text_table::TextTable;
+use stowplan_judge::DeploymentMemory;
+use stowplan_judge::Judgement;
+use stowplan_judge::TimerPhases;
+use stowplan_judge::memory::FIGURES;
+use stowplan_judge::{ChainLatency, Part, PartFigures};
+use stowplan_judge::{DeploymentStartup, Instant, Spread};
+use stowplan_judge::{DeploymentUsage, Series};
 
 /// Points of all sketches together. About eleven bytes each, so they stay under 3.5 MB.
 const POINTS: usize = 300_000;
@@ -162,12 +164,12 @@ struct Loss<'a> {
 }
 
 /// The data of the page as JSON.
-pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
+pub(crate) fn json(report: &Judgement) -> Result<String, ReportError> {
     let points = points_per_sketch(report);
     let mut chains: Vec<Chain<'_>> = Vec::new();
-    for view in &report.latency {
+    for view in &report.figures.latency {
         if chains.last().is_none_or(|c| c.chain != view.chain) {
-            let deadlines = &report.experiment.stack.deadlines_ns;
+            let deadlines = &report.figures.experiment.stack.deadlines_ns;
             chains.push(Chain {
                 chain: &view.chain,
                 deadline_ns: deadlines.get(&view.chain).copied(),
@@ -181,17 +183,23 @@ pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
     let page = Page {
         schema: "stowplan.page/1",
         experiment: experiment(report)?,
-        reference: report.experiment.reference_id(),
+        reference: report.figures.experiment.reference_id(),
         deployments: deployments(report),
-        blocks: report.runs.iter().map(|r| r.block).max().unwrap_or(0),
-        startup: report.startup.iter().map(startup).collect(),
+        blocks: report
+            .figures
+            .runs
+            .iter()
+            .map(|r| r.block)
+            .max()
+            .unwrap_or(0),
+        startup: report.figures.startup.iter().map(startup).collect(),
         instants: Instant::ALL.map(|i| [i.key(), i.label()]).to_vec(),
         chains,
         parts: Part::ALL.map(|p| [p.key(), p.label()]).to_vec(),
-        usage: report.usage.iter().map(usage).collect(),
-        memory: report.memory.iter().map(shared_memory).collect(),
+        usage: report.figures.usage.iter().map(usage).collect(),
+        memory: report.figures.memory.iter().map(shared_memory).collect(),
         losses: losses(report),
-        phases: phases::shown(report),
+        phases: phase_tables::shown(report),
         comparisons: &report.comparisons,
         places: places::all(report),
         configured: configured::table(report),
@@ -200,8 +208,8 @@ pub(crate) fn json(report: &Report) -> Result<String, ReportError> {
         regressions: report.against.as_ref().map(regressions).unwrap_or_default(),
         ablations: &report.ablations,
         rankings: &report.rankings,
-        instrument: report.instrument(),
-        warnings: report.warnings(),
+        instrument: report.figures.instrument(),
+        warnings: report.figures.warnings(),
     };
     serde_json::to_string(&page).map_err(not_json)
 }
@@ -211,8 +219,8 @@ pub(crate) fn not_json(source: serde_json::Error) -> ReportError {
 }
 
 /// The experiment without what is long and shown otherwise.
-fn experiment(report: &Report) -> Result<Value, ReportError> {
-    let mut value = serde_json::to_value(&report.experiment).map_err(not_json)?;
+fn experiment(report: &Judgement) -> Result<Value, ReportError> {
+    let mut value = serde_json::to_value(&report.figures.experiment).map_err(not_json)?;
     if let Some(object) = value.as_object_mut() {
         object.remove("schedule");
         object.remove("warnings");
@@ -227,11 +235,11 @@ fn experiment(report: &Report) -> Result<Value, ReportError> {
     Ok(value)
 }
 
-fn deployments(report: &Report) -> Vec<Deployment<'_>> {
-    let all = &report.experiment.deployments;
+fn deployments(report: &Judgement) -> Vec<Deployment<'_>> {
+    let all = &report.figures.experiment.deployments;
     let views = all.iter().map(|d| Deployment {
         id: &d.id,
-        label: report.label(&d.id),
+        label: report.figures.label(&d.id),
         place: &d.place,
         partition: &d.partition,
         services: d.services,
@@ -239,13 +247,14 @@ fn deployments(report: &Report) -> Vec<Deployment<'_>> {
         participants: d.participants,
         edges: &d.edges_by_class,
         runs: report
+            .figures
             .runs
             .iter()
             .filter(|r| *r.deployment == *d.id)
             .count(),
-        finished: report.finished(&d.id),
+        finished: report.figures.finished(&d.id),
         refused: d.refused.as_deref(),
-        step: report.experiment.is_step(d),
+        step: report.figures.experiment.is_step(d),
         differences: setting_tables::differences(report, d),
     });
     views.collect()
@@ -296,9 +305,9 @@ struct Points {
     others: usize,
 }
 
-fn points_per_sketch(report: &Report) -> Points {
+fn points_per_sketch(report: &Judgement) -> Points {
     let sizes = |e2e: bool| -> Vec<usize> {
-        let parts = report.latency.iter().flat_map(|c| &c.parts);
+        let parts = report.figures.latency.iter().flat_map(|c| &c.parts);
         parts
             .filter(|f| (f.part == Part::E2ePaper) == e2e)
             .map(|f| f.sketch.points().len())
@@ -418,8 +427,8 @@ fn rounded(value: f64, digits: f64) -> f64 {
     (value * digits).round() / digits
 }
 
-fn losses(report: &Report) -> Vec<Loss<'_>> {
-    let views = report.losses.iter().map(|view| Loss {
+fn losses(report: &Judgement) -> Vec<Loss<'_>> {
+    let views = report.figures.losses.iter().map(|view| Loss {
         deployment: &view.deployment,
         causes: view.causes.iter().map(|(c, n)| (c.word(), *n)).collect(),
         worst: view

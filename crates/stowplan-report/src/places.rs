@@ -6,8 +6,8 @@ use stowplan_results::{Comparison, DeploymentRecord};
 
 use crate::difference_tables::{difference_name, verdict};
 use crate::format::{dash, value};
-use crate::report::Report;
-use crate::tables::TextTable;
+use crate::text_table::TextTable;
+use stowplan_judge::Judgement;
 
 /// Measures beside what was declared primary, in the order in which they stand.
 const MEASURES: [&str; 4] = [
@@ -49,9 +49,9 @@ struct Measure<'a> {
 }
 
 /// Every partition at which places can be held against plain processes.
-pub(crate) fn all(report: &Report) -> Vec<AtPartition<'_>> {
-    let mut ran = report.deployments();
-    ran.retain(|d| !report.experiment.is_step(d));
+pub(crate) fn all(report: &Judgement) -> Vec<AtPartition<'_>> {
+    let mut ran = report.figures.deployments();
+    ran.retain(|d| !report.figures.experiment.is_step(d));
     let mut groups: Vec<Vec<&DeploymentRecord>> = Vec::new();
     for d in ran {
         let same = |g: &&mut Vec<&DeploymentRecord>| {
@@ -74,7 +74,10 @@ impl AtPartition<'_> {
     }
 }
 
-fn at_partition<'a>(report: &'a Report, mut group: Vec<&'a DeploymentRecord>) -> AtPartition<'a> {
+fn at_partition<'a>(
+    report: &'a Judgement,
+    mut group: Vec<&'a DeploymentRecord>,
+) -> AtPartition<'a> {
     group.sort_by_key(|d| (!d.is_flat(), !d.is_plain()));
     let at = |place: &str| group.iter().find(|d| d.place == place).map(|d| &*d.id);
     let flat = group.iter().find(|d| d.is_flat()).map(|d| &*d.id);
@@ -97,7 +100,11 @@ fn at_partition<'a>(report: &'a Report, mut group: Vec<&'a DeploymentRecord>) ->
 }
 
 /// What was compared at this partition.
-fn measures<'a>(report: &'a Report, flat: Option<&str>, places: &[Place<'a>]) -> Vec<Measure<'a>> {
+fn measures<'a>(
+    report: &'a Judgement,
+    flat: Option<&str>,
+    places: &[Place<'a>],
+) -> Vec<Measure<'a>> {
     let is_shown = |c: &&Comparison| {
         let mut here = places.iter().filter(|p| c.candidate == p.deployment);
         let held = here.any(|p| [flat, p.control].contains(&Some(&*c.reference)));
@@ -125,12 +132,12 @@ fn measures<'a>(report: &'a Report, flat: Option<&str>, places: &[Place<'a>]) ->
 }
 
 /// A table for each partition.
-pub(crate) fn tables(report: &Report) -> Vec<TextTable> {
+pub(crate) fn tables(report: &Judgement) -> Vec<TextTable> {
     let all = all(report);
     all.iter().map(|at| table(report, at)).collect()
 }
 
-fn table(report: &Report, at: &AtPartition<'_>) -> TextTable {
+fn table(report: &Judgement, at: &AtPartition<'_>) -> TextTable {
     let names = [Some(at.partition), at.resources, at.variant];
     let names: Vec<&str> = names.into_iter().flatten().collect();
     let mut table = TextTable::new(

@@ -3,12 +3,12 @@
 use stowplan_results::Ranking;
 
 use crate::format::share;
-use crate::report::Report;
-use crate::tables::TextTable;
+use crate::text_table::TextTable;
+use stowplan_judge::Judgement;
 
 /// One row per pair of neighbours; no rows where nothing was varied.
-pub(crate) fn table(report: &Report) -> TextTable {
-    let varied = report.experiment.sensitivity.as_ref();
+pub(crate) fn table(report: &Judgement) -> TextTable {
+    let varied = report.figures.experiment.sensitivity.as_ref();
     let varied = varied.map_or(0, |s| s.varied.len());
     let mut table = TextTable::new(
         "Sensitivity: does the ranking survive?",
@@ -47,13 +47,14 @@ pub(crate) fn table(report: &Report) -> TextTable {
     table
 }
 
-fn whole(report: &Report, ranking: &Ranking) -> String {
+fn whole(report: &Judgement, ranking: &Ranking) -> String {
     let names = ranking.order.iter().map(|id| partition(report, id));
     names.collect::<Vec<_>>().join(" < ")
 }
 
-fn partition<'a>(report: &'a Report, id: &'a str) -> &'a str {
+fn partition<'a>(report: &'a Judgement, id: &'a str) -> &'a str {
     report
+        .figures
         .experiment
         .deployment(id)
         .map_or(id, |d| &*d.partition)

@@ -2,10 +2,10 @@
 
 use stowplan_results::{Comparisons, Growth, Slower};
 
-use crate::across_results::{deployment_of, is_regression};
 use crate::difference_tables::{change, difference_name, outcome, printed};
 use crate::format::{dash, difference, value};
-use crate::tables::TextTable;
+use crate::text_table::TextTable;
+use stowplan_judge::{deployment_of, is_regression};
 
 /// Label of a deployment, or its id where there is none.
 pub(crate) type Label<'a> = dyn Fn(&str) -> String + 'a;

@@ -1,85 +1,55 @@
 //! The tables in the papers' layout, as text: for terminals and Markdown.
 
-use serde::Serialize;
 use stowplan_results::{LossCause, RunRow, StartKind};
 use stowplan_stats::Summary;
 
 use crate::ablation_tables;
-use crate::across_results::deployment_of;
-use crate::callbacks::CallTimes;
 use crate::configured::{self, asked_at_once};
 use crate::difference_tables;
 use crate::engine_tables;
 use crate::format::{TimeUnit, bytes, count, dash, value};
-use crate::latency::{ChainLatency, Part};
-use crate::memory;
-use crate::modules;
-use crate::phases;
+use crate::memory_tables;
+use crate::module_tables;
+use crate::phase_tables;
 use crate::places;
-use crate::report::Report;
 use crate::sensitivity_tables;
 use crate::setting_tables;
 use crate::slower_tables;
-use crate::startup::{DeploymentStartup, Instant, Spread};
-use crate::usage::{ENGINE, MACHINE, SERVICES, STOWPLAN};
-
-/// A table of texts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct TextTable {
-    pub(crate) title: String,
-    /// How to read it, one sentence.
-    pub(crate) note: String,
-    /// Leading columns that name the row: left-aligned, and repeated where a table is split.
-    pub(crate) keys: usize,
-    pub(crate) headers: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
-}
-
-impl TextTable {
-    pub(crate) fn new(
-        title: impl Into<String>,
-        note: impl Into<String>,
-        keys: &[&str],
-        rest: &[&str],
-    ) -> Self {
-        let headers = keys.iter().chain(rest).map(|h| (*h).to_owned());
-        Self {
-            title: title.into(),
-            note: note.into(),
-            keys: keys.len(),
-            headers: headers.collect(),
-            rows: Vec::new(),
-        }
-    }
-}
+use crate::text_table::{TextTable, when};
+use stowplan_judge::CallTimes;
+use stowplan_judge::Judgement;
+use stowplan_judge::deployment_of;
+use stowplan_judge::{ChainLatency, Part};
+use stowplan_judge::{DeploymentStartup, Instant, Spread};
+use stowplan_judge::{ENGINE, MACHINE, SERVICES, STOWPLAN};
 
 /// Every table that has rows; with `detail` the latency of every part and of the steps of an ablation, else of what
 /// answers.
-pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
+pub(crate) fn all(report: &Judgement, detail: bool) -> Vec<TextTable> {
     let parts: &[Part] = if detail { &Part::ALL } else { &ANSWERING };
     let whole = |id: &str| {
-        let deployment = report.experiment.deployment(id);
-        detail || !deployment.is_some_and(|d| report.experiment.is_step(d))
+        let deployment = report.figures.experiment.deployment(id);
+        detail || !deployment.is_some_and(|d| report.figures.experiment.is_step(d))
     };
     let mut tables = vec![deployments(report)];
     for start in [StartKind::Cold, StartKind::Rerun, StartKind::Warm] {
-        let views = report.startup.iter().filter(|s| s.start == start);
+        let views = report.figures.startup.iter().filter(|s| s.start == start);
         let views: Vec<&DeploymentStartup> = views.filter(|s| whole(&s.deployment)).collect();
         tables.push(startup(report, start, &views));
         tables.push(startup_modules(report, start, &views));
     }
-    let mut chains: Vec<&str> = report.latency.iter().map(|c| &*c.chain).collect();
+    let mut chains: Vec<&str> = report.figures.latency.iter().map(|c| &*c.chain).collect();
     chains.dedup();
     for chain in chains {
-        let views = report.latency.iter().filter(|c| c.chain == chain);
+        let views = report.figures.latency.iter().filter(|c| c.chain == chain);
         let views: Vec<&ChainLatency> = views.filter(|c| whole(&c.deployment)).collect();
         tables.push(statistics(report, chain, parts, &views));
     }
     tables.push(callbacks(report));
-    tables.push(phases::table(report));
+    tables.push(phase_tables::table(report));
     tables.push(usage(report));
-    tables.extend(modules::tables(report, &whole));
-    tables.push(memory::table(report));
+    tables.extend(module_tables::tables(report, &whole));
+    tables.push(memory_tables::table(report));
     tables.push(engine_tables::table(report));
     tables.push(losses(report));
     tables.extend(places::tables(report));
@@ -104,11 +74,11 @@ pub(crate) fn all(report: &Report, detail: bool) -> Vec<TextTable> {
 }
 
 /// Label of a deployment, also of one that is named beside its earlier self.
-fn label(report: &Report, id: &str) -> String {
-    report.label(deployment_of(id)).to_owned()
+fn label(report: &Judgement, id: &str) -> String {
+    report.figures.label(deployment_of(id)).to_owned()
 }
 
-fn deployments(report: &Report) -> TextTable {
+fn deployments(report: &Judgement) -> TextTable {
     let mut table = TextTable::new(
         "Deployments",
         "Splitting turns same-process edges into edges that cross a boundary.",
@@ -121,9 +91,10 @@ fn deployments(report: &Report) -> TextTable {
             "Runs",
         ],
     );
-    for d in &report.experiment.deployments {
-        let finished = report.finished(&d.id);
+    for d in &report.figures.experiment.deployments {
+        let finished = report.figures.finished(&d.id);
         let all = report
+            .figures
             .runs
             .iter()
             .filter(|r| *r.deployment == *d.id)
@@ -173,7 +144,7 @@ const STARTUP: [Instant; 5] = [
     Instant::Matched,
 ];
 
-fn startup(report: &Report, start: StartKind, views: &[&DeploymentStartup]) -> TextTable {
+fn startup(report: &Judgement, start: StartKind, views: &[&DeploymentStartup]) -> TextTable {
     let largest = views
         .iter()
         .flat_map(|v| STARTUP.into_iter().filter_map(|i| v.spread(i)))
@@ -199,8 +170,8 @@ fn startup(report: &Report, start: StartKind, views: &[&DeploymentStartup]) -> T
         .extend(known.iter().map(|i| sentence(i.label())));
     for view in views {
         let mut row = vec![
-            report.label(&view.deployment).to_owned(),
-            match report.started(&view.deployment, start).count() {
+            report.figures.label(&view.deployment).to_owned(),
+            match report.figures.started(&view.deployment, start).count() {
                 all if all > view.runs.len() => format!("{} of {all}", view.runs.len()),
                 _ => view.runs.len().to_string(),
             },
@@ -232,9 +203,9 @@ fn startup(report: &Report, start: StartKind, views: &[&DeploymentStartup]) -> T
 type OfRun = fn(&RunRow) -> Option<f64>;
 
 /// Over the runs of a view.
-fn median(report: &Report, view: &DeploymentStartup, of: OfRun) -> Option<f64> {
+fn median(report: &Judgement, view: &DeploymentStartup, of: OfRun) -> Option<f64> {
     let counts = |run: &&RunRow| view.runs.iter().any(|counted| counted.run == run.run);
-    let values = report.runs.iter().filter(counts).filter_map(of);
+    let values = report.figures.runs.iter().filter(counts).filter_map(of);
     Some(Spread::of(values)?.q50)
 }
 
@@ -245,7 +216,11 @@ fn sentence(text: &str) -> String {
     })
 }
 
-fn startup_modules(report: &Report, start: StartKind, views: &[&DeploymentStartup]) -> TextTable {
+fn startup_modules(
+    report: &Judgement,
+    start: StartKind,
+    views: &[&DeploymentStartup],
+) -> TextTable {
     let took = |view: &DeploymentStartup, module: &str| {
         let module = view.modules.iter().find(|m| m.module == module)?;
         Some(module.took?.q50)
@@ -266,7 +241,9 @@ fn startup_modules(report: &Report, start: StartKind, views: &[&DeploymentStartu
         &["Module"],
         &[],
     );
-    let labels = views.iter().map(|v| report.label(&v.deployment).to_owned());
+    let labels = views
+        .iter()
+        .map(|v| report.figures.label(&v.deployment).to_owned());
     table.headers.extend(labels);
     for module in modules {
         let mut row = vec![module.to_owned()];
@@ -287,7 +264,12 @@ const ANSWERING: [Part; 6] = [
 ];
 
 /// The layout of betz2024's Table VI, with P99.9 added.
-fn statistics(report: &Report, chain: &str, parts: &[Part], views: &[&ChainLatency]) -> TextTable {
+fn statistics(
+    report: &Judgement,
+    chain: &str,
+    parts: &[Part],
+    views: &[&ChainLatency],
+) -> TextTable {
     let largest = views
         .iter()
         .filter_map(|v| v.part(Part::E2ePaper)?.summary.q75)
@@ -306,7 +288,10 @@ fn statistics(report: &Report, chain: &str, parts: &[Part], views: &[&ChainLaten
         let mut name = part.label();
         for view in views {
             if let Some(figures) = view.part(part) {
-                let mut row = vec![name.to_owned(), report.label(&view.deployment).to_owned()];
+                let mut row = vec![
+                    name.to_owned(),
+                    report.figures.label(&view.deployment).to_owned(),
+                ];
                 row.extend(summary(unit, &figures.summary));
                 table.rows.push(row);
                 name = "";
@@ -325,9 +310,9 @@ fn summary(unit: TimeUnit, s: &Summary) -> Vec<String> {
     row
 }
 
-fn usage(report: &Report) -> TextTable {
+fn usage(report: &Judgement) -> TextTable {
     let mut table = TextTable::new(
-        format!("Usage {}", report.when()),
+        format!("Usage {}", when(report)),
         "CPU in CPUs (1 = one CPU busy all the time), mean over the runs; memory is the highest charged, mean over the runs.",
         &["Deployment"],
         &[
@@ -339,11 +324,11 @@ fn usage(report: &Report) -> TextTable {
             "Memory Stowplan",
         ],
     );
-    for view in &report.usage {
+    for view in &report.figures.usage {
         let cpus = |subject| view.cpus(subject);
         let show = |v: Option<f64>| value("cpus", v);
         table.rows.push(vec![
-            report.label(&view.deployment).to_owned(),
+            report.figures.label(&view.deployment).to_owned(),
             show(cpus(SERVICES)),
             show(cpus(MACHINE)),
             show(cpus(STOWPLAN)),
@@ -352,11 +337,16 @@ fn usage(report: &Report) -> TextTable {
             view.memory(STOWPLAN).map_or_else(dash, bytes),
         ]);
     }
-    if report.usage.iter().any(|v| v.cpus(ENGINE).is_some()) {
+    if report
+        .figures
+        .usage
+        .iter()
+        .any(|v| v.cpus(ENGINE).is_some())
+    {
         table
             .headers
             .extend(["CPU engine", "Memory engine"].map(str::to_owned));
-        for (row, view) in table.rows.iter_mut().zip(&report.usage) {
+        for (row, view) in table.rows.iter_mut().zip(&report.figures.usage) {
             row.push(value("cpus", view.cpus(ENGINE)));
             row.push(view.memory(ENGINE).map_or_else(dash, bytes));
         }
@@ -376,8 +366,8 @@ const CAUSES: [LossCause; 6] = [
 /// Callbacks that the table has.
 const CALLBACKS: usize = 12;
 
-fn callbacks(report: &Report) -> TextTable {
-    let shown = report.callbacks.iter().take(CALLBACKS);
+fn callbacks(report: &Judgement) -> TextTable {
+    let shown = report.figures.callbacks.iter().take(CALLBACKS);
     let longest = shown
         .clone()
         .flat_map(|of| of.by.values())
@@ -390,9 +380,15 @@ fn callbacks(report: &Report) -> TextTable {
         &["Callback"],
         &[],
     );
-    let deployments = report.experiment.deployments.iter();
+    let deployments = report.figures.experiment.deployments.iter();
     let called: Vec<_> = deployments
-        .filter(|d| report.callbacks.iter().any(|of| of.by.contains_key(&d.id)))
+        .filter(|d| {
+            report
+                .figures
+                .callbacks
+                .iter()
+                .any(|of| of.by.contains_key(&d.id))
+        })
         .collect();
     table.headers.extend(called.iter().map(|d| d.label.clone()));
     for of in shown {
@@ -418,7 +414,7 @@ fn callbacks(report: &Report) -> TextTable {
     table
 }
 
-fn losses(report: &Report) -> TextTable {
+fn losses(report: &Judgement) -> TextTable {
     let mut table = TextTable::new(
         "Losses (messages)",
         "Summed over the edges and runs, by cause; – is not known.",
@@ -433,8 +429,8 @@ fn losses(report: &Report) -> TextTable {
             "Worst edge",
         ],
     );
-    for view in &report.losses {
-        let mut row = vec![report.label(&view.deployment).to_owned()];
+    for view in &report.figures.losses {
+        let mut row = vec![report.figures.label(&view.deployment).to_owned()];
         row.extend(CAUSES.iter().map(|cause| {
             let lost = view.causes.get(cause).copied().flatten();
             lost.map_or_else(dash, count)

@@ -8,8 +8,8 @@ use comfy_table::{
 
 use stowplan_results::PilotRecord;
 
-use crate::report::Report;
-use crate::tables::TextTable;
+use crate::text_table::TextTable;
+use stowplan_judge::Judgement;
 
 /// One line under the head and nothing else: figures stand closest that way.
 const LINES: TableStyle =
@@ -22,7 +22,7 @@ const LONG: usize = 34;
 const MIN_WIDTH: usize = 40;
 
 /// The tables for `width` columns; a table that is wider is split, its key columns repeated.
-pub(crate) fn terminal(report: &Report, tables: &[TextTable], width: usize) -> String {
+pub(crate) fn terminal(report: &Judgement, tables: &[TextTable], width: usize) -> String {
     let width = width.max(MIN_WIDTH);
     let mut out = String::new();
     for line in head(report) {
@@ -42,7 +42,7 @@ pub(crate) fn terminal(report: &Report, tables: &[TextTable], width: usize) -> S
         push_wrapped(&mut out, &table.note, width, "");
         out.push('\n');
     }
-    let warnings = report.warnings();
+    let warnings = report.figures.warnings();
     if !warnings.is_empty() {
         out.push_str("Warnings\n");
         for warning in warnings {
@@ -53,7 +53,7 @@ pub(crate) fn terminal(report: &Report, tables: &[TextTable], width: usize) -> S
 }
 
 /// The tables in Markdown.
-pub(crate) fn markdown(report: &Report, tables: &[TextTable]) -> String {
+pub(crate) fn markdown(report: &Judgement, tables: &[TextTable]) -> String {
     let mut out = String::new();
     let mut lines = head(report).into_iter();
     if let Some(title) = lines.next() {
@@ -81,7 +81,7 @@ pub(crate) fn markdown(report: &Report, tables: &[TextTable]) -> String {
         }
         out.push('\n');
     }
-    let warnings = report.warnings();
+    let warnings = report.figures.warnings();
     if !warnings.is_empty() {
         out.push_str("## Warnings\n\n");
         for warning in warnings {
@@ -91,9 +91,15 @@ pub(crate) fn markdown(report: &Report, tables: &[TextTable]) -> String {
     out
 }
 
-fn head(report: &Report) -> Vec<String> {
-    let e = &report.experiment;
-    let blocks = report.runs.iter().map(|r| r.block).max().unwrap_or(0);
+fn head(report: &Judgement) -> Vec<String> {
+    let e = &report.figures.experiment;
+    let blocks = report
+        .figures
+        .runs
+        .iter()
+        .map(|r| r.block)
+        .max()
+        .unwrap_or(0);
     let machine = format!(
         "{} CPUs {}, {}, kernel {}",
         e.machine.cpus,
@@ -113,7 +119,7 @@ fn head(report: &Report) -> Vec<String> {
             e.seed
         ),
         machine,
-        report.instrument(),
+        report.figures.instrument(),
     ];
     if let Some(pilot) = e.pilot.as_ref() {
         lines.push(of_pilot(pilot));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stowplan_report::ReportError;
+use stowplan_judge::JudgeError;
 use stowplan_results::ResultsError;
 use stowplan_run::ExperimentError;
 use stowplan_spec::SpecError;
@@ -77,9 +77,9 @@ pub enum SelftestError {
     /// A result.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// A view of a result.
+    /// A judgement of a result.
     #[error(transparent)]
-    Report(#[from] ReportError),
+    Judge(#[from] JudgeError),
     /// A figure.
     #[error(transparent)]
     Stats(#[from] StatsError),
@@ -96,7 +96,7 @@ impl SelftestError {
             }
             Self::OtherStation { .. } => Some("begin a new selftest on this machine".to_owned()),
             Self::Results(error) => error.hint(),
-            Self::Report(error) => error.hint(),
+            Self::Judge(error) => error.hint(),
             _ => None,
         }
     }

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stowplan_report::{Part as Figure, Report, RunFigures};
+use stowplan_judge::{Figures, Judgement, Part as Figure, RunFigures};
 use stowplan_results::{
     CallbackRow, InjectedDifference, Results, RunStatus, SELFTEST_SCHEMA, Selftest,
     SelftestComparison, SelftestKind, SelftestSubject,
 };
-use stowplan_stats::{Delta, Direction, Rule, Scale, compare};
+use stowplan_stats::{Delta, Direction, Rule, Scale, Sorted, compare};
 
 use crate::design::{Design, Part, single};
 use crate::error::SelftestError;
 use crate::judge::{counts, criteria};
-use crate::size::median;
 use crate::target::Target;
 
 /// The primary metric of questions on latency.
@@ -80,7 +79,11 @@ pub fn selftest(folder: &Path, design: &Design) -> Result<Selftest, SelftestErro
         comparisons.extend(read.comparisons(design, &target)?);
         last = Some(read);
     }
-    let experiment = last.expect("a selftest has experiments").report.experiment;
+    let experiment = last
+        .expect("a selftest has experiments")
+        .judgement
+        .figures
+        .experiment;
     let injected = design.injected.clone();
     let equal = comparisons.iter().filter(|c| c.kind == SelftestKind::Equal);
     let median_half_width = median(equal.map(SelftestComparison::half_width).collect())?;
@@ -117,7 +120,7 @@ pub fn selftest(folder: &Path, design: &Design) -> Result<Selftest, SelftestErro
 pub(crate) struct Read {
     result: PathBuf,
     part: Part,
-    pub(crate) report: Report,
+    pub(crate) judgement: Judgement,
     callbacks: Vec<CallbackRow>,
 }
 
@@ -131,7 +134,7 @@ impl Read {
         let results = Results::open(&result)?;
         Ok(Self {
             part,
-            report: Report::read(&results)?,
+            judgement: Judgement::read(&results)?,
             callbacks: results.callbacks()?,
             result,
         })
@@ -139,7 +142,10 @@ impl Read {
 
     /// Whether the machine, its kernel and the node program are those of another.
     fn same_station(&self, other: &Self) -> bool {
-        let (a, b) = (&self.report.experiment, &other.report.experiment);
+        let (a, b) = (
+            &self.judgement.figures.experiment,
+            &other.judgement.figures.experiment,
+        );
         let program = |e: &stowplan_results::Experiment| e.digests.get("stowplan-node").cloned();
         a.machine.is_same_as(&b.machine)
             && a.machine.kernel == b.machine.kernel
@@ -174,13 +180,13 @@ impl Read {
             why,
         };
         let id = |variant: &str| {
-            let mut all = self.report.experiment.deployments.iter();
+            let mut all = self.judgement.figures.experiment.deployments.iter();
             all.find(|d| d.variant.as_deref() == Some(variant))
                 .map(|d| d.id.clone())
                 .ok_or_else(|| missing(format!("there is no deployment '{variant}'")))
         };
         let (reference, candidate) = (id("reference")?, id(variant)?);
-        let found = self.report.comparisons.iter().find(|c| {
+        let found = self.judgement.comparisons.iter().find(|c| {
             c.metric == METRIC
                 && c.subject.as_deref() == Some(target.chain.as_str())
                 && c.reference == reference
@@ -192,7 +198,12 @@ impl Read {
         else {
             return Err(too_few());
         };
-        let blocks = Blocks::of(&self.report, &target.chain, &reference, &candidate);
+        let blocks = Blocks::of(
+            &self.judgement.figures,
+            &target.chain,
+            &reference,
+            &candidate,
+        );
         let ns = compare(&in_ns(), &blocks.reference, &blocks.candidate)?;
         let (Some(low_ns), Some(high_ns)) = (ns.low, ns.high) else {
             return Err(too_few());
@@ -264,10 +275,10 @@ fn in_ns() -> Rule {
 
 /// Figures of a chain, run by run, in every deployment.
 pub(crate) fn in_chain<'a>(
-    report: &'a Report,
+    figures: &'a Figures,
     chain: &'a str,
 ) -> impl Iterator<Item = &'a RunFigures> {
-    let views = report.latency.iter().filter(move |c| c.chain == chain);
+    let views = figures.latency.iter().filter(move |c| c.chain == chain);
     views.flat_map(|c| &c.runs)
 }
 
@@ -279,9 +290,9 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn of(report: &Report, chain: &str, reference: &str, candidate: &str) -> Self {
+    fn of(figures: &Figures, chain: &str, reference: &str, candidate: &str) -> Self {
         let mean = |deployment: &str, block: u32| {
-            let mut views = report.latency.iter();
+            let mut views = figures.latency.iter();
             let view = views.find(|c| c.chain == chain && c.deployment == deployment)?;
             let run = view.runs.iter().find(|r| r.block == block)?;
             run.parts.get(&Figure::E2ePaper)?.mean
@@ -291,7 +302,7 @@ impl Blocks {
             reference: Vec::new(),
             candidate: Vec::new(),
         };
-        for block in 1..=report.experiment.blocks_planned {
+        for block in 1..=figures.experiment.blocks_planned {
             if let (Some(a), Some(b)) = (mean(reference, block), mean(candidate, block)) {
                 blocks.numbers.push(block);
                 blocks.reference.push(a);
@@ -305,4 +316,9 @@ impl Blocks {
 fn name(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
+}
+
+/// The median; an error without values.
+pub(crate) fn median(values: Vec<f64>) -> Result<f64, SelftestError> {
+    Ok(Sorted::new(values)?.quantile(0.5))
 }

@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
+use stowplan_judge::{Figures, Part as Figure};
 use stowplan_model::Stack;
-use stowplan_report::{Part as Figure, Report};
 use stowplan_results::InjectedDifference;
-use stowplan_stats::Sorted;
 
 use crate::design::{Design, Part};
 use crate::error::SelftestError;
 use crate::phases::{Block, central};
-use crate::read::{Read, in_chain};
+use crate::read::{Read, in_chain, median};
 use crate::target::Target;
 
 /// Least size as a share of the metric (docs/measuring.md §5).
@@ -44,19 +43,19 @@ pub fn injected(folder: &Path, design: &Design) -> Result<InjectedDifference, Se
         for comparison in read.comparisons(design, &target)? {
             equal.half_widths.push(comparison.half_width());
         }
-        let calibrations = read.report.experiment.calibration.iter();
+        let calibrations = read.judgement.figures.experiment.calibration.iter();
         equal
             .ns_per_iteration
             .extend(calibrations.map(|c| c.speed().ns_of(target.worker_working_set_bytes)));
-        equal.add(&read.report, &stack, &target);
+        equal.add(&read.judgement.figures, &stack, &target);
     }
     sized(equal, &target)
 }
 
 impl Equal {
-    fn add(&mut self, report: &Report, stack: &Stack, target: &Target) {
-        let experiment = &report.experiment;
-        for run in in_chain(report, &target.chain) {
+    fn add(&mut self, figures: &Figures, stack: &Stack, target: &Target) {
+        let experiment = &figures.experiment;
+        for run in in_chain(figures, &target.chain) {
             let mean = |figure| run.parts.get(&figure)?.mean;
             self.latencies_ns.extend(mean(Figure::E2ePaper));
             let block = Block {
@@ -96,11 +95,6 @@ fn sized(equal: Equal, target: &Target) -> Result<InjectedDifference, SelftestEr
         timer: target.timer.to_string(),
         arrival_ns: arrival_ns.round() as u64 % target.timer_period_ns,
     })
-}
-
-/// The median; an error without values.
-pub(crate) fn median(values: Vec<f64>) -> Result<f64, SelftestError> {
-    Ok(Sorted::new(values)?.quantile(0.5))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::power::{Margins, blocks_for_difference, blocks_for_equivalence};
+use crate::margins::Margins;
+use crate::power::{blocks_for_difference, blocks_for_equivalence};
 use crate::verdict::{Evidence, too_few};
 use crate::{
     ALPHA, Delta, Direction, Estimate, Interval, MIN_BLOCKS, MIN_BOOTSTRAP_PAIRS, Moments, Reason,

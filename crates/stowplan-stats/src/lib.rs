@@ -20,6 +20,7 @@ mod error;
 mod histogram;
 mod holm;
 mod interval;
+mod margins;
 mod moments;
 mod pilot;
 mod power;
@@ -40,10 +41,11 @@ pub use error::{StatsError, Unsupported};
 pub use histogram::Histogram;
 pub use holm::{apply_holm, holm};
 pub use interval::{Estimate, Interval, t_interval};
+pub use margins::Margins;
 pub use moments::Moments;
 pub use pilot::{PILOT_BLOCKS, planned_blocks};
 pub use power::{
-    MAX_BLOCKS, Margins, TARGET_POWER, blocks_for, blocks_for_difference, blocks_for_equivalence,
+    MAX_BLOCKS, TARGET_POWER, blocks_for, blocks_for_difference, blocks_for_equivalence,
     half_width, power_of_difference, power_of_equivalence,
 };
 pub use quantile::{MIN_BEYOND, Sorted, supports};

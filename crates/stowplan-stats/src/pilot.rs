@@ -1,6 +1,7 @@
 //! How many blocks an experiment has, fixed once by its first ones.
 
-use crate::power::{Margins, blocks_for};
+use crate::margins::Margins;
+use crate::power::blocks_for;
 
 /// Blocks whose spread fixes the number of all (docs/measuring.md §5).
 pub const PILOT_BLOCKS: usize = 10;

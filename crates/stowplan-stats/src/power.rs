@@ -3,6 +3,7 @@
 use crate::StatsError;
 use crate::distribution::{normal_below, over_spread, t_quantile};
 use crate::error::open_unit;
+use crate::margins::Margins;
 use crate::verdict::MIN_BLOCKS;
 
 /// Probability with which a planned number of blocks shall reach its verdict.
@@ -10,47 +11,6 @@ pub const TARGET_POWER: f64 = 0.8;
 
 /// Beyond this many blocks an experiment is taken to be out of reach.
 pub const MAX_BLOCKS: usize = 10_000;
-
-/// What counts as too small a difference to matter, on the scale on which
-/// differences are taken: log ratios, or the unit of the metric.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Margins {
-    /// Lower margin, negative.
-    pub low: f64,
-    /// Upper margin, positive.
-    pub high: f64,
-}
-
-impl Margins {
-    /// −`delta` to `delta`, in the unit of the metric.
-    #[must_use]
-    pub fn absolute(delta: f64) -> Self {
-        Self {
-            low: -delta,
-            high: delta,
-        }
-    }
-
-    /// A relative change of ±`delta` (0.02 is 2 %) as log ratios.
-    #[must_use]
-    pub fn relative(delta: f64) -> Self {
-        Self {
-            low: (-delta).ln_1p(),
-            high: delta.ln_1p(),
-        }
-    }
-
-    /// Whether a difference is larger than the margin on its side.
-    #[must_use]
-    pub fn exceeded_by(&self, difference: f64) -> bool {
-        difference < self.low || difference > self.high
-    }
-
-    const NONE: Self = Self {
-        low: 0.0,
-        high: 0.0,
-    };
-}
 
 /// Probability that `n` blocks, whose paired differences spread by `std` about
 /// `truth`, give an interval of confidence 1−`alpha` that excludes zero together

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::power::Margins;
+use crate::margins::Margins;
 use crate::{Estimate, Interval, StatsError};
 
 /// Fewest blocks that carry a verdict: with five, no sign-flip test can reach 5 %.

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use crate::graph::Graph;
 use crate::ids::{CallbackId, Id};
-use crate::overview::Overview;
 use crate::window::Window;
 
 /// Most blocks of a trace.
@@ -197,12 +197,12 @@ pub struct TimeBlocks {
 }
 
 impl TimeBlocks {
-    pub(crate) fn of(by_block: ByBlock, overview: &Overview) -> Self {
-        let Some(extent) = overview.extent else {
+    /// `extent`: the first and the last event of the trace.
+    pub(crate) fn of(by_block: ByBlock, graph: &Graph, extent: Option<Window>) -> Self {
+        let Some(extent) = extent else {
             return Self::default();
         };
         let shift = width_of(extent);
-        let graph = &overview.graph;
         let ids = graph.callbacks.ids();
         let callbacks = ids.zip(by_block.callbacks).map(|(id, of)| {
             let process = &graph.processes[graph.callbacks[id].process];

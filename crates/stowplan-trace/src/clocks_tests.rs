@@ -2,7 +2,7 @@
 
 use crate::event::ProcessKey;
 use crate::scripted::{At, Script, Sub};
-use crate::{Address, ChainResult, ClockDifference, Endpoint, Window};
+use crate::{Address, ChainResult, ClockDifference, Endpoint, UnlinkedBecause, Window};
 
 const MS: i64 = 1_000_000;
 
@@ -168,7 +168,17 @@ fn a_timestamp_after_its_take_is_counted_where_no_publication_is_known() {
         hosts.script.receive(300, 400, at, sub, 1000 * MS + 290);
         hosts.script
     };
-    let links = build().analyse().link_summary();
+    let analysis = build().analyse();
+    let links = analysis.link_summary();
+    let why = links.unlinked_topics(&analysis.graph).into_iter();
+    let why: Vec<_> = why.map(|one| (one.because, one.takes)).collect();
+    assert_eq!(
+        why,
+        [
+            (UnlinkedBecause::ClockAhead, 1),
+            (UnlinkedBecause::NoPublication, 1)
+        ]
+    );
     let early = (links.unlinked, links.unlinked_early, links.most_early_ns);
     assert_eq!(early, (2, 1, 3 * MS));
     assert_eq!(*build().overview().link_summary(), links);

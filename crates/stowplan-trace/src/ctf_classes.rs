@@ -4,9 +4,8 @@ use stowplan_ctf::reader::Event;
 use stowplan_ctf::{EventClassInfo, FieldRef};
 
 use crate::ctf_table::{CLASSES, CREATED, Kind as K, Kind, SWITCHED_CPU, caret_original};
-use crate::digest::NewRecorder;
-use crate::event::Body;
-use crate::scheduling::Switch;
+use crate::event::{Body, Switch};
+use crate::new_recorder::NewRecorder;
 
 mod services;
 

@@ -5,6 +5,7 @@ use stowplan_ctf::metadata::{EnvValue, Metadata};
 use stowplan_ctf::reader::Event;
 
 use crate::ctf_classes::{Class, EventFields};
+use crate::new_recorder::{NewRecorder, Who};
 
 /// The event classes of one trace.
 #[derive(Debug)]
@@ -12,24 +13,6 @@ pub(crate) struct Classes {
     /// Number of the process, where the trace has one process only.
     vpid: Option<i64>,
     classes: Vec<Class>,
-}
-
-/// Who recorded an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Who {
-    /// Index of the trace.
-    pub trace: u32,
-    pub pid_namespace: Option<u64>,
-    pub vpid: i64,
-    pub vtid: i64,
-}
-
-/// Somebody of whom a stream has no earlier event.
-#[derive(Debug, Clone)]
-pub(crate) struct NewRecorder {
-    pub who: Who,
-    /// Name of the process or thread.
-    pub procname: Option<String>,
 }
 
 /// An event without its packet. It goes from one processor to another: the smaller, the faster.

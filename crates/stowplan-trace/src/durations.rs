@@ -2,7 +2,7 @@
 
 use stowplan_stats::{Sorted, supports};
 
-use crate::summary::Distribution;
+use crate::distribution::Distribution;
 
 /// Samples of a callback that are always kept as they are.
 const FEW: usize = 64;

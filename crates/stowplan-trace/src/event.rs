@@ -3,7 +3,6 @@
 //! Field names follow ros2_tracing. What a distribution does not record is `None`.
 
 use crate::ids::{ProcessId, ThreadId};
-use crate::scheduling::Switch;
 
 /// An object's address in its process; never compared across processes.
 pub type Address = u64;
@@ -282,4 +281,19 @@ pub enum DiscardScope {
     /// Every process of this trace (buffers per user or per CPU): one of
     /// [`Process::traces`](crate::Process::traces).
     Trace(String),
+}
+
+/// A switch of a CPU from one thread to another.
+#[derive(Debug, Clone, Copy, PartialEq, Hash)]
+pub struct Switch<'a> {
+    /// Number of the CPU.
+    pub cpu: u64,
+    /// The thread that had it, by its number on the host; 0 is the idle one.
+    pub from: i64,
+    /// Whether `from` could have gone on.
+    pub preempts: bool,
+    /// The thread that gets it.
+    pub to: i64,
+    /// Name of the thread that gets it.
+    pub name: &'a str,
 }

@@ -143,6 +143,7 @@ impl Analysis {
         overview: &Overview,
         chains: impl IntoIterator<Item = &'c Chain>,
     ) -> Result<Self, TraceError> {
+        let chains = chains.into_iter().map(|chain| &*chain.callbacks);
         let keep = Keep::new(&overview.graph, chains, &overview.counted.publishes);
         let builder = Builder::keeping(keep);
         let read = read(folder.as_ref(), reading, builder, &mut |_, _| {})?;
@@ -179,7 +180,7 @@ impl Overview {
         let builder = Builder::counting_by_block();
         let mut overview = Self::read(folder.as_ref(), reading, builder, &mut |_, _| {})?;
         let by_block = overview.counted.by_block.take().unwrap_or_default();
-        let blocks = TimeBlocks::of(by_block, &overview);
+        let blocks = TimeBlocks::of(by_block, &overview.graph, overview.extent);
         Ok((overview, blocks))
     }
 

@@ -14,8 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::graph::Graph;
 use crate::holes::Holes;
-use crate::ids::{PublicationId, SubscriptionId, TakeId, TopicId};
-use crate::links::Bare;
+use crate::ids::{ProcessId, PublicationId, SubscriptionId, TakeId, TopicId};
 use crate::record::{Confidence, Link, LinkMethod, Take};
 use crate::tracker::Records;
 
@@ -28,6 +27,14 @@ pub(crate) struct Guesses {
     waiting: FxHashMap<SubscriptionId, Vec<(i64, TakeId)>>,
     /// The last publication that was given or passed over.
     last: FxHashMap<SubscriptionId, PublicationId>,
+}
+
+/// A publication of which only its entry into rclcpp or rcl is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bare {
+    pub time_ns: i64,
+    pub id: PublicationId,
+    pub process: ProcessId,
 }
 
 /// Publications of a topic by time.

@@ -2,7 +2,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::chain::Chain;
 use crate::graph::Graph;
 use crate::ids::{CallbackId, Id, InstanceId, PublicationId, SubscriptionId, TakeId, TopicId};
 use crate::record::{Instance, Link, Publication, Take};
@@ -27,15 +26,15 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    /// `publishes`: callbacks and the topics that they publish on.
+    /// `chains`: the callbacks of each. `publishes`: callbacks and the topics that they publish on.
     pub fn new<'p>(
         graph: &Graph,
-        chains: impl IntoIterator<Item = &'p Chain>,
+        chains: impl IntoIterator<Item = &'p [CallbackId]>,
         publishes: &FxHashSet<(CallbackId, TopicId)>,
     ) -> Self {
         let mut keep = Self::default();
         for chain in chains {
-            keep.chains.extend(&chain.callbacks);
+            keep.chains.extend(chain);
         }
         let topics = keep.chains.iter().filter_map(|&id| graph.topic_of(id));
         keep.topics = topics.collect();

@@ -12,6 +12,7 @@
 mod actions;
 mod analysis;
 mod blocks;
+mod callback_cpu;
 mod chain;
 mod check;
 mod clocks;
@@ -21,6 +22,7 @@ mod created;
 mod ctf_classes;
 mod ctf_table;
 mod digest;
+mod distribution;
 mod durations;
 mod event;
 mod from_ctf;
@@ -36,6 +38,7 @@ mod losses;
 mod lost_tests;
 mod marks;
 mod matching;
+mod new_recorder;
 #[cfg(test)]
 mod other_tracers_tests;
 mod overview;
@@ -52,6 +55,7 @@ mod services;
 mod services_tests;
 mod settle;
 mod startup;
+mod summarise;
 mod summary;
 mod tracker;
 mod unnamed;
@@ -60,14 +64,16 @@ mod window;
 pub use actions::{ActionSummary, action_of};
 pub use analysis::{Analysis, Builder};
 pub use blocks::{CallbackBlocks, TimeBlocks, block_means};
+pub use callback_cpu::CallbackCpu;
 pub use chain::{
     BreakReason, Broken, CallbackBy, CallbackSelector, Chain, ChainError, ChainInput,
     ChainInstance, ChainResult, ChainSpec, Endpoint, Fate, FoundChain, FoundChains, Hop, Invalid,
-    NodeChain, NodeStep, Parts, Reference, Step, StepHop, StopCause,
+    NodeChain, NodeStep, Parts, Reference, Step, StepHop, StopCause, StoppedInputs,
 };
 pub use check::{Mismatch, PayloadCheck};
 pub use clocks::ClockDifference;
-pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, TraceEvent};
+pub use distribution::Distribution;
+pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, Switch, TraceEvent};
 pub use from_ctf::{Linking, Reading, TraceError};
 pub use graph::{
     Callback, CallbackIdentity, Client, CreationEvent, EventKinds, Graph, MessageLink, Node, Owner,
@@ -79,16 +85,18 @@ pub use ids::{
 };
 pub use lasting::{is_shortened, lasting_name};
 pub use losses::{EdgeLosses, Losses, Transport};
-pub use marks::{CallbackCpu, Marks};
+pub use marks::Marks;
 pub use matching::{MatchedBy, Matching, Undecided};
 pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
 pub use repeats::{FolderOverlap, Repeats};
-pub use scheduling::{Scheduled, Switch};
+pub use scheduling::Scheduled;
 pub use services::ServiceCalls;
 pub use settle::Pair;
 pub use startup::{ModuleStartUp, NodeStartUp, ProcessStartUp, StartUp};
-pub use summary::{CallbackSummary, ChainSummary, Distribution, LinkSummary, TopicSummary};
+pub use summary::{
+    CallbackSummary, ChainSummary, LinkSummary, TopicSummary, UnlinkedBecause, UnlinkedTopic,
+};
 pub use tracker::{Gaps, Records};
 pub use unnamed::Unnamed;
 pub use window::Window;

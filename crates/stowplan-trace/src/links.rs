@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::event::Discard;
 use crate::graph::Graph;
-use crate::guess::Guesses;
+use crate::guess::{Bare, Guesses};
 use crate::holes::Holes;
 use crate::ids::{
     Id, ProcessId, PublicationId, PublisherId, SubscriptionId, TakeId, ThreadId, TopicId,
@@ -60,14 +60,6 @@ struct OfTopic {
     bare: VecDeque<Bare>,
     /// The processes that publish.
     processes: Vec<ProcessId>,
-}
-
-/// A publication of which only its entry into rclcpp or rcl is known.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bare {
-    pub time_ns: i64,
-    pub id: PublicationId,
-    pub process: ProcessId,
 }
 
 /// A source timestamp is drawn sooner than this after its publication began, nanoseconds.

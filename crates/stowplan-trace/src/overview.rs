@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::chain::find::{Connections, Endpoint, FoundChain, FoundChains};
 use crate::clocks::ClockDifference;
+use crate::distribution::Distribution;
 use crate::event::Discard;
 use crate::graph::Graph;
 use crate::ids::{CallbackId, Id, ProcessId, PublisherId, SubscriptionId, TopicId};
@@ -11,7 +11,7 @@ use crate::marks::Marks;
 use crate::repeats::Repeats;
 use crate::services::ServiceCalls;
 use crate::settle::{Counted, OfEdge};
-use crate::summary::{CallbackSummary, Distribution, LinkSummary, TopicSummary};
+use crate::summary::{CallbackSummary, LinkSummary, TopicSummary};
 use crate::tracker::Gaps;
 use crate::window::Window;
 
@@ -208,29 +208,6 @@ impl Overview {
             topic.linked += linked;
         }
         topics
-    }
-
-    /// As [`Analysis::find_chains`](crate::Analysis::find_chains).
-    #[must_use]
-    pub fn find_chains(&self, from: Endpoint<'_>, to: Endpoint<'_>, limit: usize) -> FoundChains {
-        self.seen().find(from, to, limit)
-    }
-
-    /// The longest chains, at most `limit`, each with an end of its own: of the shortest ways
-    /// from a callback to which nothing leads, the one that is longest. Hops with few messages,
-    /// infrastructure topics and slow timers are left out.
-    #[must_use]
-    pub fn longest_chains(&self, limit: usize) -> Vec<FoundChain> {
-        self.seen().longest(limit)
-    }
-
-    fn seen(&self) -> Connections<'_> {
-        let edges = self.counted.edges.iter();
-        Connections {
-            graph: &self.graph,
-            publishes: self.counted.publishes.clone(),
-            messages: edges.map(|(&ends, edge)| (ends, edge.messages)).collect(),
-        }
     }
 
     /// The distributions of ROS 2 that the trace comes from.

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use crate::callback_cpu::CallbackCpu;
+use crate::distribution::Distribution;
 use crate::durations::{Budget, Durations};
+use crate::event::Switch;
 use crate::ids::{CallbackId, ThreadId};
-use crate::marks::CallbackCpu;
-use crate::summary::Distribution;
 
 /// What the calls of a callback got of the CPUs.
 #[derive(Debug, Clone, Default)]
@@ -75,21 +76,6 @@ struct Cpu {
     holder: Option<(i64, String)>,
     since_ns: i64,
     preempted: Vec<i64>,
-}
-
-/// A switch of a CPU from one thread to another.
-#[derive(Debug, Clone, Copy, PartialEq, Hash)]
-pub struct Switch<'a> {
-    /// Number of the CPU.
-    pub cpu: u64,
-    /// The thread that had it, by its number on the host; 0 is the idle one.
-    pub from: i64,
-    /// Whether `from` could have gone on.
-    pub preempts: bool,
-    /// The thread that gets it.
-    pub to: i64,
-    /// Name of the thread that gets it.
-    pub name: &'a str,
 }
 
 /// A call that runs.

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::clocks::{ClockDifference, Evidence};
+use crate::distribution::Distribution;
 use crate::durations::{Budget, Durations};
 use crate::event::{Address, Body, TraceEvent};
 use crate::graph::{Graph, Owner};
 use crate::ids::{ClientId, Id, ProcessId, ServiceId, ThreadId};
 use crate::registry::Registry;
-use crate::summary::Distribution;
 
 /// Calls of one client that are kept until all of their events have come.
 const MOST_OPEN: usize = 1_000;

@@ -1,61 +1,11 @@
-//! Counts and distributions for tables: the trace, callbacks, topics, links, chains.
+//! Tables of the trace: callbacks, topics, links, chains.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stowplan_stats::{Sorted, Unsupported};
-
-use crate::analysis::Analysis;
-use crate::chain::{ChainInstance, ChainResult, Parts};
+use crate::distribution::Distribution;
 use crate::graph::{CallbackIdentity, Graph};
-use crate::holes::Holes;
-use crate::ids::{CallbackId, Id, TopicId};
+use crate::ids::{CallbackId, TopicId};
 use crate::record::{Confidence, LinkMethod, Take};
-
-/// A sample of durations in nanoseconds. Quantiles after Hyndman and Fan 7, given
-/// only if enough samples lie beyond them (docs/measuring.md §4).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Distribution {
-    /// Number of samples.
-    pub count: u64,
-    /// Mean.
-    pub mean_ns: f64,
-    /// Least.
-    pub min_ns: i64,
-    /// Median, of however few.
-    pub median_ns: f64,
-    /// Median.
-    pub q50_ns: Result<f64, Unsupported>,
-    /// 99th percentile.
-    pub p99_ns: Result<f64, Unsupported>,
-    /// Greatest.
-    pub max_ns: i64,
-    /// Whether the quantiles are those of the samples; else, in long traces, they
-    /// are within 0.4 %.
-    pub exact: bool,
-}
-
-impl Distribution {
-    /// The distribution of samples; `None` without any.
-    #[must_use]
-    pub fn of(samples: impl IntoIterator<Item = i64>) -> Option<Self> {
-        let mut samples: Vec<i64> = samples.into_iter().collect();
-        // Whole numbers sort faster than those that they become below.
-        samples.sort_unstable();
-        let (min_ns, max_ns) = (*samples.first()?, *samples.last()?);
-        let sum: i128 = samples.iter().copied().map(i128::from).sum();
-        let sorted = Sorted::new(samples.iter().map(|&ns| ns as f64).collect()).ok()?;
-        Some(Self {
-            count: samples.len() as u64,
-            mean_ns: sum as f64 / samples.len() as f64,
-            min_ns,
-            median_ns: sorted.quantile(0.5),
-            q50_ns: sorted.quantile_if_supported(0.5),
-            p99_ns: sorted.quantile_if_supported(0.99),
-            max_ns,
-            exact: true,
-        })
-    }
-}
 
 /// A callback and its instances.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,6 +81,77 @@ pub struct LinkSummary {
     pub by_method: BTreeMap<LinkMethod, u64>,
     /// The found ones by how sure they are.
     pub by_confidence: BTreeMap<Confidence, u64>,
+    /// The others by topic and by what their take shows.
+    pub(crate) without_link: BTreeMap<(TopicId, Without), u64>,
+    /// Where the trace begins, where that was needed.
+    begin_ns: Option<i64>,
+}
+
+/// What a take without a link shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Without {
+    /// Events were discarded between its publication and it.
+    Discarded,
+    /// Its source timestamp is after it.
+    Early,
+    /// It has no source timestamp.
+    Unstamped,
+    /// It was inferred from the start of a callback.
+    Inferred,
+    /// Its source timestamp is before the trace begins.
+    BeforeTrace,
+    /// None of these.
+    Nothing,
+}
+
+/// Why messages have no link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnlinkedBecause {
+    /// Their publications may be among the discarded events.
+    Discarded,
+    /// The trace has no publisher of the topic: a process publishes it that was not traced.
+    NoPublisher,
+    /// They were published before the trace begins.
+    BeforeTrace,
+    /// They were taken before they were published: their publisher's clock is ahead.
+    ClockAhead,
+    /// They have no source timestamp, and no other way leads to a publication.
+    Unstamped,
+    /// The trace records no takes, and no publication that is still free was shortly before the callback.
+    NotGuessed,
+    /// The trace has publishers of the topic, but no publication that fits.
+    NoPublication,
+}
+
+impl UnlinkedBecause {
+    /// The reason in words.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Discarded => "the publication may be among the discarded events",
+            Self::NoPublisher => "the trace has no publisher of this topic",
+            Self::BeforeTrace => "published before the trace begins",
+            Self::ClockAhead => "taken before it was published: the publisher's clock is ahead",
+            Self::Unstamped => {
+                "the message has no source timestamp, and nothing else leads to a publication"
+            }
+            Self::NotGuessed => {
+                "the trace records no takes, and no publication was shortly before the callback"
+            }
+            Self::NoPublication => "no publication in the trace fits",
+        }
+    }
+}
+
+/// Messages of a topic that have no link, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnlinkedTopic {
+    /// The topic.
+    pub topic: TopicId,
+    /// Why.
+    pub because: UnlinkedBecause,
+    /// How many were taken.
+    pub takes: u64,
 }
 
 impl LinkSummary {
@@ -151,9 +172,69 @@ impl LinkSummary {
                     stamp.saturating_sub(offset.saturating_add(take.time_ns))
                 });
                 self.unlinked_early += u64::from(early_ns > 0);
+                let topic = graph.subscriptions[take.subscription].topic;
+                // Events come in order: none of a process that is not known yet is earlier.
+                let first = || graph.processes.ids().map(|id| graph.processes[id].first_ns);
+                let begin_ns = *self
+                    .begin_ns
+                    .get_or_insert_with(|| first().min().unwrap_or(0));
+                let without = Self::without(take, early_ns > 0, offset, begin_ns);
+                *self.without_link.entry((topic, without)).or_default() += 1;
                 self.most_early_ns = self.most_early_ns.max(early_ns);
             }
         }
+    }
+}
+
+impl LinkSummary {
+    fn without(take: &Take, early: bool, offset: Option<i64>, begin_ns: i64) -> Without {
+        if take.maybe_discarded {
+            return Without::Discarded;
+        }
+        if take.inferred {
+            return Without::Inferred;
+        }
+        let Some(stamp) = take.stamp else {
+            return Without::Unstamped;
+        };
+        let begin = offset.map(|offset| offset.saturating_add(begin_ns));
+        match early {
+            true => Without::Early,
+            false if begin.is_some_and(|begin| stamp < begin) => Without::BeforeTrace,
+            false => Without::Nothing,
+        }
+    }
+
+    /// Messages without a link by topic and reason, the most first. `graph` is that of the whole trace.
+    #[must_use]
+    pub fn unlinked_topics(&self, graph: &Graph) -> Vec<UnlinkedTopic> {
+        let published: BTreeSet<TopicId> = graph
+            .publishers
+            .ids()
+            .filter_map(|id| graph.publishers[id].topic)
+            .collect();
+        let mut all: BTreeMap<(TopicId, UnlinkedBecause), u64> = BTreeMap::new();
+        for (&(topic, without), takes) in &self.without_link {
+            let because = match without {
+                Without::Discarded => UnlinkedBecause::Discarded,
+                _ if !published.contains(&topic) => UnlinkedBecause::NoPublisher,
+                Without::Early => UnlinkedBecause::ClockAhead,
+                Without::BeforeTrace => UnlinkedBecause::BeforeTrace,
+                Without::Unstamped => UnlinkedBecause::Unstamped,
+                Without::Inferred => UnlinkedBecause::NotGuessed,
+                Without::Nothing => UnlinkedBecause::NoPublication,
+            };
+            *all.entry((topic, because)).or_default() += takes;
+        }
+        let all = all.into_iter();
+        let all = all.map(|((topic, because), takes)| UnlinkedTopic {
+            topic,
+            because,
+            takes,
+        });
+        let mut all: Vec<UnlinkedTopic> = all.collect();
+        all.sort_by_key(|one| std::cmp::Reverse(one.takes));
+        all
     }
 }
 
@@ -184,139 +265,4 @@ pub struct ChainSummary {
     pub reaction: Option<Distribution>,
     /// Age of the data at outputs.
     pub age: Option<Distribution>,
-}
-
-impl ChainResult {
-    /// Distributions over the instances.
-    #[must_use]
-    pub fn summary(&self) -> ChainSummary {
-        let over = |value: &dyn Fn(&ChainInstance) -> Option<i64>| {
-            // A part that some instances lack has no distribution.
-            let all: Option<Vec<i64>> = self.instances.iter().map(value).collect();
-            all.and_then(Distribution::of)
-        };
-        let part = |value: fn(&Parts) -> Option<i64>| over(&|i: &ChainInstance| value(&i.parts));
-        ChainSummary {
-            instances: self.instances.len() as u64,
-            invalid: self.invalid.len() as u64,
-            e2e: over(&|i| Some(i.e2e_ns)),
-            e2e_full: over(&|i| i.e2e_full_ns),
-            computation: part(|p| Some(p.computation_ns)),
-            send: part(|p| Some(p.send_ns)),
-            transport: part(|p| p.transport_ns),
-            wait: part(|p| p.wait_ns),
-            transit: part(|p| Some(p.transit_ns)),
-            idle: part(|p| Some(p.idle_ns)),
-            reaction: Distribution::of(
-                self.inputs
-                    .iter()
-                    .filter(|input| !input.touched_by_discard)
-                    .filter_map(|input| input.reaction_ns),
-            ),
-            age: over(&|i| Some(i.age_ns)),
-        }
-    }
-}
-
-impl Analysis {
-    /// Callbacks that ran, in the order in which the trace first names them.
-    #[must_use]
-    pub fn callback_summaries(&self) -> Vec<CallbackSummary> {
-        struct Entry {
-            durations: Vec<i64>,
-            vtids: BTreeSet<i64>,
-            count: u64,
-            unfinished: u64,
-            touched: u64,
-        }
-        let holes = Holes::new(&self.graph, &self.discards);
-        let mut entries: BTreeMap<CallbackId, Entry> = BTreeMap::new();
-        for (_, instance) in self.records.instances.iter() {
-            let entry = entries.entry(instance.callback).or_insert_with(|| Entry {
-                durations: Vec::new(),
-                vtids: BTreeSet::new(),
-                count: 0,
-                unfinished: 0,
-                touched: 0,
-            });
-            let thread = &self.graph.threads[instance.thread];
-            entry.count += 1;
-            entry.vtids.insert(thread.vtid);
-            match instance.end_ns {
-                None => entry.unfinished += 1,
-                Some(end) if holes.touch(thread.process, instance.start_ns, end) => {
-                    entry.touched += 1;
-                }
-                Some(end) => entry.durations.push(end - instance.start_ns),
-            }
-        }
-        entries
-            .into_iter()
-            .map(|(callback, entry)| {
-                let process = self.graph.callbacks[callback].process;
-                CallbackSummary {
-                    callback,
-                    identity: self.graph.identity_of(callback),
-                    vpid: self.graph.processes[process].key.vpid,
-                    vtids: entry.vtids.into_iter().collect(),
-                    count: entry.count,
-                    unfinished: entry.unfinished,
-                    touched_by_discard: entry.touched,
-                    durations: Distribution::of(entry.durations),
-                }
-            })
-            .collect()
-    }
-
-    /// Topics in the order in which the trace first names them.
-    #[must_use]
-    pub fn topic_summaries(&self) -> Vec<TopicSummary> {
-        let mut topics: Vec<TopicSummary> = self
-            .graph
-            .topics
-            .iter()
-            .map(|(topic, name)| TopicSummary::new(topic, name))
-            .collect();
-        for (_, publisher) in self.graph.publishers.iter() {
-            if let Some(topic) = publisher.topic {
-                topics[topic.index()].publishers += 1;
-            }
-        }
-        for (_, subscription) in self.graph.subscriptions.iter() {
-            topics[subscription.topic.index()].subscriptions += 1;
-        }
-        for (_, publication) in self.records.publications.iter() {
-            if let Some(topic) = self.graph.publishers[publication.publisher].topic {
-                topics[topic.index()].publications += 1;
-            }
-        }
-        for (_, take) in self.records.takes.iter() {
-            let topic = &mut topics[self.graph.subscriptions[take.subscription].topic.index()];
-            topic.takes += 1;
-            topic.linked += u64::from(take.link.is_some());
-        }
-        topics
-    }
-
-    /// How many messages were linked, and how.
-    #[must_use]
-    pub fn link_summary(&self) -> LinkSummary {
-        let mut summary = LinkSummary::default();
-        for (_, take) in self.records.takes.iter() {
-            summary.add(&self.graph, take);
-        }
-        summary
-    }
-
-    /// tracetools versions of the processes, each once.
-    #[must_use]
-    pub fn tracetools_versions(&self) -> Vec<&str> {
-        let versions: BTreeSet<&str> = self
-            .graph
-            .processes
-            .iter()
-            .filter_map(|(_, process)| process.tracetools_version.as_deref())
-            .collect();
-        versions.into_iter().collect()
-    }
 }

@@ -331,7 +331,8 @@ pub struct TraceCompareArgs {
     /// Second trace: a folder; with --learnt any number of them, one of each run
     #[arg(required = true, value_name = "B")]
     pub b: Vec<PathBuf>,
-    /// Topic or node at which chains begin
+    /// Topic or node at which chains begin, as /points, filter, or node:filter where a topic has that name too; without it and a
+    /// stack, the longest chains of the trace are listed
     #[arg(long, requires = "to", value_name = "TOPIC|NODE")]
     pub from: Option<String>,
     /// Topic or node at which chains end
@@ -464,7 +465,7 @@ pub struct LinksArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Write a line per link: publish time, take time, topic, source timestamp, method
+    /// Write a line per link as CSV: times, topic, source timestamp, method, confidence, publisher, subscriber
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<PathBuf>,
     /// Link as if the middleware had not been traced
@@ -484,7 +485,7 @@ pub struct AnalyzeArgs {
     #[arg(long, requires = "from", value_name = "TOPIC|NODE")]
     pub to: Option<String>,
     /// Stack whose chains are looked for, instead of --from and --to
-    #[arg(long, conflicts_with = "from", required_unless_present_any = ["from", "architecture"])]
+    #[arg(long, conflicts_with = "from")]
     pub stack: Option<String>,
     /// CARET's architecture file whose named paths are looked for, instead of --from and --to
     #[arg(long, conflicts_with_all = ["from", "stack"], value_name = "FILE")]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use stowplan_judge::Figures;
 use stowplan_model::units::show_ns;
-use stowplan_report::Report;
 use stowplan_results::{Results, ResultsError};
 pub use stowplan_run::Executed;
 use stowplan_run::{Earlier, ExperimentError, Fixed, Observer, Programs, Request, Session, Step};
@@ -91,7 +91,7 @@ impl Sessions {
             observer,
             sizing: &mut size,
             accept: &mut |experiment| match &self.comparable_with {
-                Some(earlier) => Ok(stowplan_report::can_compare(earlier, experiment)?),
+                Some(earlier) => Ok(stowplan_judge::can_compare(earlier, experiment)?),
                 None => Ok(()),
             },
         });
@@ -108,12 +108,12 @@ impl Sessions {
     }
 }
 
-/// Fixes the number of blocks from the result of a pilot, by what its own report would say of it.
+/// Fixes the number of blocks from the result of a pilot, by the spread of its figures.
 fn size(dir: &Path, most: u32) -> Result<Fixed, String> {
     let told = |error: &dyn std::error::Error| stowplan_host::chain(error);
     let results = Results::open(dir).map_err(|e| told(&e))?;
-    let report = Report::read(&results).map_err(|e| told(&e))?;
-    let size = report.size(most as usize).map_err(|e| told(&e))?;
+    let figures = Figures::read(&results).map_err(|e| told(&e))?;
+    let size = figures.size(most as usize).map_err(|e| told(&e))?;
     let size = size.ok_or("nothing was compared in two blocks")?;
     Ok(Fixed {
         blocks: u32::try_from(size.blocks).unwrap_or(most),

@@ -6,6 +6,7 @@ use std::fmt;
 use stowplan_engine::EngineError;
 use stowplan_host::HostError;
 pub use stowplan_host::chain as in_words;
+use stowplan_judge::JudgeError;
 use stowplan_plan::PlaceError;
 use stowplan_report::ReportError;
 use stowplan_results::ResultsError;
@@ -82,6 +83,8 @@ fn hint_of(error: &(dyn Error + 'static)) -> Option<String> {
     while let Some(error) = next {
         let hint = if let Some(results) = error.downcast_ref::<ResultsError>() {
             results.hint()
+        } else if let Some(judged) = error.downcast_ref::<JudgeError>() {
+            judged.hint()
         } else if let Some(report) = error.downcast_ref::<ReportError>() {
             report.hint()
         } else if let Some(place) = error.downcast_ref::<PlaceError>() {

@@ -6,10 +6,8 @@ use super::field::{FieldInfo, FieldRef, IntAt, Length, Shape};
 use super::run::{Run, Then};
 use crate::bits::Int;
 use crate::error::{MetadataError, Place};
-use crate::metadata::document::Document;
-use crate::metadata::types::{
-    BigEndian, ClockName, IntegerType, Kind, Member, Order, Reference, Type,
-};
+use crate::tsdl::document::Document;
+use crate::tsdl::types::{BigEndian, ClockName, IntegerType, Kind, Member, Order, Reference, Type};
 
 /// Bytes that the fields of all classes may take together, roughly, for a text of so many
 /// bytes: a kernel trace takes some megabytes, about ten for each of its text. Type names

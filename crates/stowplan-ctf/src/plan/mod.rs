@@ -13,8 +13,8 @@ pub(crate) use field::{IntAt, Length, Shape, position};
 pub(crate) use run::{Frame, Run, Then, UNSET, walk};
 
 use crate::error::MetadataError;
-use crate::metadata::document::{Document, EventBlock, StreamBlock};
-use crate::metadata::types::ClockName;
+use crate::tsdl::document::{Document, EventBlock, StreamBlock};
+use crate::tsdl::types::ClockName;
 
 /// Everything compiled from one metadata text.
 #[derive(Debug)]

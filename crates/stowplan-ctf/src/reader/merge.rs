@@ -3,9 +3,9 @@
 use super::event::Event;
 use super::join::{Overlap, Streams};
 use super::stream::{Cursor, Item};
-use crate::dir::Behind;
 use crate::error::CtfError;
 use crate::metadata::Metadata;
+use crate::release::Behind;
 
 /// A trace as bytes: its metadata and its stream files, in any order.
 #[derive(Debug, Clone)]

@@ -3,11 +3,11 @@
 use super::clock::Scale;
 use super::event::Event;
 use super::header::Header;
-use crate::dir::Behind;
 use crate::error::{CtfError, Fault};
 use crate::metadata::Metadata;
 use crate::packet::{self, Packet};
 use crate::plan::{Frame, StreamPlan, UNSET, walk};
+use crate::release::Behind;
 
 /// What a trace consists of; `E` is an [`Event`] or what was made of one.
 #[derive(Debug, Clone, Copy)]

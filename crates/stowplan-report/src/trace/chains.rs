@@ -8,8 +8,8 @@ use stowplan_trace::{CallbackId, ChainInstance, ChainResult};
 
 use super::TraceReport;
 use crate::error::ReportError;
-use crate::latency::Part;
 use crate::page::{Samples, of_sketch};
+use stowplan_judge::Part;
 
 /// Points per part of a chain.
 const POINTS: usize = 500;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
-use stowplan_report::Report;
+use stowplan_judge::Judgement;
 use stowplan_results::{
     Ablation, Experiment, Label, LatencyRow, Results, ResultsWriter, RunData, RunRow, RunStatus,
     StartKind,
@@ -209,14 +209,14 @@ fn latency(run: &RunRow, e2e_ns: f64) -> Vec<LatencyRow> {
     (0..20).map(instance).collect()
 }
 
-fn report(breaks: Option<usize>) -> Report {
+fn report(breaks: Option<usize>) -> Judgement {
     let folder = tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .unwrap();
-    Report::read(&write(folder.path(), breaks)).unwrap()
+    Judgement::read(&write(folder.path(), breaks)).unwrap()
 }
 
-fn of<'a>(report: &'a Report, metric: &str) -> &'a Ablation {
+fn of<'a>(report: &'a Judgement, metric: &str) -> &'a Ablation {
     let mut all = report.ablations.iter();
     all.find(|a| a.whole.metric == metric).unwrap()
 }
@@ -275,7 +275,9 @@ fn steps_stay_out_of_the_comparisons_with_the_reference() {
     candidates.sort_unstable();
     candidates.dedup();
     assert_eq!(candidates, ["bare-grouped.modules", "oci.modules"]);
-    let asked = report.comparisons_with(Some("oci.modules.up-to-pid"));
+    let asked = report
+        .figures
+        .comparisons_with(Some("oci.modules.up-to-pid"));
     let asked = asked.unwrap();
     assert!(asked.iter().any(|c| c.candidate == "oci.modules.up-to-uts"));
 }
@@ -293,11 +295,11 @@ fn isolation_is_read_back_and_a_feature_that_is_not_there_is_a_warning() {
         expected.sort_unstable();
         assert_eq!(on, expected, "{}", step.adds);
     }
-    assert_eq!(report.warnings(), Vec::<String>::new());
-    let last = report.experiment.deployments.last_mut().unwrap();
+    assert_eq!(report.figures.warnings(), Vec::<String>::new());
+    let last = report.figures.experiment.deployments.last_mut().unwrap();
     last.fingerprint.insert("seccomp.mode".into(), "0".into());
     assert_eq!(
-        report.warnings(),
+        report.figures.warnings(),
         ["oci · modules: isolation feature 'seccomp' was to be on and was off, by its processes"]
     );
 }
@@ -316,13 +318,13 @@ fn without_one_of_its_deployments_there_is_no_attribution() {
 
 #[test]
 fn the_tables_of_an_ablation() {
-    insta::assert_snapshot!(report(None).terminal(120));
+    insta::assert_snapshot!(stowplan_report::terminal(&report(None), 120));
 }
 
 #[test]
 fn the_page_draws_the_ablation() {
     let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ablation.html");
-    report(None).write_html(&page).unwrap();
+    stowplan_report::write_html(&report(None), &page).unwrap();
     let Some(document) = chromium::opened(&page) else {
         return;
     };

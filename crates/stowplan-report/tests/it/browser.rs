@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use stowplan_judge::Judgement;
 use stowplan_report::write_html;
 use stowplan_results::Results;
 
@@ -27,7 +28,11 @@ fn written(name: &str, size: common::Size) -> PathBuf {
     let folder = common::folder();
     let dir = common::write(folder.path(), size);
     let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    write_html(&Results::open(dir).unwrap(), &page).unwrap();
+    write_html(
+        &Judgement::read(&Results::open(dir).unwrap()).unwrap(),
+        &page,
+    )
+    .unwrap();
     page
 }
 

@@ -1,7 +1,7 @@
 //! A million chain instances in less than 5 MB, with quantiles that hold.
 
 use serde_json::Value;
-use stowplan_report::{Part, Report};
+use stowplan_judge::{Judgement, Part};
 use stowplan_results::{LatencyRow, Results};
 
 use crate::common;
@@ -52,7 +52,7 @@ fn a_million_instances_fit_five_megabytes_and_keep_their_quantiles() {
         .unwrap();
     assert!(rows >= 1_000_000, "{rows}");
 
-    let page = Report::read(&results).unwrap().html().unwrap();
+    let page = stowplan_report::html(&Judgement::read(&results).unwrap()).unwrap();
     println!("{} bytes for {rows} instances", page.len());
     assert!(page.len() < 5_000_000, "{}", page.len());
 

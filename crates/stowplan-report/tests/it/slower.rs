@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use stowplan_report::{
-    Report, ReportError, across, again, can_compare, pair, regressions, slower_lines, write_html,
-};
+use stowplan_judge::{JudgeError, Judgement, across, again, can_compare, pair};
+use stowplan_report::{regressions, slower_lines, write_html};
 use stowplan_results::{
     CallbackRow, Comparisons, EarlierResult, Experiment, Label, LatencyRow, Results, ResultsWriter,
     RunData, RunRow, RunStatus, Slower, StartKind,
@@ -276,7 +275,7 @@ fn what_grew_is_told_of_two_deployments_of_one_result_too() {
     let [(part, by), (callback, _)] = grown(&verdicts.slower[0]);
     assert_eq!((part, callback), ("computation", "detector/on_image"));
     near(by, 40e6);
-    let slower = Report::read(&results).unwrap().slower;
+    let slower = Judgement::read(&results).unwrap().slower;
     let [told] = &verdicts.slower[..] else {
         panic!("{:?}", verdicts.slower);
     };
@@ -368,7 +367,7 @@ fn what_was_measured_again_is_compared_with_itself_block_by_block() {
     near(slower.parts[0].growth.high_ns.unwrap(), 40e6);
 
     later.keep(&verdicts).unwrap();
-    let text = Report::read(&later).unwrap().markdown();
+    let text = stowplan_report::markdown(&Judgement::read(&later).unwrap());
     assert!(text.contains("## Against camera-then"), "{text}");
     assert!(text.contains("itself as it was, measured again in the same blocks"));
     // A result alone has nothing beside it.
@@ -401,7 +400,7 @@ fn results_without_a_deployment_to_compare_are_refused() {
     let alone = write(folder.path(), &[REFERENCE]);
     for (old, new) in [(&both, &alone), (&alone, &both)] {
         let planned = can_compare(old, &new.experiment).unwrap_err();
-        assert!(matches!(&planned, ReportError::NothingInCommon { .. }));
+        assert!(matches!(&planned, JudgeError::NothingInCommon { .. }));
         assert!(planned.hint().unwrap().contains("reference"));
         let measured = across(old, new).unwrap_err();
         assert_eq!(planned.to_string(), measured.to_string());
@@ -409,7 +408,7 @@ fn results_without_a_deployment_to_compare_are_refused() {
     can_compare(&both, &both.experiment).unwrap();
     let other = write(folder.path(), &[(CANDIDATE, Some(QUICK))]);
     let error = can_compare(&both, &other.experiment).unwrap_err();
-    assert!(matches!(&error, ReportError::ReferenceGone { .. }));
+    assert!(matches!(&error, JudgeError::ReferenceGone { .. }));
     assert!(error.to_string().contains("bare:flat/single"), "{error}");
     let mut refused = both.experiment.clone();
     refused.deployments[1].refused = Some("no daemon".to_owned());
@@ -439,7 +438,7 @@ fn kept(folder: &Path) -> Results {
 #[test]
 fn verdicts_that_are_kept_are_in_the_printed_report() {
     let folder = tempfile::tempdir().unwrap();
-    let text = Report::read(&kept(folder.path())).unwrap().markdown();
+    let text = stowplan_report::markdown(&Judgement::read(&kept(folder.path())).unwrap());
     let against = text.split("## Against made-by-hand-").nth(1).unwrap();
     let rows: Vec<&str> = against.lines().filter(|l| l.starts_with("| ")).collect();
     let of_call = "| camera to brake, oci · modules | detector/on_image (perception) | 28.07 ms | 66.07 ms | +38.00 ms | \
@@ -455,7 +454,7 @@ fn verdicts_that_are_kept_are_in_the_printed_report() {
 fn the_page_has_what_got_slower() {
     let folder = tempfile::tempdir().unwrap();
     let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-against.html");
-    write_html(&kept(folder.path()), &page).unwrap();
+    write_html(&Judgement::read(&kept(folder.path())).unwrap(), &page).unwrap();
     let Some(document) = chromium::opened(&page) else {
         return;
     };

@@ -1,11 +1,11 @@
 //! The tables as a person reads them.
 
-use stowplan_report::Report;
+use stowplan_judge::Judgement;
 use stowplan_results::Results;
 
 use crate::common;
 
-fn report(blocks: u32) -> Report {
+fn report(blocks: u32) -> Judgement {
     let folder = common::folder();
     let size = common::Size {
         blocks,
@@ -13,17 +13,17 @@ fn report(blocks: u32) -> Report {
         samples: 40,
     };
     let dir = common::write(folder.path(), size);
-    Report::read(&Results::open(dir).unwrap()).unwrap()
+    Judgement::read(&Results::open(dir).unwrap()).unwrap()
 }
 
 #[test]
 fn terminal_of_160_columns() {
-    insta::assert_snapshot!(report(8).terminal(160));
+    insta::assert_snapshot!(stowplan_report::terminal(&report(8), 160));
 }
 
 #[test]
 fn terminal_of_72_columns() {
-    let text = report(8).terminal(72);
+    let text = stowplan_report::terminal(&report(8), 72);
     for line in text.lines() {
         assert!(line.chars().count() <= 72, "too wide: {line}");
     }
@@ -32,13 +32,13 @@ fn terminal_of_72_columns() {
 
 #[test]
 fn markdown() {
-    insta::assert_snapshot!(report(8).markdown());
+    insta::assert_snapshot!(stowplan_report::markdown(&report(8)));
 }
 
 #[test]
 fn of_many_settings_a_terminal_has_the_first_and_markdown_all() {
     let mut report = report(1);
-    let own = report.experiment.deployments.iter_mut();
+    let own = report.figures.experiment.deployments.iter_mut();
     for d in own.filter(|d| d.id == "oci/single") {
         // Six differ already; what each start has anew gives way.
         for name in ["session", "thp", "umask"] {
@@ -50,11 +50,11 @@ fn of_many_settings_a_terminal_has_the_first_and_markdown_all() {
         let lines: Vec<_> = lines.filter(|line| line.starts_with(begins)).collect();
         lines.join("\n")
     };
-    let terminal = report.terminal(400);
+    let terminal = stowplan_report::terminal(&report, 400);
     let from = terminal.find("Settings that differ").unwrap();
     let told = row(&terminal[from..], "oci · single");
     assert!(told.contains("thp: – → other; and 3 more"), "{told}");
-    let markdown = report.markdown();
+    let markdown = stowplan_report::markdown(&report);
     let from = markdown.find("## Settings of oci · single").unwrap();
     let told = row(&markdown[from..], "| bare:flat · single | session");
     assert_eq!(told, "| bare:flat · single | session | – | other |");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use stowplan_judge::{JudgeError, Judgement, across};
 use stowplan_model::METRICS;
-use stowplan_report::{Report, ReportError, across};
 use stowplan_results::{
     CALLBACK_CPU, ColdState, Comparison, Effect, LimitsRecord, MetricPlan, PREEMPTION, PlaceRecord,
     Results, RunStatus,
@@ -38,7 +38,7 @@ fn find<'a>(
 
 #[test]
 fn effects_are_told_apart() {
-    let report = Report::read(&results().1).unwrap();
+    let report = Judgement::read(&results().1).unwrap();
     let effect = |a, b| find(&report.comparisons, "e2e_paper_mean", a, b).effect;
     assert_eq!(
         effect("bare:flat/single", "bare:flat/betz-8"),
@@ -59,7 +59,7 @@ fn effects_are_told_apart() {
 #[test]
 fn no_name_of_an_engine_decides_a_verdict() {
     let rename = |text: &str| text.replace("bare", "plain").replace("oci", "boxes");
-    let before = Report::read(&results().1).unwrap();
+    let before = Judgement::read(&results().1).unwrap();
     let (_folder, mut results) = results();
     for d in &mut results.experiment.deployments {
         d.place = rename(&d.place);
@@ -68,8 +68,8 @@ fn no_name_of_an_engine_decides_a_verdict() {
         facts.flat = facts.flat.as_deref().map(rename);
         facts.controls = facts.controls.iter().map(|place| rename(place)).collect();
     }
-    let after = Report::read(&results).unwrap();
-    let told = |report: &Report| {
+    let after = Judgement::read(&results).unwrap();
+    let told = |report: &Judgement| {
         let all = report.comparisons.iter();
         let all = all.map(|c| {
             let text = serde_json::to_string(&(c.effect, c.verdict, &c.verdict_reason)).unwrap();
@@ -82,8 +82,9 @@ fn no_name_of_an_engine_decides_a_verdict() {
     };
     assert!(told(&before).iter().any(|c| c.contains("isolation")));
     assert_eq!(told(&before), told(&after));
-    let warnings = |report: &Report| {
+    let warnings = |report: &Judgement| {
         report
+            .figures
             .warnings()
             .iter()
             .map(|w| rename(w))
@@ -94,7 +95,7 @@ fn no_name_of_an_engine_decides_a_verdict() {
 
 #[test]
 fn each_place_is_held_against_plain_processes_at_its_own_partition() {
-    let mut report = Report::read(&results().1).unwrap();
+    let mut report = Judgement::read(&results().1).unwrap();
     let c = find(
         &report.comparisons,
         "e2e_paper_mean",
@@ -107,20 +108,20 @@ fn each_place_is_held_against_plain_processes_at_its_own_partition() {
     assert!(primary.iter().all(|c| c.reference == "bare:flat/single"));
 
     // A deployment of another variant is not the same with other isolation.
-    let all = report.experiment.deployments.iter_mut();
+    let all = report.figures.experiment.deployments.iter_mut();
     all.filter(|d| d.id == "oci/betz-8")
         .for_each(|d| d.variant = Some("native".to_owned()));
-    let all = report.comparisons_with(None).unwrap();
+    let all = report.figures.comparisons_with(None).unwrap();
     let is_held = |c: &Comparison| c.reference == "bare:flat/betz-8" && c.candidate == "oci/betz-8";
     assert!(!all.iter().any(is_held));
 }
 
 #[test]
 fn without_bare_flat_places_stand_beside_their_control_alone() {
-    let mut report = Report::read(&results().1).unwrap();
+    let mut report = Judgement::read(&results().1).unwrap();
     skip(&mut report, "bare:flat/betz-8");
-    report.comparisons = report.comparisons_with(None).unwrap();
-    let text = report.markdown();
+    report.comparisons = report.figures.comparisons_with(None).unwrap();
+    let text = stowplan_report::markdown(&report);
     let from = text.find("## Places, partition betz-8").unwrap();
     let table = text[from..].split("\n\n").nth(2).unwrap();
     assert!(table.contains("| oci of bare:grouped | "), "{table}");
@@ -129,10 +130,10 @@ fn without_bare_flat_places_stand_beside_their_control_alone() {
 }
 
 /// Every verdict of the containers at `betz-8` against plain processes, by what is done to the report before.
-fn verdicts(change: impl FnOnce(&mut Report)) -> Vec<Comparison> {
-    let mut report = Report::read(&results().1).unwrap();
+fn verdicts(change: impl FnOnce(&mut Judgement)) -> Vec<Comparison> {
+    let mut report = Judgement::read(&results().1).unwrap();
     change(&mut report);
-    let mut all = report.comparisons_with(None).unwrap();
+    let mut all = report.figures.comparisons_with(None).unwrap();
     all.retain(|c| c.reference.starts_with("bare:flat") && c.candidate == "oci/betz-8");
     all
 }
@@ -145,7 +146,7 @@ fn of_a_deployment_that_was_never_cold_every_view_says_so() {
         run.cold = Some(ColdState::Failed);
         run.cold_reason = Some("the files are hidden".into());
     }
-    let report = Report::read(&results).unwrap();
+    let report = Judgement::read(&results).unwrap();
     let told = "no start of oci · betz-8 was cold: the files are hidden";
     let of = |subject: &str| {
         let all = report.comparisons.iter().filter(|c| {
@@ -162,19 +163,22 @@ fn of_a_deployment_that_was_never_cold_every_view_says_so() {
     }
     assert!(of("rerun").iter().all(|c| c.difference.is_some()));
     let warning = "oci · betz-8 was not cold, left out of cold start-up: the files are hidden";
-    for text in [report.terminal(400), report.markdown()] {
+    for text in [
+        stowplan_report::terminal(&report, 400),
+        stowplan_report::markdown(&report),
+    ] {
         assert!(text.contains(warning), "{text}");
         let from = text.find("Start-up, cold").unwrap();
         let mut row = text[from..].lines();
         let row = row.find(|line| line.contains("oci · betz-8")).unwrap();
         assert!(row.contains("0 of 8"), "{row}");
     }
-    let page = report.html().unwrap();
+    let page = stowplan_report::html(&report).unwrap();
     assert!(page.contains(told) && page.contains(warning));
 }
 
-fn skip(report: &mut Report, deployment: &str) {
-    let runs = report.runs.iter_mut();
+fn skip(report: &mut Judgement, deployment: &str) {
+    let runs = report.figures.runs.iter_mut();
     runs.filter(|r| &*r.deployment == deployment)
         .for_each(|run| run.status = RunStatus::Skipped);
 }
@@ -199,8 +203,8 @@ fn a_statement_about_containers_needs_both_controls() {
 
 #[test]
 fn a_control_of_another_variant_is_none() {
-    let variant = |report: &mut Report, ids: &[&str]| {
-        let all = report.experiment.deployments.iter_mut();
+    let variant = |report: &mut Judgement, ids: &[&str]| {
+        let all = report.figures.experiment.deployments.iter_mut();
         all.filter(|d| ids.contains(&&*d.id))
             .for_each(|d| d.variant = Some("native".to_owned()));
     };
@@ -214,8 +218,8 @@ fn a_control_of_another_variant_is_none() {
 
 #[test]
 fn groups_that_lie_otherwise_are_said_beside_a_verdict() {
-    let place = |report: &mut Report, id: &str, place: &str| {
-        let all = report.experiment.deployments.iter_mut();
+    let place = |report: &mut Judgement, id: &str, place: &str| {
+        let all = report.figures.experiment.deployments.iter_mut();
         all.filter(|d| d.id == id).for_each(|d| {
             place.clone_into(&mut d.place);
             d.facts = Some(PlaceRecord::of_older_result(place));
@@ -235,9 +239,9 @@ fn groups_that_lie_otherwise_are_said_beside_a_verdict() {
 
 #[test]
 fn a_report_says_which_controls_are_missing() {
-    let mut report = Report::read(&results().1).unwrap();
-    let told = |report: &Report| {
-        let mut all = report.warnings();
+    let mut report = Judgement::read(&results().1).unwrap();
+    let told = |report: &Judgement| {
+        let mut all = report.figures.warnings();
         all.retain(|text| text.contains("no statement against bare metal"));
         all
     };
@@ -249,9 +253,9 @@ fn a_report_says_which_controls_are_missing() {
 
 #[test]
 fn natural_phases_give_no_verdict_on_idle() {
-    let mut report = Report::read(&results().1).unwrap();
-    report.experiment.phase = Some("natural".to_owned());
-    let all = report.comparisons_with(None).unwrap();
+    let mut report = Judgement::read(&results().1).unwrap();
+    report.figures.experiment.phase = Some("natural".to_owned());
+    let all = report.figures.comparisons_with(None).unwrap();
     let pair = ("bare:flat/betz-8", "bare:grouped/betz-8");
     for metric in ["e2e_paper_mean", "idle_mean"] {
         assert_eq!(
@@ -265,12 +269,12 @@ fn natural_phases_give_no_verdict_on_idle() {
 
 #[test]
 fn different_loss_is_not_compared() {
-    let mut report = Report::read(&results().1).unwrap();
-    let grouped = report.latency.iter_mut();
+    let mut report = Judgement::read(&results().1).unwrap();
+    let grouped = report.figures.latency.iter_mut();
     for chain in grouped.filter(|c| c.deployment == "bare:grouped/betz-8") {
         chain.without_output += chain.inputs / 10;
     }
-    let all = report.comparisons_with(None).unwrap();
+    let all = report.figures.comparisons_with(None).unwrap();
     let c = find(
         &all,
         "computation_mean",
@@ -286,23 +290,23 @@ fn different_loss_is_not_compared() {
 
 #[test]
 fn what_the_blocks_without_marked_runs_say_stands_beside() {
-    let mut report = Report::read(&results().1).unwrap();
+    let mut report = Judgement::read(&results().1).unwrap();
     let pair = ("bare:flat/single", "oci/betz-8");
-    let clear = |report: &mut Report| {
-        for run in &mut report.runs {
+    let clear = |report: &mut Judgement| {
+        for run in &mut report.figures.runs {
             (run.steal, run.changed) = (Some(0.005), None);
         }
     };
     clear(&mut report);
-    let found = |report: &Report| {
-        let all = report.comparisons_with(None).unwrap();
+    let found = |report: &Judgement| {
+        let all = report.figures.comparisons_with(None).unwrap();
         find(&all, "e2e_paper_mean", pair.0, pair.1).clone()
     };
     let all = found(&report);
     assert_eq!((all.verdict, all.unmarked), (Verdict::Better, None));
 
     // Each run of a block marks it, once; those of other deployments do not.
-    for run in &mut report.runs {
+    for run in &mut report.figures.runs {
         match (&*run.deployment, run.block) {
             ("bare:flat/single", 4) | ("oci/single", 5) => run.steal = Some(0.0051),
             ("oci/betz-8", 4 | 6) => run.changed = Some("thp: 1, now 0".into()),
@@ -324,7 +328,11 @@ fn what_the_blocks_without_marked_runs_say_stands_beside() {
     );
 
     clear(&mut report);
-    let of_candidate = report.runs.iter_mut().filter(|r| *r.deployment == *pair.1);
+    let of_candidate = report
+        .figures
+        .runs
+        .iter_mut()
+        .filter(|r| *r.deployment == *pair.1);
     of_candidate.for_each(|run| run.steal = Some(0.3));
     let marked = found(&report);
     let clean = marked.unmarked.unwrap();
@@ -334,10 +342,13 @@ fn what_the_blocks_without_marked_runs_say_stands_beside() {
 
 #[test]
 fn a_reference_that_did_not_run_is_an_error() {
-    let report = Report::read(&results().1).unwrap();
-    let error = report.comparisons_with(Some("docker/betz-8")).unwrap_err();
+    let report = Judgement::read(&results().1).unwrap();
+    let error = report
+        .figures
+        .comparisons_with(Some("docker/betz-8"))
+        .unwrap_err();
     assert!(error.hint().unwrap().contains("bare:flat/single"));
-    let other = report.comparisons_with(Some("oci/single")).unwrap();
+    let other = report.figures.comparisons_with(Some("oci/single")).unwrap();
     assert_eq!(
         find(&other, "cpu", "oci/single", "oci/betz-8").effect,
         Effect::Splitting
@@ -371,7 +382,7 @@ fn other_machines_and_stacks_are_refused() {
     let mut new = old.clone();
     new.experiment.machine.cpus = 4;
     let error = across(&old, &new).unwrap_err();
-    assert!(matches!(&error, ReportError::OtherMachine { .. }));
+    assert!(matches!(&error, JudgeError::OtherMachine { .. }));
     new.experiment.machine.cpus = old.experiment.machine.cpus;
     new.experiment.stack.name = "hello".to_owned();
     let error = across(&old, &new).unwrap_err();
@@ -429,8 +440,8 @@ fn a_reference_that_is_another_one_by_the_same_name_is_refused() {
 #[test]
 fn what_can_be_declared_is_what_is_compared() {
     let (_folder, results) = results();
-    let report = Report::read(&results).unwrap();
-    let comparisons = report.comparisons_with(None).unwrap();
+    let report = Judgement::read(&results).unwrap();
+    let comparisons = report.figures.comparisons_with(None).unwrap();
     let compared: BTreeSet<&str> = comparisons.iter().map(|c| &*c.metric).collect();
     let known = BTreeSet::from(METRICS);
     assert_eq!(compared.difference(&known).count(), 0, "{compared:?}");
@@ -444,8 +455,8 @@ fn what_can_be_declared_is_what_is_compared() {
 fn a_declared_difference_decides_what_is_equivalent() {
     let (_folder, mut results) = results();
     let delta_of = |results: &Results, metric: &str| {
-        let report = Report::read(results).unwrap();
-        let comparisons = report.comparisons_with(None).unwrap();
+        let report = Judgement::read(results).unwrap();
+        let comparisons = report.figures.comparisons_with(None).unwrap();
         let found = comparisons.iter().find(|c| c.metric == metric).unwrap();
         (found.delta, found.primary)
     };

@@ -39,6 +39,21 @@ pub enum StopCause {
     Unfinished,
 }
 
+impl StopCause {
+    /// The cause in words.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::NotPublished => "it published nothing on the chain",
+            Self::Overwritten => "a newer message replaced the message before it was taken",
+            Self::NotTaken => "the message was not taken",
+            Self::NoCallback => "the message was taken, and no callback ran on it",
+            Self::Superseded => "newer data came before the next callback used this",
+            Self::Unfinished => "the trace ends before the callback does",
+        }
+    }
+}
+
 /// What there is to know about messages that did not go on.
 #[derive(Debug, Default)]
 pub(super) struct Stops {

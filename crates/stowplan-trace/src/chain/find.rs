@@ -150,6 +150,7 @@ impl<'g> Connections<'g> {
                 .ids()
                 .filter(|&id| at_topic(id, topic))
                 .collect(),
+            None if matches!(endpoint, Endpoint::Topic(_)) => Vec::new(),
             None => graph
                 .callbacks
                 .ids()
@@ -200,7 +201,8 @@ impl Edges {
     }
 }
 
-/// From each subscription to the timers of its node that publish.
+/// From each subscription to the timers of its node that publish; not from one to a topic of ROS 2 itself: that a node hears of
+/// parameters does not make its timer an output of them.
 fn idle(seen: &Connections<'_>) -> FxHashMap<CallbackId, Vec<CallbackId>> {
     let graph = seen.graph;
     let mut publishing: FxHashSet<CallbackId> = seen.messages.keys().map(|edge| edge.0).collect();
@@ -217,6 +219,7 @@ fn idle(seen: &Connections<'_>) -> FxHashMap<CallbackId, Vec<CallbackId>> {
     graph
         .subscriptions
         .iter()
+        .filter(|(_, subscription)| !graph.is_infrastructure(subscription.topic))
         .filter_map(|(_, subscription)| {
             let timers = timers.get(&subscription.node)?;
             Some((subscription.callback?, timers.clone()))

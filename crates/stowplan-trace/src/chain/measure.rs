@@ -1,6 +1,6 @@
 //! Outputs, inputs, reaction and data age of a chain.
 
-use super::fate::{self, Fate};
+use super::fate::{self, Fate, StopCause};
 use super::find;
 use super::follow::{self, BreakReason, Level};
 use super::parts::{self, Parts, Step};
@@ -117,7 +117,60 @@ pub struct ChainResult {
     pub max_age_ns: Option<i64>,
 }
 
+impl Analysis {
+    /// From the publication that begins the flow of messages to the output, nanoseconds: that of the message on which the first
+    /// callback ran; where no message starts that, its own publication on the chain. CARET and Trace Compass count from it.
+    /// `None` where the message has no link.
+    #[must_use]
+    pub fn since_publication_ns(&self, instance: &ChainInstance) -> Option<i64> {
+        let first = instance.steps.first()?;
+        let published_ns = match self.records.instances[first.instance].take {
+            Some(take) => {
+                let link = self.records.takes[take].link?;
+                self.records.publications[link.publication].time_ns
+            }
+            None => first.start_ns + first.computation_ns,
+        };
+        Some(instance.output_ns - published_ns)
+    }
+}
+
+/// Inputs that an output rests on none of, by where they ended and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoppedInputs {
+    /// Number of the last callback that they reached, from 0.
+    pub after: usize,
+    /// Why they went no further.
+    pub cause: StopCause,
+    /// How many.
+    pub inputs: u64,
+}
+
 impl ChainResult {
+    /// Inputs on which no output rests, the most first.
+    #[must_use]
+    pub fn stopped(&self) -> Vec<StoppedInputs> {
+        let mut all: Vec<StoppedInputs> = Vec::new();
+        for input in &self.inputs {
+            let Fate::Stopped { after, cause } = input.fate else {
+                continue;
+            };
+            let known = all
+                .iter_mut()
+                .find(|s| (s.after, s.cause) == (after, cause));
+            match known {
+                Some(stopped) => stopped.inputs += 1,
+                None => all.push(StoppedInputs {
+                    after,
+                    cause,
+                    inputs: 1,
+                }),
+            }
+        }
+        all.sort_by_key(|stopped| (std::cmp::Reverse(stopped.inputs), stopped.after));
+        all
+    }
+
     /// Share of the inputs that gave at least one output; `None` without inputs.
     #[must_use]
     pub fn consumed_share(&self) -> Option<f64> {

@@ -5,6 +5,7 @@
 //! averages over the outputs of an input; the sensor's release, reaction and
 //! data age stand beside it here.
 
+mod counted;
 mod fate;
 pub(crate) mod find;
 pub(crate) mod follow;
@@ -17,7 +18,9 @@ pub(crate) mod spec;
 pub use fate::{Fate, StopCause};
 pub use find::{Endpoint, FoundChain, FoundChains};
 pub use follow::BreakReason;
-pub use measure::{Broken, ChainInput, ChainInstance, ChainResult, Invalid, Reference};
+pub use measure::{
+    Broken, ChainInput, ChainInstance, ChainResult, Invalid, Reference, StoppedInputs,
+};
 pub use nodes::{NodeChain, NodeStep};
 pub use parts::{Parts, Step, StepHop};
 pub use spec::{CallbackBy, CallbackSelector, Chain, ChainError, ChainSpec, Hop};

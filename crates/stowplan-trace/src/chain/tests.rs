@@ -4,7 +4,7 @@ use crate::scripted::{At, Script, Sub};
 use crate::{
     Address, Body, CallbackBy, CallbackSelector, ChainError, ChainResult, ChainSpec, Confidence,
     Discard, DiscardScope, Endpoint, Fate, Hop, LinkMethod, Parts, Reference, StepHop, StopCause,
-    Trigger, Window,
+    StoppedInputs, Trigger, Window,
 };
 
 const MS: i64 = 1_000_000;
@@ -198,6 +198,12 @@ fn an_input_replaced_before_its_use_reacts_with_the_next() {
     // The longest reaction is the first input's: 43 - 9.
     assert_eq!(result.longest_reaction_ns, Some(34 * MS));
     assert_eq!(result.inputs[0].fate, superseded);
+    let stopped = StoppedInputs {
+        after: 1,
+        cause: StopCause::Superseded,
+        inputs: 1,
+    };
+    assert_eq!(result.stopped(), [stopped]);
     assert_eq!(result.inputs[0].reaction_ns, Some(34 * MS));
     assert_eq!(result.inputs[0].mean_e2e_ns, None);
     assert_eq!(result.inputs[1].fate, Fate::Used);

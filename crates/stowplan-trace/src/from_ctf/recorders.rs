@@ -6,9 +6,9 @@ use stowplan_ctf::dir::TraceFolder;
 use stowplan_ctf::reader::{Overlap, Shared};
 
 use super::{Adapter, name_in};
-use crate::digest::NewRecorder;
 use crate::event::Body;
 use crate::ids::{ProcessId, ThreadId};
+use crate::new_recorder::NewRecorder;
 use crate::processes::Recorded;
 use crate::repeats::{FolderOverlap, Repeats};
 

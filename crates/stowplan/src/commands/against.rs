@@ -80,8 +80,8 @@ pub fn hold(
     result: &Results,
 ) -> Result<Option<Comparisons>, CommandError> {
     let verdicts = match as_measured {
-        Some(earlier) => Some(stowplan_report::across(earlier, result)),
-        None => stowplan_report::again(result).transpose(),
+        Some(earlier) => Some(stowplan_judge::across(earlier, result)),
+        None => stowplan_judge::again(result).transpose(),
     };
     let verdicts = verdicts.transpose().or_exit(ExitCode::RunFailed)?;
     let verdicts = verdicts.map(|verdicts| verdicts.with_skipped(&result.experiment));

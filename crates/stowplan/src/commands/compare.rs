@@ -21,7 +21,7 @@ pub fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let (a, b) = (side(&args.a)?, side(&args.b)?);
     let document = match (&a.deployment, &b.deployment) {
         (Some(reference), Some(candidate)) if a.results.dir() == b.results.dir() => {
-            stowplan_report::pair(&a.results, reference, candidate).or_exit(ExitCode::BadInput)?
+            stowplan_judge::pair(&a.results, reference, candidate).or_exit(ExitCode::BadInput)?
         }
         (None, None) => whole(&a.results, &b.results)?,
         _ => {
@@ -49,11 +49,11 @@ fn whole(earlier: &Results, later: &Results) -> Result<Comparisons, CommandError
         .canonicalize()
         .is_ok_and(|before| earlier.dir().canonicalize().is_ok_and(|dir| dir == before));
     let beside = if is_beside {
-        stowplan_report::again(later).or_exit(ExitCode::BadInput)?
+        stowplan_judge::again(later).or_exit(ExitCode::BadInput)?
     } else {
         None
     };
-    let found = beside.map_or_else(|| stowplan_report::across(earlier, later), Ok);
+    let found = beside.map_or_else(|| stowplan_judge::across(earlier, later), Ok);
     let found = found.or_exit(ExitCode::BadInput)?;
     Ok(found.with_skipped(&later.experiment))
 }

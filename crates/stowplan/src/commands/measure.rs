@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use stowplan_host::preemption::SwitchRecorder;
+use stowplan_judge::Judgement;
 use stowplan_model::{Isolation, Launching, Partition, Resources};
-use stowplan_report::Report;
 use stowplan_results::{Comparisons, Results};
 use stowplan_run::request::DeploymentRequest;
 use stowplan_run::schedule::{End, Outcome};
@@ -391,20 +391,19 @@ fn show(
     calibration::beside(&results);
     // Before the report, which shows it.
     let held = against::hold(as_measured, &results)?;
-    let report = Report::read(&results).or_exit(ExitCode::RunFailed)?;
-    let own = Comparisons::new(report.comparisons.clone())
-        .with_slower(report.slower.clone())
-        .with_ablations(report.ablations.clone())
-        .with_rankings(report.rankings.clone())
-        .with_skipped(&results.experiment);
+    let judgement = Judgement::read(&results).or_exit(ExitCode::RunFailed)?;
+    let own = judgement.verdicts();
     results.keep(&own).or_exit(ExitCode::RunFailed)?;
     let page = executed.dir.join("report.html");
-    report.write_html(&page).or_exit(ExitCode::RunFailed)?;
+    stowplan_report::write_html(&judgement, &page).or_exit(ExitCode::RunFailed)?;
     let verdicts = held.unwrap_or(own);
     if measure.json {
         documents::print(&verdicts)?;
     } else {
-        tell_on!("{}", report.terminal(table::width().into()))?;
+        tell_on!(
+            "{}",
+            stowplan_report::terminal(&judgement, table::width().into())
+        )?;
         tell!("\nreport: {}", page.display())?;
         for skipped in &verdicts.skipped {
             tell!("skipped: {}: {}", skipped.label, skipped.reason)?;

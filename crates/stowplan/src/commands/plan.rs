@@ -76,7 +76,7 @@ fn notes(request: &Request, checked: &Checked) -> String {
     let mut out = String::new();
     for note in budget(request, checked.expected.as_ref())
         .into_iter()
-        .chain(stowplan_report::lacking_controls(&checked.deployments))
+        .chain(stowplan_judge::lacking_controls(&checked.deployments))
         .chain(checked.warnings.iter().cloned())
     {
         let _ = writeln!(out, "note: {note}");

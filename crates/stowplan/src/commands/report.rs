@@ -1,6 +1,7 @@
 //! `stowplan report`: views of a saved result.
 
 use stowplan_ctf::dir::TraceFolder;
+use stowplan_judge::Judgement;
 use stowplan_results::Results;
 
 use crate::calibration;
@@ -17,25 +18,22 @@ pub fn run(args: &ReportArgs) -> Result<(), CommandError> {
         Err(_) => error,
     })?;
     calibration::beside(&results);
+    let judgement = Judgement::read(&results).or_exit(ExitCode::RunFailed)?;
     match args.form {
         ReportForm::Html => {
             let path = args
                 .output
                 .clone()
                 .unwrap_or_else(|| args.result.join("report.html"));
-            stowplan_report::write_html(&results, &path).or_exit(ExitCode::RunFailed)?;
+            stowplan_report::write_html(&judgement, &path).or_exit(ExitCode::RunFailed)?;
             tell!("{}", path.display())
         }
         ReportForm::Text => {
             tell_on!(
                 "{}",
-                stowplan_report::terminal(&results, table::width().into())
-                    .or_exit(ExitCode::RunFailed)?
+                stowplan_report::terminal(&judgement, table::width().into())
             )
         }
-        ReportForm::Markdown => tell_on!(
-            "{}",
-            stowplan_report::markdown(&results).or_exit(ExitCode::RunFailed)?
-        ),
+        ReportForm::Markdown => tell_on!("{}", stowplan_report::markdown(&judgement)),
     }
 }

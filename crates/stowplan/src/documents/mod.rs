@@ -54,6 +54,7 @@ mod tests {
         committed_equals::<plan::PlanDocument>("plan");
         committed_equals::<trace::TraceInfo>("trace-info");
         committed_equals::<trace::TraceAnalysis>("trace-analyze");
+        committed_equals::<trace::TraceChains>("trace-chains");
         committed_equals::<trace::TraceLinks>("trace-links");
         committed_equals::<trace::TraceCallbacks>("trace-callbacks");
         committed_equals::<trace_record::TraceRecord>("trace-record");

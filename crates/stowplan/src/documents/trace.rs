@@ -60,6 +60,8 @@ pub struct TraceLinks {
     pub unlinked: u64,
     /// Of these, those whose publication may be among the discarded events.
     pub maybe_discarded: u64,
+    /// The others by topic and reason, the most first.
+    pub unlinked_topics: Vec<UnlinkedMessages>,
     /// The found ones by method.
     pub by_method: BTreeMap<&'static str, u64>,
     /// The found ones by how sure they are: certain, probable, ambiguous, guessed.
@@ -72,6 +74,17 @@ pub struct TraceLinks {
     pub clock_differences: Vec<ClockDifference>,
     /// What the trace lacks, in words.
     pub missing: Vec<String>,
+}
+
+/// Messages of a topic whose publication was not found, for one reason.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct UnlinkedMessages {
+    /// Topic.
+    pub topic: String,
+    /// How many were taken.
+    pub takes: u64,
+    /// Why.
+    pub reason: &'static str,
 }
 
 /// Callbacks of a trace.
@@ -206,6 +219,28 @@ pub struct TraceAnalysis {
     pub chains: Vec<AnalyzedChain>,
 }
 
+/// Chains that a trace has, where none was named.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TraceChains {
+    /// `stowplan.trace-chains/1`.
+    pub schema: &'static str,
+    /// The longest, the longest first.
+    pub chains: Vec<OfferedChain>,
+}
+
+/// One of them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OfferedChain {
+    /// Topic or node at which it begins, as `--from` takes it.
+    pub from: String,
+    /// Node at which it ends, as `--to` takes it.
+    pub to: String,
+    /// Callbacks in order.
+    pub path: Vec<String>,
+    /// Fewest messages on one of its hops; null where no hop is a message.
+    pub fewest_messages: Option<u64>,
+}
+
 /// One chain.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AnalyzedChain {
@@ -217,8 +252,21 @@ pub struct AnalyzedChain {
     pub instances: u64,
     /// Instances that are invalid: events on their way were lost, or clocks on it differ.
     pub invalid: u64,
+    /// Inputs: calls of the first callback in the window, but for those so near its end that their output may come after it.
+    pub inputs: u64,
+    /// Of these, those on which at least one output rests.
+    pub inputs_used: u64,
+    /// Of these, the others, by the last callback that they reached and why they went no further; the most first.
+    pub inputs_stopped: Vec<StoppedAt>,
+    /// Calls of the first callback so near the window's end that their output may come after it.
+    pub inputs_left_out: u64,
+    /// Outputs that cannot be followed back to an input.
+    pub outputs_without_input: u64,
     /// End to end as in the papers: start of the first callback to the last publication.
     pub e2e_ns: Option<Part>,
+    /// End to end as CARET and Trace Compass count: the publication on which the first callback ran, or, where no message
+    /// starts that, its own publication on the chain, to the last publication.
+    pub e2e_from_publication_ns: Option<Part>,
     /// Callback start to publication on the chain.
     pub computation_ns: Option<Part>,
     /// Publication to hand-over to the middleware.
@@ -237,6 +285,17 @@ pub struct AnalyzedChain {
     pub least_sure_link: Option<&'static str>,
     /// Why a part is null, and under `invalid` why instances are.
     pub reasons: BTreeMap<String, String>,
+}
+
+/// Inputs of a chain that went no further.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StoppedAt {
+    /// Last callback that they reached.
+    pub callback: String,
+    /// Why they went no further.
+    pub reason: &'static str,
+    /// How many.
+    pub inputs: u64,
 }
 
 /// Parts as TUM's `ros2_latency_analysis` names them.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use stowplan_judge::Figures;
 use stowplan_measure::phases::phase_share;
-use stowplan_report::Report;
 use stowplan_results::{LatencyRow, Results};
 use stowplan_stats::Sorted;
 
@@ -45,7 +45,7 @@ fn counted_work_takes_the_cpu_time_of_its_calibration() {
         let sizes: Vec<u64> = block.larger.iter().map(|of| of.working_set_bytes).collect();
         assert_eq!(sizes, [256 << 10], "{block:?}");
     }
-    let work = Report::read(&results).unwrap().work.unwrap();
+    let work = Figures::read(&results).unwrap().work.unwrap();
     // The three callbacks with a cloud and the planner's timer, in each run.
     assert_eq!(work.callbacks, 4 * BLOCKS as usize, "{work:?}");
     assert!((0.95..=1.05).contains(&work.median), "{work}");

@@ -159,7 +159,7 @@ fn natural_phases_are_shown_and_give_no_verdict_on_what_they_decide() {
         .expect(0);
     assert!(report.out.contains("Timer phases"), "{}", report.out);
     assert!(report.out.contains("planner/timer"), "{}", report.out);
-    let report = stowplan_report::Report::read(&results).unwrap();
+    let report = stowplan_judge::Judgement::read(&results).unwrap();
     for comparison in &report.comparisons {
         if comparison.metric == "idle_mean" || comparison.metric == "e2e_paper_mean" {
             assert_eq!(comparison.verdict, Verdict::Inconclusive, "{comparison:?}");

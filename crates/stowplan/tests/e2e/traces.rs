@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::json;
 use stowplan_testkit::data;
 
 use crate::copies::as_another_host;
@@ -90,7 +91,7 @@ fn the_talker_and_its_listener_are_a_chain() {
     ];
     let told = bench.run(nobody).expect(3).err;
     assert!(
-        told.contains("'/talker'") && told.contains("'/nobody'"),
+        told.contains("no topic or node '/nobody'") && told.contains("/talker"),
         "{told}"
     );
 }
@@ -197,17 +198,76 @@ fn links_are_counted_and_written_one_a_line() {
     assert_eq!(links["unlinked"], 40);
     assert_eq!(links["by_method"]["topic_and_time"], 3994);
     let lines = std::fs::read_to_string(&pairs).unwrap();
-    assert_eq!(lines.lines().count(), 3994);
-    for line in lines.lines() {
-        let [published, taken, topic, stamp, method] =
-            line.split(',').collect::<Vec<_>>()[..].try_into().unwrap();
+    assert_eq!(lines.lines().count(), 3995);
+    for line in lines.lines().skip(1) {
+        let columns: Vec<&str> = line.split(',').collect();
+        let [
+            published,
+            taken,
+            topic,
+            stamp,
+            method,
+            confidence,
+            from,
+            to,
+            _,
+        ] = columns[..].try_into().unwrap();
+        assert!(!confidence.is_empty() && from.starts_with('/') && to.starts_with('/'));
         let number = |text: &str| text.parse::<i64>().unwrap();
         assert!(number(published) < number(taken) && number(stamp) > 0);
         assert!(topic.starts_with('/'));
         assert_eq!(method, "topic_and_time");
     }
+    let topics = links["unlinked_topics"].as_array().unwrap();
+    let takes = topics.iter().map(|one| one["takes"].as_u64().unwrap());
+    assert_eq!(takes.sum::<u64>(), 40);
     let table = bench.run(["trace", "links", text(&trace)]).expect(0).out;
     assert!(table.contains("dds_write"), "{table}");
+}
+
+#[test]
+fn chains_are_offered_and_names_that_are_not_there_get_the_nearest() {
+    let bench = Bench::new();
+    let Some(trace) = unpacked(&bench, "humble-chain_perpid") else {
+        return;
+    };
+    let analyze = |more: &[&str]| {
+        let words = ["trace", "analyze", text(&trace)];
+        bench.run(words.iter().chain(more))
+    };
+    let offered = analyze(&["--json"]).expect(0).document("trace-chains");
+    let chain = &offered["chains"][0];
+    assert_eq!(
+        (&chain["from"], &chain["to"]),
+        (&json!("/stage0"), &json!("/stage4"))
+    );
+    let ends = ["--from", "/stage0", "--to", "/stage4", "--json"];
+    let measured = analyze(&ends).expect(0).document("trace-analyze");
+    let chains = measured["chains"].as_array().unwrap();
+    assert_eq!(
+        chains.len(),
+        1,
+        "a node's timer is no output of its parameters"
+    );
+    assert_eq!(
+        (&chains[0]["inputs"], &chains[0]["inputs_used"]),
+        (&json!(3993), &json!(3993))
+    );
+    let mean = |part: &str| chains[0][part]["mean"].as_f64().unwrap();
+    assert!(mean("e2e_from_publication_ns") < mean("e2e_ns"));
+    let wrong = analyze(&["--from", "/stag0", "--to", "/stage4"]).expect(3);
+    assert!(
+        wrong.err.contains("no topic or node '/stag0'"),
+        "{}",
+        wrong.err
+    );
+    assert!(
+        wrong.err.contains("did you mean '/stage0'?"),
+        "{}",
+        wrong.err
+    );
+    let wrong = analyze(&["--from", "topic:/stage0", "--to", "/stage4"]).expect(3);
+    assert!(wrong.err.contains("no topic '/stage0'"), "{}", wrong.err);
 }
 
 /// Counts and durations of every callback, as tracetools_analysis has them.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use stowplan_report::Report;
+use stowplan_judge::Figures;
 use stowplan_results::Results;
 use stowplan_testkit::disturbed;
 
@@ -80,7 +80,7 @@ fn of_result(folder: &Path) -> f64 {
         return 0.0;
     };
     let cpus = f64::from(results.experiment.machine.cpus);
-    let usage = Report::read(&results).unwrap().usage;
+    let usage = Figures::read(&results).unwrap().usage;
     let runs = usage.iter().flat_map(|deployment| &deployment.runs);
     let taken = runs.map(|run| run.others.values().sum::<f64>() / cpus);
     taken.fold(0.0, f64::max)

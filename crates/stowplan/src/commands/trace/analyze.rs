@@ -6,24 +6,27 @@ use std::path::Path;
 use stowplan_model::units::show_ns;
 use stowplan_stats::{Figure, Sorted, Summary as Statistics};
 use stowplan_trace::{
-    Analysis, ChainInstance, ChainResult, ChainSpec, Confidence, Endpoint, Linking, Overview,
-    Parts, Reading, Window,
+    Analysis, ChainInstance, ChainResult, ChainSpec, Confidence, Fate, Linking, Overview, Parts,
+    Reading, Window,
 };
 
 use crate::cli::AnalyzeArgs;
 use crate::documents;
-use crate::documents::trace::{AnalyzedChain, Part, TraceAnalysis, TumParts};
+use crate::documents::trace::{AnalyzedChain, Part, StoppedAt, TraceAnalysis, TumParts};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::output::{note, tell};
 use crate::{inputs, table};
 
-use super::{architecture, instances};
+use super::{architecture, ends, instances, offers};
 
 /// Most chains that are shown between two places.
 pub const CHAINS: usize = 20;
 
 /// `stowplan trace analyze`.
 pub fn run(args: &AnalyzeArgs) -> Result<(), CommandError> {
+    if args.from.is_none() && args.stack.is_none() && args.architecture.is_none() {
+        return offers::run(args);
+    }
     let reading = Reading {
         linking: if args.as_tum {
             Linking::Tum
@@ -89,7 +92,7 @@ pub fn between(
     from: &str,
     to: &str,
 ) -> Result<(Analysis, Vec<ChainResult>), CommandError> {
-    let ends = (Endpoint::Either(from), Endpoint::Either(to));
+    let ends = (ends::endpoint(from), ends::endpoint(to));
     let (analysis, found) = match reading.linking {
         Linking::Tum => {
             let analysis = open(dir, reading)?;
@@ -109,7 +112,7 @@ pub fn between(
         }
     };
     if found.chains.is_empty() {
-        return Err(nothing_between(from, to));
+        return Err(ends::nothing_between(&analysis.graph, from, to));
     }
     if found.more {
         note!("warning: there are more than {CHAINS} chains; the shortest are shown");
@@ -121,13 +124,6 @@ pub fn between(
         .map(|chain| analysis.measure(chain.chain, window))
         .collect();
     Ok((analysis, results))
-}
-
-/// Two places between which there is no chain.
-pub fn nothing_between(from: &str, to: &str) -> CommandError {
-    let message = format!("nothing in this trace leads from '{from}' to '{to}'");
-    CommandError::new(ExitCode::BadInput, message)
-        .hint("give a topic or a node; `trace graph` draws what leads where")
 }
 
 fn of_stack(analysis: &Analysis, stack: &str) -> Result<Vec<ChainResult>, CommandError> {
@@ -170,9 +166,52 @@ fn print(
             chain.invalid,
             because(chain)
         )?;
+        show_inputs(chain)?;
         tell!("{}\n", parts_table(chain))?;
     }
     Ok(())
+}
+
+/// How many inputs there were, and where those ended that gave no output.
+fn show_inputs(chain: &AnalyzedChain) -> Result<(), CommandError> {
+    tell!(
+        "  {} inputs, {} used by an output",
+        chain.inputs,
+        chain.inputs_used
+    )?;
+    for stopped in &chain.inputs_stopped {
+        tell!(
+            "    {} ended at {}: {}",
+            stopped.inputs,
+            stopped.callback,
+            stopped.reason
+        )?;
+    }
+    if chain.inputs_left_out > 0 {
+        tell!(
+            "    {} more are so near the end that their output may come after it",
+            chain.inputs_left_out
+        )?;
+    }
+    if chain.outputs_without_input > 0 {
+        tell!(
+            "    {} outputs cannot be followed back to an input",
+            chain.outputs_without_input
+        )?;
+    }
+    Ok(())
+}
+
+fn stopped(analysis: &Analysis, result: &ChainResult) -> Vec<StoppedAt> {
+    let stopped = result.stopped().into_iter();
+    let stopped = stopped.map(|stopped| StoppedAt {
+        callback: analysis
+            .graph
+            .describe(result.chain.callbacks[stopped.after]),
+        reason: stopped.cause.in_words(),
+        inputs: stopped.inputs,
+    });
+    stopped.collect()
 }
 
 /// Why instances are invalid.
@@ -184,7 +223,11 @@ fn because(chain: &AnalyzedChain) -> String {
 fn parts_table(chain: &AnalyzedChain) -> comfy_table::Table {
     let mut table = table::new(["part", "mean", "median", "P99", "max"]);
     let parts = [
-        ("end to end", &chain.e2e_ns),
+        ("end to end, from the first callback's start", &chain.e2e_ns),
+        (
+            "end to end, from the first publication",
+            &chain.e2e_from_publication_ns,
+        ),
         ("computation", &chain.computation_ns),
         ("send", &chain.send_ns),
         ("transport", &chain.transport_ns),
@@ -224,6 +267,9 @@ pub fn describe(analysis: &Analysis, result: &ChainResult, as_tum: bool) -> Anal
     let sum = |of: fn(&Parts) -> Option<i64>| move |instance: &ChainInstance| of(&instance.parts);
     let entries = analysis.records_send(&result.chain);
     let e2e_ns = part("e2e_ns", &|instance| Some(instance.e2e_ns));
+    let e2e_from_publication_ns = part("e2e_from_publication_ns", &|instance| {
+        analysis.since_publication_ns(instance)
+    });
     let computation_ns = part("computation_ns", &sum(|p| Some(p.computation_ns)));
     let send_ns = part("send_ns", &|instance| {
         entries.then_some(instance.parts.send_ns)
@@ -252,7 +298,17 @@ pub fn describe(analysis: &Analysis, result: &ChainResult, as_tum: bool) -> Anal
             .collect(),
         instances: result.instances.len() as u64,
         invalid: result.invalid.len() as u64,
+        inputs: result.inputs.len() as u64,
+        inputs_used: result
+            .inputs
+            .iter()
+            .filter(|i| i.fate == Fate::Used)
+            .count() as u64,
+        inputs_stopped: stopped(analysis, result),
+        inputs_left_out: result.left_out_ns.len() as u64,
+        outputs_without_input: result.broken.len() as u64,
         e2e_ns,
+        e2e_from_publication_ns,
         computation_ns,
         send_ns,
         transport_ns,
@@ -267,6 +323,9 @@ pub fn describe(analysis: &Analysis, result: &ChainResult, as_tum: bool) -> Anal
 /// Why a part has no values.
 fn missing(part: &str) -> &'static str {
     match part {
+        "e2e_from_publication_ns" => {
+            "the publication of a message that started the first callback was not found"
+        }
         "send_ns" => {
             "this distribution has no event for the entry of a publication into the middleware"
         }

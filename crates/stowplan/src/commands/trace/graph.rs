@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stowplan_report::{Form, Limits, NodeGraph, View};
-use stowplan_trace::{Endpoint, Overview, Reading};
+use stowplan_trace::{Overview, Reading};
 
 use super::analyze::CHAINS;
 use crate::cli::GraphArgs;
@@ -58,10 +58,10 @@ fn view(args: &GraphArgs, graph: &NodeGraph, overview: &Overview) -> Result<View
 
 /// The nodes of the chains between two places.
 fn between(overview: &Overview, from: &str, to: &str) -> Result<View, CommandError> {
-    let ends = (Endpoint::Either(from), Endpoint::Either(to));
+    let ends = (super::ends::endpoint(from), super::ends::endpoint(to));
     let found = overview.find_chains(ends.0, ends.1, CHAINS);
     if found.chains.is_empty() {
-        return Err(super::analyze::nothing_between(from, to));
+        return Err(super::ends::nothing_between(&overview.graph, from, to));
     }
     let graph = &overview.graph;
     let callbacks = found.chains.iter().flat_map(|found| &found.chain.callbacks);

@@ -1,9 +1,9 @@
 //! `stowplan trace report`: a page of a trace.
 
 use stowplan_report::TraceReport;
-use stowplan_trace::{Analysis, Chain, Endpoint, Overview, Reading};
+use stowplan_trace::{Analysis, Chain, Overview, Reading};
 
-use super::analyze;
+use super::{analyze, ends};
 use crate::cli::TraceReportArgs;
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::output::{note, tell};
@@ -51,10 +51,10 @@ pub fn run(args: &TraceReportArgs) -> Result<(), CommandError> {
 fn chains(args: &TraceReportArgs, overview: &Overview) -> Result<Vec<Chain>, CommandError> {
     let found = match (&args.from, &args.to) {
         (Some(from), Some(to)) => {
-            let ends = (Endpoint::Either(from), Endpoint::Either(to));
+            let ends = (ends::endpoint(from), ends::endpoint(to));
             let found = overview.find_chains(ends.0, ends.1, ASKED);
             if found.chains.is_empty() {
-                return Err(analyze::nothing_between(from, to));
+                return Err(ends::nothing_between(&overview.graph, from, to));
             }
             if found.more {
                 note!("warning: there are more than {ASKED} chains; the shortest are shown");

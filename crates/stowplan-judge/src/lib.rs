@@ -1,0 +1,59 @@
+//! Judges saved results: figures of their rows, comparisons of deployments and of results, and the verdicts on them.
+//!
+//! Rows go in and data comes out. How it looks is for the views to say.
+#![forbid(unsafe_code)]
+
+mod ablation;
+mod across_results;
+mod blocks;
+mod callbacks;
+mod common;
+mod compare;
+mod controls;
+mod counted;
+pub mod equality;
+mod error;
+mod figures;
+pub mod format;
+mod instrument;
+pub mod isolation;
+mod judgement;
+mod latency;
+mod losses;
+mod marked;
+pub mod memory;
+mod metrics;
+mod modules;
+mod names;
+mod phases;
+mod remeasured;
+mod sensitivity;
+mod size;
+mod slower;
+mod startup;
+mod track;
+mod usage;
+mod warnings;
+mod work;
+
+pub use across_results::{across, is_regression};
+pub use callbacks::{CallTimes, CallbackTimes};
+pub use common::can_compare;
+pub use compare::is_at_one_partition;
+pub use controls::{effect, engine_of, lacking_controls};
+pub use error::JudgeError;
+pub use figures::Figures;
+pub use judgement::{Judgement, pair};
+pub use latency::{ChainLatency, Part, PartFigures, RunFigures};
+pub use losses::DeploymentLosses;
+pub use memory::{DeploymentMemory, RunMemory, SharedMemory};
+pub use modules::module;
+pub use names::deployment_of;
+pub use phases::TimerPhases;
+pub use remeasured::again;
+pub use size::Size;
+pub use startup::{DeploymentStartup, Instant, ModuleTimes, RunStartup, Spread};
+pub use usage::{
+    DeploymentUsage, ENGINE, MACHINE, RunUsage, SERVICES, STOWPLAN, Series, engine_program,
+};
+pub use work::WorkRatio;
