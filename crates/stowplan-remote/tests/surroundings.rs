@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::Command;
 
 use raw::Raw;
-use stowplan_site::Site as _;
 use stowplan_testkit::{agent_program, command_plan, is_root, service_plan};
 use stowplan_wire::agent::{Answer, Call};
 use stowplan_wire::deployment::Select;
