@@ -5,6 +5,7 @@ use std::rc::Rc;
 use stowplan_engine::{Engine, EngineError};
 use stowplan_host::Host;
 use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_site::Site as _;
 
 use crate::setup::Stage;
 

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use stowplan_engine::{Deployment, Engine, EngineError, Variant};
 use stowplan_remote::{AgentHost, Network, RemoteEngine};
+use stowplan_site::Site as _;
 use stowplan_testkit::{ShellRoot, agent_program, available, command_plan, private_state};
 use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, Program};
 

@@ -69,7 +69,13 @@ mod tests {
         let mut shell = Command::new("/bin/sh");
         shell.arg0(program);
         shell.args(["-c", "sleep 1000; :", "conmon", "-n", name]);
-        shell.spawn().unwrap()
+        let child = shell.spawn().unwrap();
+        // Its arguments are there a moment after it is.
+        let line = format!("/proc/{}/cmdline", child.id());
+        while std::fs::read(&line).unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        child
     }
 
     #[test]

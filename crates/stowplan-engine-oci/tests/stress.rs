@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use stowplan_engine::Engine;
 use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_site::Site as _;
 use stowplan_testkit::{agent_program, command_plan, is_root, private_state};
 use stowplan_wire::deployment::{IsolationPlan, Select};
 

@@ -11,6 +11,7 @@ use stowplan_engine::{Deployment, Engine, EngineError};
 use stowplan_host::ledger;
 use stowplan_host::process::kill_and_wait;
 use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_site::Site as _;
 use stowplan_testkit::{agent_program, available, command_plan, left_of, private_state};
 use stowplan_wire::deployment::{EngineEventKind, Locator, Select};
 

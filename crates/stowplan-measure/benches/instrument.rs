@@ -17,6 +17,7 @@ use stowplan_measure::{Measured, SessionPlan, measure};
 use stowplan_model::{CallbackRef, DdsProfile, Partition, Stack, Trigger};
 use stowplan_plan::{Choice, Preset};
 use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_site::Site;
 use stowplan_stats::t_interval;
 use stowplan_testkit::{agent_program, command_plan, node_program, private_state};
 use stowplan_wire::announce::{Age, Announcement};
@@ -237,7 +238,8 @@ impl Bench {
             sample_period: Duration::from_millis(if sampled { 200 } else { 3_600_000 }),
             trace_dir: trace.path(),
         };
-        let measured = measure(&self.host, &engine, &plan).expect("the run");
+        let site: Rc<dyn Site> = self.host.clone();
+        let measured = measure(&site, &engine, &plan).expect("the run");
         let ages = self
             .ends
             .iter()

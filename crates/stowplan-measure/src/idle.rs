@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use stowplan_engine::Deployment;
 use stowplan_host::Host;
-use stowplan_remote::AgentHost;
 use stowplan_wire::host::{SampleSubject, UsageSample};
 
 use crate::error::RunError;
@@ -30,7 +29,7 @@ pub(crate) fn engine(
 
 /// Samples them for a moment. Call it when images are there and no service is.
 pub(crate) fn sample(
-    host: &AgentHost,
+    host: &dyn Host,
     deployment: &dyn Deployment,
     period_ms: u64,
 ) -> Result<Vec<UsageSample>, RunError> {

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use stowplan_engine::{Deployment, Engine};
 use stowplan_host::Host;
 use stowplan_model::RealService;
-use stowplan_remote::{AgentHost, Armed, Watched};
 use stowplan_results::MemoryAt;
+use stowplan_site::{Armed, Site, Watched};
 use stowplan_wire::agent::{Announced, ProgramDigest};
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{DeploymentPlan, Locator, Program, Select, StopMode};
@@ -112,7 +112,7 @@ pub struct Measured {
 /// When a service does not come up, ends early, or the agent fails; the error names the service and has
 /// the end of its log.
 pub fn measure(
-    host: &Rc<AgentHost>,
+    host: &Rc<dyn Site>,
     engine: &dyn Engine,
     plan: &SessionPlan<'_>,
 ) -> Result<Measured, RunError> {
@@ -146,7 +146,7 @@ pub fn measure(
 }
 
 struct Session<'a> {
-    host: &'a AgentHost,
+    host: &'a dyn Site,
     plan: &'a SessionPlan<'a>,
     run_dir: PathBuf,
     deployment: Box<dyn Deployment>,
@@ -161,7 +161,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn begin(
-        host: &'a Rc<AgentHost>,
+        host: &'a Rc<dyn Site>,
         engine: &dyn Engine,
         plan: &'a SessionPlan<'a>,
         run_dir: &str,
@@ -182,7 +182,7 @@ impl<'a> Session<'a> {
         let begun_ns = host.clock()?;
         let prepared = engine.prepare(&deployment, Rc::clone(host) as Rc<dyn Host>)?;
         Ok(Self {
-            host,
+            host: host.as_ref(),
             plan,
             run_dir: PathBuf::from(run_dir),
             prepare_ns: host.clock()? - begun_ns,
@@ -494,3 +494,7 @@ fn millis(duration: Duration) -> u64 {
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

@@ -23,6 +23,7 @@ use stowplan_model::{DdsProfile, Stack};
 use stowplan_plan::{Choice, Preset};
 use stowplan_remote::{AgentHost, RemoteEngine};
 use stowplan_results::{StartKind, SubjectKind};
+use stowplan_site::Site;
 use stowplan_testkit::{agent_program, command_plan, node_program, private_state, said_by, skip};
 use stowplan_trace::Analysis;
 use stowplan_wire::deployment::{
@@ -198,7 +199,8 @@ impl Run {
         engine: &RemoteEngine,
         plan: &SessionPlan<'_>,
     ) -> Result<Measured, RunError> {
-        let measured = measure(host, engine, plan);
+        let site: Rc<dyn Site> = host.clone();
+        let measured = measure(&site, engine, plan);
         let run = self.name();
         assert!(!Path::new(&format!("/dev/shm/stowplan-{run}")).exists());
         assert_eq!(processes_with(&run), Vec::<String>::new());

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use stowplan_engine::{Capabilities, EngineError};
 use stowplan_host::ledger::{self, Ledger, Object};
 use stowplan_host::{Host, HostError, chain};
+use stowplan_site::{Armed, Site, Watched};
 use stowplan_wire::agent::{Announced, Answer, Call, ProbeAnswer, ProgramDigest};
 use stowplan_wire::deployment::{EngineEvent, Locator};
 use stowplan_wire::host::{
@@ -38,28 +39,6 @@ pub enum Network {
     Own,
     /// The machine's.
     Machine,
-}
-
-/// What a window cost the agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Armed {
-    /// Arming instant, CLOCK_MONOTONIC ns of the host.
-    pub t_arm_ns: u64,
-    /// Disarming instant.
-    pub t_disarm_ns: u64,
-    /// Context switches of the agent between the two.
-    pub own_switches: u64,
-    /// CPU time of the agent between the two in ns.
-    pub own_cpu_ns: u64,
-}
-
-/// What happened since the last look.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Watched {
-    /// Engine events in order.
-    pub engine: Vec<EngineEvent>,
-    /// Announcements in order of arrival.
-    pub announcements: Vec<Announced>,
 }
 
 /// Takes the one kind of answer that fits a call.
@@ -171,71 +150,6 @@ impl AgentHost {
         expect!(self.call(Call::Quiet { timeout_ms }), Answer::Quiet(quiet) => quiet)
     }
 
-    /// Drops the page cache and counts what is still resident of `files`; a folder stands for all in it.
-    ///
-    /// # Errors
-    /// When the cache may not be dropped.
-    pub fn cold(&self, files: Vec<String>) -> Result<ColdProof, EngineError> {
-        expect!(self.call(Call::Cold { files }), Answer::Cold(proof) => proof)
-    }
-
-    /// Bytes that were read from block devices since boot, by whomever.
-    ///
-    /// # Errors
-    /// When the kernel does not tell.
-    pub fn paged_in_bytes(&self) -> Result<u64, EngineError> {
-        expect!(self.call(Call::PagedIn), Answer::PagedIn(bytes) => bytes)
-    }
-
-    /// Makes the run folder with plans, sockets and trace buffers; gives its path.
-    ///
-    /// # Errors
-    /// When a run is open or something cannot be made.
-    pub fn open_run(
-        &self,
-        run: &str,
-        services: Vec<ServicePlan>,
-        cyclonedds_xml: String,
-        ring_bytes: u64,
-    ) -> Result<String, EngineError> {
-        let call = Call::OpenRun {
-            run: run.to_owned(),
-            services,
-            cyclonedds_xml,
-            ring_bytes,
-        };
-        let path = expect!(self.call(call), Answer::RunDir(path) => path)?;
-        *self.run.borrow_mut() = Some(run.to_owned());
-        Ok(path)
-    }
-
-    /// Makes the folders of these services in the run folder, with the DDS configuration: those of real programs, which
-    /// the run was opened without.
-    ///
-    /// # Errors
-    /// When no run is open or one cannot be made.
-    pub fn add_real(&self, services: Vec<String>) -> Result<(), EngineError> {
-        self.done(Call::AddReal { services })
-    }
-
-    /// Removes everything of the run on the host and what was entered here.
-    ///
-    /// # Errors
-    /// When something cannot be removed.
-    pub fn close_run(&self) -> Result<(), EngineError> {
-        let closed = self.done(Call::CloseRun);
-        if closed.is_ok() {
-            *self.run.borrow_mut() = None;
-            self.engine_events.borrow_mut().clear();
-            self.announcements.borrow_mut().clear();
-        }
-        // What was made here is there also when the agent is gone.
-        if let Some(ledger) = self.ledger.borrow_mut().take() {
-            ledger.close()?;
-        }
-        closed
-    }
-
     /// Probes an engine of the agent.
     ///
     /// # Errors
@@ -259,20 +173,6 @@ impl AgentHost {
             .map_err(|e| EngineError::new("cannot read the engine's capabilities").because(e))
     }
 
-    /// Engine events and announcements since the last look; waits up to `timeout_ms` until there is one.
-    ///
-    /// # Errors
-    /// When the agent is gone.
-    pub fn watch(&self, timeout_ms: u64) -> Result<Watched, EngineError> {
-        let mut watched = self.take_watched();
-        let waiting = watched.engine.is_empty() && watched.announcements.is_empty();
-        self.fill(if waiting { timeout_ms } else { 0 })?;
-        let more = self.take_watched();
-        watched.engine.extend(more.engine);
-        watched.announcements.extend(more.announcements);
-        Ok(watched)
-    }
-
     fn take_watched(&self) -> Watched {
         Watched {
             engine: std::mem::take(&mut *self.engine_events.borrow_mut()),
@@ -291,21 +191,63 @@ impl AgentHost {
         Ok(())
     }
 
-    /// Engine events only; announcements stay for [`AgentHost::watch`].
+    /// Engine events only; announcements stay for [`Site::watch`].
     pub(crate) fn engine_events(&self, timeout_ms: u64) -> Result<Vec<EngineEvent>, EngineError> {
         if self.engine_events.borrow().is_empty() {
             self.fill(timeout_ms)?;
         }
         Ok(std::mem::take(&mut *self.engine_events.borrow_mut()))
     }
+}
 
-    /// Arms every node program `lead_ns` from now, waits until the window of `window_ns` is over; with `preemption`
-    /// the kernel records context switches meanwhile.
-    ///
-    /// # Errors
-    /// When a process is not armed in time, fails, or ends in the window; the error names it and its log. When the
-    /// kernel does not let the agent record.
-    pub fn arm_and_wait(
+impl Site for AgentHost {
+    fn open_run(
+        &self,
+        run: &str,
+        services: Vec<ServicePlan>,
+        cyclonedds_xml: String,
+        ring_bytes: u64,
+    ) -> Result<String, EngineError> {
+        let call = Call::OpenRun {
+            run: run.to_owned(),
+            services,
+            cyclonedds_xml,
+            ring_bytes,
+        };
+        let path = expect!(self.call(call), Answer::RunDir(path) => path)?;
+        *self.run.borrow_mut() = Some(run.to_owned());
+        Ok(path)
+    }
+
+    fn add_real(&self, services: Vec<String>) -> Result<(), EngineError> {
+        self.done(Call::AddReal { services })
+    }
+
+    fn close_run(&self) -> Result<(), EngineError> {
+        let closed = self.done(Call::CloseRun);
+        if closed.is_ok() {
+            *self.run.borrow_mut() = None;
+            self.engine_events.borrow_mut().clear();
+            self.announcements.borrow_mut().clear();
+        }
+        // What was made here is there also when the agent is gone.
+        if let Some(ledger) = self.ledger.borrow_mut().take() {
+            ledger.close()?;
+        }
+        closed
+    }
+
+    fn watch(&self, timeout_ms: u64) -> Result<Watched, EngineError> {
+        let mut watched = self.take_watched();
+        let waiting = watched.engine.is_empty() && watched.announcements.is_empty();
+        self.fill(if waiting { timeout_ms } else { 0 })?;
+        let more = self.take_watched();
+        watched.engine.extend(more.engine);
+        watched.announcements.extend(more.announcements);
+        Ok(watched)
+    }
+
+    fn arm_and_wait(
         &self,
         lead_ns: u64,
         window_ns: u64,
@@ -327,28 +269,24 @@ impl AgentHost {
         )
     }
 
-    /// Tells every node program to stop and send its counters, which come by [`AgentHost::watch`].
-    ///
-    /// # Errors
-    /// When no run is open.
-    pub fn stop_nodes(&self) -> Result<(), EngineError> {
+    fn stop_nodes(&self) -> Result<(), EngineError> {
         self.done(Call::StopNodes)
     }
 
-    /// Ends the recording of when threads of the node programs lose their CPU, which a window began; what it has, where there is one.
-    ///
-    /// # Errors
-    /// When no run is open.
-    pub fn end_preemption(&self) -> Result<Option<Preemptions>, EngineError> {
+    fn end_preemption(&self) -> Result<Option<Preemptions>, EngineError> {
         expect!(self.call(Call::EndPreemption), Answer::Preemptions(preemptions) => preemptions)
     }
 
-    /// Digests of the programs that the run's node programs execute.
-    ///
-    /// # Errors
-    /// When a process is gone.
-    pub fn node_digests(&self) -> Result<Vec<ProgramDigest>, EngineError> {
+    fn node_digests(&self) -> Result<Vec<ProgramDigest>, EngineError> {
         expect!(self.call(Call::Digests), Answer::Digests(digests) => digests)
+    }
+
+    fn cold(&self, files: Vec<String>) -> Result<ColdProof, EngineError> {
+        expect!(self.call(Call::Cold { files }), Answer::Cold(proof) => proof)
+    }
+
+    fn paged_in_bytes(&self) -> Result<u64, EngineError> {
+        expect!(self.call(Call::PagedIn), Answer::PagedIn(bytes) => bytes)
     }
 }
 

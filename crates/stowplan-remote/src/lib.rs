@@ -6,4 +6,4 @@ mod pipe;
 mod timeouts;
 
 pub use engine::RemoteEngine;
-pub use host::{AgentHost, Armed, Network, Watched};
+pub use host::{AgentHost, Network};

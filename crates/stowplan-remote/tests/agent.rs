@@ -14,6 +14,7 @@ use stowplan_engine::{Deployment, Engine, EngineError};
 use stowplan_host::facts::LOOPBACK_MULTICAST;
 use stowplan_host::{Host, ledger, network};
 use stowplan_remote::{AgentHost, Network, RemoteEngine};
+use stowplan_site::Site as _;
 use stowplan_testkit::{agent_program, command_plan, private_state};
 use stowplan_wire::agent::{Answer, Call};
 use stowplan_wire::deployment::{EngineEventKind, Select, StopMode};

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use stowplan_engine::{Deployment, Engine, EngineError};
 use stowplan_host::{cgroup, ledger};
 use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_site::Site as _;
 use stowplan_testkit::{agent_program, command_plan, private_state, service_plan};
 use stowplan_wire::deployment::{Locator, Select, StopMode};
 

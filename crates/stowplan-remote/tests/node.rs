@@ -8,6 +8,7 @@ use std::rc::Rc;
 use stowplan_engine::{Deployment, Engine};
 use stowplan_host::{Host, digest};
 use stowplan_remote::{AgentHost, RemoteEngine};
+use stowplan_site::Site as _;
 use stowplan_testkit::{
     agent_program, callback_plan, command_plan, node_plan, node_program, private_state,
     service_plan, timer_plan,

@@ -15,6 +15,7 @@ use stowplan_measure::{Measured, RunError, SessionPlan, measure};
 use stowplan_model::WorkSpeed;
 use stowplan_remote::AgentHost;
 use stowplan_results::{BlockCalibration, Experiment, ResultsWriter, RunData, StartKind};
+use stowplan_site::Site;
 use stowplan_wire::deployment::DeploymentPlan;
 
 use crate::analyse::{Analysed, analyse};
@@ -283,8 +284,9 @@ impl Live<'_, '_> {
             parallelism: self.request.parallelism.unwrap_or(0),
             ..deployment_plan(planned_stack, &planned.deployment, &run, &image_dir)
         };
+        let site: Rc<dyn Site> = self.shared.host.clone();
         measure(
-            &self.shared.host,
+            &site,
             engine.as_ref(),
             &SessionPlan {
                 services: &services,

@@ -10,8 +10,8 @@ use stowplan_measure::rows::{
 };
 use stowplan_measure::{Measured, Preempted, RunError};
 use stowplan_model::{Stack, WorkSpeed};
-use stowplan_remote::Armed;
 use stowplan_results::{ColdState, RunData, RunRow, RunStatus, StartKind};
+use stowplan_site::Armed;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::host::{HYPERVISOR, Preemptions, UsageSample};
 

@@ -239,3 +239,6 @@ impl Observer for Printed {
         note!("{}the pilot fixes {blocks} blocks: {reason}", self.of);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stowplan_remote::AgentHost;
+use stowplan_site::Site as _;
 use stowplan_wire::agent::Announced;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart};

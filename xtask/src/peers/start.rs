@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use stowplan_host::Host;
 use stowplan_image::ImageSpec;
 use stowplan_remote::{AgentHost, Network};
+use stowplan_site::Site as _;
 use stowplan_stats::williams;
 use stowplan_wire::deployment::DeploymentPlan;
 

@@ -14,6 +14,7 @@ use stowplan_wire::host::{
 };
 
 use super::process::{FakeProcess, Life};
+use super::site::Asked;
 use super::world::{HOST, Sampling, World};
 
 /// A host that is nowhere.
@@ -21,13 +22,15 @@ use super::world::{HOST, Sampling, World};
 pub struct FakeHost {
     world: Rc<RefCell<World>>,
     entered: RefCell<Vec<Object>>,
+    pub(super) asked: Asked,
 }
 
 impl FakeHost {
-    pub(super) const fn new(world: Rc<RefCell<World>>) -> Self {
+    pub(super) fn new(world: Rc<RefCell<World>>) -> Self {
         Self {
             world,
             entered: RefCell::new(Vec::new()),
+            asked: Asked::default(),
         }
     }
 
@@ -36,6 +39,14 @@ impl FakeHost {
     pub fn open_run(&self, run: &str) -> String {
         self.world.borrow_mut().open(run);
         format!("/fake/{run}")
+    }
+
+    /// How many processes of services live on it.
+    #[must_use]
+    pub fn living(&self) -> usize {
+        let world = self.world.borrow();
+        let processes = world.processes.iter();
+        processes.filter(|p| p.life != Life::Ended).count()
     }
 
     /// What has been entered in the ledger.

@@ -9,6 +9,7 @@
 mod engine;
 mod host;
 mod process;
+mod site;
 mod world;
 
 use std::cell::RefCell;
