@@ -35,7 +35,7 @@ fn wrong_usage_ends_with_2() {
         &["plan", "hello", "--utilisation", "1.5"],
         &["plan", "hello", "--utilisation", "0"],
         &["plan", "hello", "--json", "--dot"],
-        &["trace", "analyze", "."],
+        &["trace", "analyze"],
         &["completions", "cmd"],
         &["run"],
     ] {
