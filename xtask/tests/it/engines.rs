@@ -1,13 +1,10 @@
 //! An engine is named in its own crate and where ARCHITECTURE.md says that one is added, and nowhere else: what is told of it
 //! is told by what it says of itself. Tests, benches, and the tools of this repository may name it.
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests unwrap as the tests do"
-)]
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use crate::sources::{root, sources};
 
 /// Names that a place may have.
 const NAMES: [&str; 9] = [
@@ -23,43 +20,12 @@ const OTHERS: [&str; 1] = [
     "crates/stowplan-results/src/place.rs",
 ];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The programs' own sources and manifests with their paths from the root, without tests.
-fn sources() -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut folders = vec![root().join("crates")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            let tests = [
-                "benches",
-                "examples",
-                "fuzz",
-                "stowplan-testkit",
-                "target",
-                "tests",
-            ];
-            if path.is_dir() && !tests.contains(&name.as_str()) {
-                folders.push(path);
-            } else if name == "Cargo.toml" || name.ends_with(".rs") && !name.ends_with("tests.rs") {
-                let from_root = path.strip_prefix(root()).unwrap().display().to_string();
-                found.push((from_root, without_tests(&fs::read_to_string(path).unwrap())));
-            }
-        }
-    }
+/// The programs' sources, and the manifest of the workspace.
+fn named() -> Vec<(String, String)> {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    found.push(("Cargo.toml".to_owned(), manifest));
-    found
-}
-
-fn without_tests(text: &str) -> String {
-    let ends = ["#[cfg(test)]", "[dev-dependencies]"];
-    let end = ends.iter().filter_map(|end| text.find(end)).min();
-    text[..end.unwrap_or(text.len())].to_owned()
+    let mut all = sources();
+    all.push(("Cargo.toml".to_owned(), manifest));
+    all
 }
 
 /// Crates of engines, by the ends of their names.
@@ -86,7 +52,7 @@ fn places_to_add_one() -> BTreeSet<String> {
 
 #[test]
 fn an_engine_is_added_in_the_files_that_architecture_names() {
-    let sources = sources();
+    let sources = named();
     let mut all = BTreeSet::new();
     for engine in engines() {
         let own = format!("crates/stowplan-engine-{engine}/");
@@ -118,7 +84,7 @@ fn an_engine_is_added_in_the_files_that_architecture_names() {
 fn no_engine_is_told_by_its_name() {
     let places = places_to_add_one();
     let mut wrong = Vec::new();
-    for (path, text) in sources() {
+    for (path, text) in named() {
         let own = path.starts_with("crates/stowplan-engine-");
         if own || places.contains(&path) || OTHERS.contains(&path.as_str()) {
             continue;

@@ -1,22 +1,16 @@
 //! What a comment or a page cites is there: the document in the repository, and in it the section or heading.
 //!
 //! A path counts from the root, the citing file's folder or `docs/`; a link's target from the citing file's folder.
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests unwrap as the tests do"
-)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use crate::sources::root;
 
 /// By the end of its name, which programs of the shell do not have.
 fn is_text(path: &Path) -> bool {
     let mut ends = "c h md proto py rs sh toml ts yaml".split(' ');
     path.extension().is_none_or(|end| ends.any(|e| end == e))
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// Adds the texts of a folder, without what tools have made in it.
@@ -86,7 +80,7 @@ fn every_citation_resolves() {
     let (mut files, mut lost, mut resolved) = (Vec::new(), String::new(), 0);
     texts(&root(), &mut files);
     // The examples below resolve to nothing on purpose.
-    files.retain(|file| !file.ends_with("xtask/tests/tidy.rs"));
+    files.retain(|file| !file.ends_with("xtask/tests/it/tidy.rs"));
     for file in &files {
         let text = String::from_utf8(fs::read(file).unwrap()).unwrap_or_default();
         for (number, line) in text.lines().enumerate() {

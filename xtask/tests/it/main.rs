@@ -1,0 +1,11 @@
+//! What the repository asks of itself.
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests unwrap as the tests do"
+)]
+
+mod engines;
+mod layers;
+mod options;
+mod sources;
+mod tidy;
