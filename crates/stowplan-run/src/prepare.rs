@@ -293,26 +293,9 @@ fn record(deployment: &Deployment, plan: &Plan, known: &KnownEngines) -> Deploym
 #[cfg(test)]
 pub(crate) mod tests {
     use stowplan_engine::{Capabilities, Variant};
-    use stowplan_model::{CpuGroups, PlaceFacts};
-    use stowplan_plan::KnownVariant;
+    pub(crate) use stowplan_testkit::known_engines as known;
 
     use super::*;
-
-    /// Engines that places of tests may name.
-    pub(crate) fn known() -> KnownEngines {
-        let plain = |name, groups| KnownVariant::new(name, PlaceFacts::processes(groups));
-        let bare = vec![
-            plain("flat", CpuGroups::One),
-            plain("session", CpuGroups::Sessions),
-            plain("grouped", CpuGroups::InRun),
-        ];
-        let ablates = PlaceFacts {
-            ablates: true,
-            ..PlaceFacts::containers()
-        };
-        let oci = vec![KnownVariant::new("", ablates)];
-        KnownEngines::new([("bare", bare), ("oci", oci)], &[])
-    }
 
     /// A machine whose work takes a nanosecond an iteration.
     pub(crate) fn machine() -> MachineFacts {

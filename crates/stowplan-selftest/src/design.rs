@@ -298,8 +298,7 @@ fn with_differences(target: &Target, injected: &InjectedDifference) -> Vec<Varia
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use stowplan_model::{CpuGroups, PlaceFacts};
-    use stowplan_plan::{KnownEngines, KnownVariant};
+    use stowplan_testkit::known_engines;
 
     use super::*;
 
@@ -340,12 +339,6 @@ pub(crate) mod tests {
         assert_eq!(Design::load(folder.path()).unwrap(), design);
     }
 
-    /// The one engine that these experiments name.
-    fn bare() -> KnownEngines {
-        let flat = PlaceFacts::processes(CpuGroups::One);
-        KnownEngines::new([("bare", vec![KnownVariant::new("flat", flat)])], &[])
-    }
-
     #[test]
     fn half_as_many_experiments_have_a_difference_and_none_shares_a_seed() {
         let design = design(3);
@@ -372,7 +365,7 @@ pub(crate) mod tests {
         let mut design = design(1);
         let equal = design.request(Part::Equal(1), None).unwrap();
         let stack = design.stack().unwrap();
-        let deployments = equal.deployments(&stack, &bare()).unwrap();
+        let deployments = equal.deployments(&stack, &known_engines()).unwrap();
         assert_eq!(deployments.len(), 2);
         let injections = |d: &[stowplan_model::Deployment]| -> Vec<Option<Injection>> {
             let variants = d.iter().map(|d| d.variant.clone().unwrap());
@@ -383,7 +376,7 @@ pub(crate) mod tests {
 
         design.injected = Some(difference());
         let injected = design.request(Part::Injected(1), None).unwrap();
-        let deployments = injected.deployments(&stack, &bare()).unwrap();
+        let deployments = injected.deployments(&stack, &known_engines()).unwrap();
         let target = Target::find(&stack).unwrap();
         assert_eq!(
             injections(&deployments),

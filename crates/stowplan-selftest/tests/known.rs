@@ -9,8 +9,6 @@ use std::path::Path;
 use serde_json::json;
 use stowplan_measure::lower::callback_number;
 use stowplan_measure::phases::phase_share;
-use stowplan_model::{CpuGroups, PlaceFacts};
-use stowplan_plan::{KnownEngines, KnownVariant};
 use stowplan_results::{
     CallbackRow, Experiment, LatencyRow, ResultsWriter, RunData, RunRow, RunStatus, Selftest,
     SelftestKind, StartKind,
@@ -18,6 +16,7 @@ use stowplan_results::{
 use stowplan_selftest::{
     Ask, Design, Part, Progress, SelftestError, Target, injected, progress, selftest,
 };
+use stowplan_testkit::known_engines;
 
 const BLOCKS: u32 = 8;
 
@@ -55,18 +54,12 @@ fn sign(block: u32) -> f64 {
     if block.is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
-/// The one engine that these experiments name.
-fn bare() -> KnownEngines {
-    let flat = PlaceFacts::processes(CpuGroups::One);
-    KnownEngines::new([("bare", vec![KnownVariant::new("flat", flat)])], &[])
-}
-
 fn experiment(design: &Design, part: Part, host: &str) -> Experiment {
     let stack = design.stack().unwrap();
     let deployments: Vec<_> = design
         .request(part, None)
         .unwrap()
-        .deployments(&stack, &bare())
+        .deployments(&stack, &known_engines())
         .unwrap()
         .iter()
         .map(|d| {

@@ -7,6 +7,7 @@ mod data;
 mod events;
 pub mod fake;
 mod initramfs;
+mod known;
 mod left;
 mod own_daemon;
 mod plans;
@@ -24,6 +25,7 @@ pub use events::{
     emitted, events_in_container, events_program, events_root, only_child, wait_until_events,
 };
 pub use initramfs::Initramfs;
+pub use known::known_engines;
 pub use left::{left_of, links};
 pub use own_daemon::OwnDaemon;
 pub use plans::{callback_plan, command_plan, node_plan, process_plan, service_plan, timer_plan};

@@ -1,8 +1,7 @@
 //! Every kind of mistake, and what the user reads about it.
 
-use stowplan_model::{CpuGroups, PlaceFacts};
-use stowplan_plan::{KnownEngines, KnownVariant};
 use stowplan_spec::{parse_experiment, parse_partition, parse_stack};
+use stowplan_testkit::known_engines;
 
 const HELLO: &str = include_str!("../../../../stacks/hello.yaml");
 
@@ -92,21 +91,6 @@ fn several_problems_at_once_in_the_order_of_the_file() {
     insta::assert_snapshot!(parse_stack(&text, "hello.yaml").unwrap_err());
 }
 
-/// Engines that the places of these files may name.
-fn known() -> KnownEngines {
-    let plain = |name, groups| KnownVariant::new(name, PlaceFacts::processes(groups));
-    let bare = vec![
-        plain("flat", CpuGroups::One),
-        plain("grouped", CpuGroups::InRun),
-    ];
-    let ablates = PlaceFacts {
-        ablates: true,
-        ..PlaceFacts::containers()
-    };
-    let oci = vec![KnownVariant::new("", ablates)];
-    KnownEngines::new([("bare", bare), ("oci", oci)], &[])
-}
-
 #[test]
 fn experiments() {
     for (name, text) in [
@@ -165,7 +149,7 @@ fn experiments() {
     ] {
         insta::assert_snapshot!(
             format!("experiment_{name}"),
-            parse_experiment(text, "a.yaml", &known()).unwrap_err()
+            parse_experiment(text, "a.yaml", &known_engines()).unwrap_err()
         );
     }
 }

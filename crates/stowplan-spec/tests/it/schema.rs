@@ -1,12 +1,11 @@
 //! The JSON Schemas: they accept what ships and refuse what the parser refuses.
 
 use serde_json::Value;
-use stowplan_model::{CpuGroups, PlaceFacts};
-use stowplan_plan::{KnownEngines, KnownVariant};
 use stowplan_spec::{
     experiment_schema, partition_schema, shipped, shipped_names, shipped_partition,
     shipped_partition_names, stack_schema,
 };
+use stowplan_testkit::known_engines;
 
 fn yaml(text: &str) -> Value {
     serde_saphyr::from_str(text).expect("the text is YAML")
@@ -58,26 +57,11 @@ fn unknown_keys_are_not() {
     }
 }
 
-/// Engines that the places of these files may name.
-fn known() -> KnownEngines {
-    let plain = |name, groups| KnownVariant::new(name, PlaceFacts::processes(groups));
-    let bare = vec![
-        plain("flat", CpuGroups::One),
-        plain("grouped", CpuGroups::InRun),
-    ];
-    let ablates = PlaceFacts {
-        ablates: true,
-        ..PlaceFacts::containers()
-    };
-    let oci = vec![KnownVariant::new("", ablates)];
-    KnownEngines::new([("bare", bare), ("oci", oci)], &[])
-}
-
 #[test]
 fn an_experiment_with_every_key_is_valid() {
     let text = include_str!("data/experiment.yaml");
     accepts(&experiment_schema(), text).unwrap_or_else(|e| panic!("{e}"));
-    let experiment = stowplan_spec::parse_experiment(text, "experiment.yaml", &known())
+    let experiment = stowplan_spec::parse_experiment(text, "experiment.yaml", &known_engines())
         .unwrap_or_else(|e| panic!("{e}"));
     insta::assert_debug_snapshot!(experiment);
 }
