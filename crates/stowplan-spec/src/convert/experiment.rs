@@ -242,17 +242,17 @@ fn deployments(
     resources: &[Resources],
 ) -> Vec<ListedDeployment> {
     let mut all: Vec<ListedDeployment> = Vec::new();
+    let product = !spec.places.is_empty() || !spec.partitions.is_empty();
+    if let (Some(first), true) = (spec.deployments.first(), product) {
+        context.problem(
+            first.mark,
+            "an experiment has 'deployments', or 'places' and 'partitions', not both".to_owned(),
+            Some("leave out 'places' and 'partitions'".into()),
+        );
+        return all;
+    }
     for listed in &spec.deployments {
         let (mark, listed) = (listed.mark, &listed.value);
-        if !spec.places.is_empty() || !spec.partitions.is_empty() {
-            context.problem(
-                mark,
-                "an experiment has 'deployments', or 'places' and 'partitions', not both"
-                    .to_owned(),
-                Some("leave out 'places' and 'partitions'".into()),
-            );
-            return all;
-        }
         let place = known.place(&listed.place.value);
         let place = place.map_err(|e| context.problem(listed.place.mark, e.to_string(), e.hint));
         let name = listed.resources.as_ref().map(|at| at.value.as_str());
