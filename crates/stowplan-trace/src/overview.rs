@@ -185,23 +185,15 @@ impl Overview {
     /// Topics in the order in which the trace first names them.
     #[must_use]
     pub fn topic_summaries(&self) -> Vec<TopicSummary> {
-        let mut topics: Vec<TopicSummary> = self
-            .graph
-            .topics
-            .iter()
-            .map(|(topic, name)| TopicSummary::new(topic, name))
-            .collect();
+        let mut topics = TopicSummary::all(&self.graph);
         for (id, publisher) in self.graph.publishers.iter() {
             if let Some(topic) = publisher.topic {
-                let topic = &mut topics[topic.index()];
-                topic.publishers += 1;
                 let count = self.counted.publications.get(id.index());
-                topic.publications += count.map_or(0, |count| count.0);
+                topics[topic.index()].publications += count.map_or(0, |count| count.0);
             }
         }
         for (id, subscription) in self.graph.subscriptions.iter() {
             let topic = &mut topics[subscription.topic.index()];
-            topic.subscriptions += 1;
             let counts = self.counted.takes.get(id.index());
             let (takes, linked) = counts.copied().unwrap_or_default();
             topic.takes += takes;

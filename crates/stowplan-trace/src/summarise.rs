@@ -94,20 +94,7 @@ impl Analysis {
     /// Topics in the order in which the trace first names them.
     #[must_use]
     pub fn topic_summaries(&self) -> Vec<TopicSummary> {
-        let mut topics: Vec<TopicSummary> = self
-            .graph
-            .topics
-            .iter()
-            .map(|(topic, name)| TopicSummary::new(topic, name))
-            .collect();
-        for (_, publisher) in self.graph.publishers.iter() {
-            if let Some(topic) = publisher.topic {
-                topics[topic.index()].publishers += 1;
-            }
-        }
-        for (_, subscription) in self.graph.subscriptions.iter() {
-            topics[subscription.topic.index()].subscriptions += 1;
-        }
+        let mut topics = TopicSummary::all(&self.graph);
         for (_, publication) in self.records.publications.iter() {
             if let Some(topic) = self.graph.publishers[publication.publisher].topic {
                 topics[topic.index()].publications += 1;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::distribution::Distribution;
 use crate::graph::{CallbackIdentity, Graph};
-use crate::ids::{CallbackId, TopicId};
+use crate::ids::{CallbackId, Id as _, TopicId};
 use crate::record::{Confidence, LinkMethod, Take};
 
 /// A callback and its instances.
@@ -48,16 +48,27 @@ pub struct TopicSummary {
 }
 
 impl TopicSummary {
-    pub(crate) fn new(topic: TopicId, name: &str) -> Self {
-        Self {
+    /// Every topic of a graph with its publishers and subscriptions; messages are still to be counted.
+    pub(crate) fn all(graph: &Graph) -> Vec<Self> {
+        let topics = graph.topics.iter().map(|(topic, name)| Self {
             topic,
-            name: name.to_owned(),
+            name: name.clone(),
             publishers: 0,
             subscriptions: 0,
             publications: 0,
             takes: 0,
             linked: 0,
+        });
+        let mut topics: Vec<Self> = topics.collect();
+        for (_, publisher) in graph.publishers.iter() {
+            if let Some(topic) = publisher.topic {
+                topics[topic.index()].publishers += 1;
+            }
         }
+        for (_, subscription) in graph.subscriptions.iter() {
+            topics[subscription.topic.index()].subscriptions += 1;
+        }
+        topics
     }
 }
 
@@ -81,27 +92,10 @@ pub struct LinkSummary {
     pub by_method: BTreeMap<LinkMethod, u64>,
     /// The found ones by how sure they are.
     pub by_confidence: BTreeMap<Confidence, u64>,
-    /// The others by topic and by what their take shows.
-    pub(crate) without_link: BTreeMap<(TopicId, Without), u64>,
+    /// The others by topic and by what their take shows: whether a publisher is in the trace is known at its end only.
+    without_link: BTreeMap<(TopicId, UnlinkedBecause), u64>,
     /// Where the trace begins, where that was needed.
     begin_ns: Option<i64>,
-}
-
-/// What a take without a link shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Without {
-    /// Events were discarded between its publication and it.
-    Discarded,
-    /// Its source timestamp is after it.
-    Early,
-    /// It has no source timestamp.
-    Unstamped,
-    /// It was inferred from the start of a callback.
-    Inferred,
-    /// Its source timestamp is before the trace begins.
-    BeforeTrace,
-    /// None of these.
-    Nothing,
 }
 
 /// Why messages have no link.
@@ -124,6 +118,27 @@ pub enum UnlinkedBecause {
 }
 
 impl UnlinkedBecause {
+    /// As far as a take shows it. `offset`: from the clock of its trace to CLOCK_REALTIME; `begin_ns`: where the trace begins.
+    fn of(take: &Take, early: bool, offset: Option<i64>, begin_ns: i64) -> Self {
+        if take.maybe_discarded {
+            return Self::Discarded;
+        }
+        if take.inferred {
+            return Self::NotGuessed;
+        }
+        let Some(stamp) = take.stamp else {
+            return Self::Unstamped;
+        };
+        let begin = offset.map(|offset| offset.saturating_add(begin_ns));
+        if early {
+            Self::ClockAhead
+        } else if begin.is_some_and(|begin| stamp < begin) {
+            Self::BeforeTrace
+        } else {
+            Self::NoPublication
+        }
+    }
+
     /// The reason in words.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
@@ -178,8 +193,8 @@ impl LinkSummary {
                 let begin_ns = *self
                     .begin_ns
                     .get_or_insert_with(|| first().min().unwrap_or(0));
-                let without = Self::without(take, early_ns > 0, offset, begin_ns);
-                *self.without_link.entry((topic, without)).or_default() += 1;
+                let because = UnlinkedBecause::of(take, early_ns > 0, offset, begin_ns);
+                *self.without_link.entry((topic, because)).or_default() += 1;
                 self.most_early_ns = self.most_early_ns.max(early_ns);
             }
         }
@@ -187,24 +202,6 @@ impl LinkSummary {
 }
 
 impl LinkSummary {
-    fn without(take: &Take, early: bool, offset: Option<i64>, begin_ns: i64) -> Without {
-        if take.maybe_discarded {
-            return Without::Discarded;
-        }
-        if take.inferred {
-            return Without::Inferred;
-        }
-        let Some(stamp) = take.stamp else {
-            return Without::Unstamped;
-        };
-        let begin = offset.map(|offset| offset.saturating_add(begin_ns));
-        match early {
-            true => Without::Early,
-            false if begin.is_some_and(|begin| stamp < begin) => Without::BeforeTrace,
-            false => Without::Nothing,
-        }
-    }
-
     /// Messages without a link by topic and reason, the most first. `graph` is that of the whole trace.
     #[must_use]
     pub fn unlinked_topics(&self, graph: &Graph) -> Vec<UnlinkedTopic> {
@@ -214,15 +211,12 @@ impl LinkSummary {
             .filter_map(|id| graph.publishers[id].topic)
             .collect();
         let mut all: BTreeMap<(TopicId, UnlinkedBecause), u64> = BTreeMap::new();
-        for (&(topic, without), takes) in &self.without_link {
-            let because = match without {
-                Without::Discarded => UnlinkedBecause::Discarded,
-                _ if !published.contains(&topic) => UnlinkedBecause::NoPublisher,
-                Without::Early => UnlinkedBecause::ClockAhead,
-                Without::BeforeTrace => UnlinkedBecause::BeforeTrace,
-                Without::Unstamped => UnlinkedBecause::Unstamped,
-                Without::Inferred => UnlinkedBecause::NotGuessed,
-                Without::Nothing => UnlinkedBecause::NoPublication,
+        for (&(topic, because), takes) in &self.without_link {
+            let untraced = because != UnlinkedBecause::Discarded && !published.contains(&topic);
+            let because = if untraced {
+                UnlinkedBecause::NoPublisher
+            } else {
+                because
             };
             *all.entry((topic, because)).or_default() += takes;
         }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use stowplan_model::{DdsProfile, Launching};
 use stowplan_spec::RunOptions;
 
@@ -475,6 +475,7 @@ pub struct LinksArgs {
 
 /// Options of `trace analyze`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("chains").args(["from", "stack", "architecture"])))]
 pub struct AnalyzeArgs {
     /// Folder with one or more CTF traces
     pub dir: PathBuf,
@@ -491,10 +492,10 @@ pub struct AnalyzeArgs {
     #[arg(long, conflicts_with_all = ["from", "stack"], value_name = "FILE")]
     pub architecture: Option<PathBuf>,
     /// Link and split as TUM's ros2_latency_analysis does, to hold figures beside the papers'
-    #[arg(long)]
+    #[arg(long, requires = "chains")]
     pub as_tum: bool,
     /// Write every instance of the chains as Parquet
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "chains")]
     pub parquet: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]

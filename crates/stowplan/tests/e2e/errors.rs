@@ -36,6 +36,8 @@ fn wrong_usage_ends_with_2() {
         &["plan", "hello", "--utilisation", "0"],
         &["plan", "hello", "--json", "--dot"],
         &["trace", "analyze"],
+        &["trace", "analyze", ".", "--as-tum"],
+        &["trace", "analyze", ".", "--parquet", "x.parquet"],
         &["completions", "cmd"],
         &["run"],
     ] {

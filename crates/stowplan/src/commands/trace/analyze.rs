@@ -6,8 +6,8 @@ use std::path::Path;
 use stowplan_model::units::show_ns;
 use stowplan_stats::{Figure, Sorted, Summary as Statistics};
 use stowplan_trace::{
-    Analysis, ChainInstance, ChainResult, ChainSpec, Confidence, Fate, Linking, Overview, Parts,
-    Reading, Window,
+    Analysis, ChainInstance, ChainResult, ChainSpec, Confidence, Fate, Linking, Parts, Reading,
+    Window,
 };
 
 use crate::cli::AnalyzeArgs;
@@ -24,9 +24,6 @@ pub const CHAINS: usize = 20;
 
 /// `stowplan trace analyze`.
 pub fn run(args: &AnalyzeArgs) -> Result<(), CommandError> {
-    if args.from.is_none() && args.stack.is_none() && args.architecture.is_none() {
-        return offers::run(args);
-    }
     let reading = Reading {
         linking: if args.as_tum {
             Linking::Tum
@@ -47,7 +44,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<(), CommandError> {
             let chains = of_architecture(&analysis, file)?;
             (analysis, chains)
         }
-        _ => (open(&args.dir, reading)?, Vec::new()),
+        _ => return offers::run(args),
     };
     if let Some(file) = &args.parquet {
         instances::write(file, &analysis, &chains)?;
@@ -100,10 +97,7 @@ pub fn between(
             (analysis, found)
         }
         Linking::Best => {
-            let overview = Overview::from_ctf(dir, reading).or_exit(ExitCode::BadInput)?;
-            super::warn(&overview.damage, &overview.discards, &overview.graph);
-            super::clocks::warn(&overview.clocks);
-            super::warn_of_repeats(&overview.repeats);
+            let overview = super::counted(dir, reading)?;
             let found = overview.find_chains(ends.0, ends.1, CHAINS);
             let chains = found.chains.iter().map(|found| &found.chain);
             let analysis =

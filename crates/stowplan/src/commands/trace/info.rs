@@ -8,16 +8,13 @@ use stowplan_trace::{Overview, Reading};
 
 use crate::documents;
 use crate::documents::trace::TraceInfo;
-use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::failure::CommandError;
 use crate::output::tell;
 use crate::table;
 
 /// Runs the command.
 pub fn run(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError> {
-    let overview = Overview::from_ctf(dir, Reading::default()).or_exit(ExitCode::BadInput)?;
-    super::warn(&overview.damage, &overview.discards, &overview.graph);
-    super::clocks::warn(&overview.clocks);
-    super::warn_of_repeats(&overview.repeats);
+    let overview = super::counted(dir, Reading::default())?;
     let document = document(&overview, with_events);
     if json {
         return documents::print(&document);

@@ -31,9 +31,7 @@ pub fn run(args: &LinksArgs) -> Result<(), CommandError> {
         None => Overview::from_ctf(&args.dir, reading).or_exit(ExitCode::BadInput)?,
         Some(file) => with_pairs(&args.dir, reading, file)?,
     };
-    super::warn(&overview.damage, &overview.discards, &overview.graph);
-    clocks::warn(&overview.clocks);
-    super::warn_of_repeats(&overview.repeats);
+    super::warn_of_counted(&overview);
     let links = overview.link_summary();
     let services = services::services(&overview);
     let document = TraceLinks {

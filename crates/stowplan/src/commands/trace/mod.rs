@@ -19,11 +19,13 @@ mod services;
 mod start_up;
 mod window;
 
+use std::path::Path;
+
 use stowplan_ctf::CtfError;
-use stowplan_trace::{Discard, Graph, Overview, Repeats};
+use stowplan_trace::{Discard, Graph, Overview, Reading, Repeats};
 
 use crate::cli::TraceCommand;
-use crate::failure::{CommandError, in_words};
+use crate::failure::{CommandError, ExitCode, OrExit, in_words};
 use crate::output::note;
 
 /// Runs the command.
@@ -71,6 +73,19 @@ fn warn(damage: &[CtfError], discards: &[Discard], graph: &Graph) {
             None => note!("warning: {lack}"),
         }
     }
+}
+
+/// Reads a trace and counts what it has; what of it cannot be read or compared is said on standard error.
+pub fn counted(dir: &Path, reading: Reading) -> Result<Overview, CommandError> {
+    let overview = Overview::from_ctf(dir, reading).or_exit(ExitCode::BadInput)?;
+    warn_of_counted(&overview);
+    Ok(overview)
+}
+
+fn warn_of_counted(overview: &Overview) {
+    warn(&overview.damage, &overview.discards, &overview.graph);
+    clocks::warn(&overview.clocks);
+    warn_of_repeats(&overview.repeats);
 }
 
 /// Says on standard error what several sessions or snapshots hold of the same.

@@ -1,11 +1,11 @@
 //! Chains that a trace has, for a user who has named none.
 
-use stowplan_trace::{Chain, FoundChain, Graph, Overview, Reading};
+use stowplan_trace::{Chain, FoundChain, Graph, Reading};
 
 use crate::cli::AnalyzeArgs;
 use crate::documents;
 use crate::documents::trace::{OfferedChain, TraceChains};
-use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::failure::{CommandError, ExitCode};
 use crate::output::tell;
 
 /// Most chains that are listed.
@@ -13,10 +13,7 @@ const CHAINS: usize = 10;
 
 /// Lists the longest chains with the words that ask for each.
 pub fn run(args: &AnalyzeArgs) -> Result<(), CommandError> {
-    let overview = Overview::from_ctf(&args.dir, Reading::default()).or_exit(ExitCode::BadInput)?;
-    super::warn(&overview.damage, &overview.discards, &overview.graph);
-    super::clocks::warn(&overview.clocks);
-    super::warn_of_repeats(&overview.repeats);
+    let overview = super::counted(&args.dir, Reading::default())?;
     let found = overview.longest_chains(CHAINS);
     let offered: Vec<OfferedChain> = found
         .iter()
