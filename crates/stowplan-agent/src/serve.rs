@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use stowplan_engine::Engine;
 use stowplan_host::{HostError, LocalHost, ledger};
-use stowplan_wire::agent::{Failure, Reply, Request};
+use stowplan_wire::agent::{Failure, FailureKind, Reply, Request};
 
 use crate::agent::{Agent, CallError};
 use crate::calls;
@@ -92,6 +92,7 @@ fn not_a_request(line: &[u8], error: &serde_json::Error) -> Reply {
     Reply {
         id,
         result: Err(Failure {
+            kind: FailureKind::Refused,
             message: format!("not a request: {error}"),
             hint: Some("use stowplan and stowplan-agent of the same build".to_owned()),
             service: None,

@@ -3,12 +3,14 @@
 use std::error::Error;
 
 use stowplan_host::{HostError, chain};
-use stowplan_wire::agent::Failure;
+use stowplan_wire::agent::{Failure, FailureKind};
 
 /// What failed in an engine: which service, why, where its log is, what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{message}", .service.as_ref().map(|s| format!("service '{s}': ")).unwrap_or_default())]
 pub struct EngineError {
+    /// Of which kind it is.
+    pub kind: FailureKind,
     /// The service it is about, where there is one.
     pub service: Option<String>,
     /// Log file of that service on its host.
@@ -27,12 +29,20 @@ impl EngineError {
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self {
+            kind: FailureKind::Other,
             service: None,
             log: None,
             message: message.into(),
             source: None,
             hint: None,
         }
+    }
+
+    /// Says of which kind it is.
+    #[must_use]
+    pub fn of_kind(mut self, kind: FailureKind) -> Self {
+        self.kind = kind;
+        self
     }
 
     /// Names the service and its log.
@@ -62,6 +72,7 @@ impl From<HostError> for EngineError {
     fn from(error: HostError) -> Self {
         let hint = error.hint.clone();
         Self {
+            kind: error.kind,
             service: None,
             log: None,
             message: error.message,
@@ -74,6 +85,7 @@ impl From<HostError> for EngineError {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         Self {
+            kind: error.kind,
             message: chain(&error),
             hint: error.hint,
             service: error.service,
@@ -96,6 +108,7 @@ impl From<Failure> for EngineError {
             },
         );
         Self {
+            kind: failure.kind,
             service: failure.service,
             log: failure.log,
             message,
@@ -112,6 +125,7 @@ mod tests {
     #[test]
     fn a_failure_crosses_the_pipe_unchanged() {
         let error = EngineError::new("cannot start")
+            .of_kind(FailureKind::Absent)
             .of_service("sensing", Some("/run/x.log".to_owned()))
             .because(std::io::Error::other("no such file"))
             .hint("build it");

@@ -16,6 +16,7 @@ pub use label::{Facts, ObservedContainer, agreed, contradiction, group_of};
 pub use log::open_log;
 pub use parts::{CGROUPFS, parts};
 pub use stowplan_model::{CpuGroups, ServiceKind};
+pub use stowplan_wire::agent::FailureKind;
 
 /// The hint of an engine that works, but not for services in the network of the run.
 pub const WITH_HOST_NETWORK: &str = "run the experiment with --host-network";

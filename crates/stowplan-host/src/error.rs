@@ -3,10 +3,14 @@
 use std::error::Error;
 use std::path::Path;
 
+use stowplan_wire::agent::FailureKind;
+
 /// What failed on a host, why, and what can be done about it.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct HostError {
+    /// Of which kind it is.
+    pub kind: FailureKind,
     /// What failed, naming the thing.
     pub message: String,
     /// What the user can do.
@@ -21,6 +25,7 @@ impl HostError {
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self {
+            kind: FailureKind::Other,
             message: message.into(),
             hint: None,
             source: None,
@@ -30,7 +35,17 @@ impl HostError {
     /// `VERB PATH` failed with `source`.
     #[must_use]
     pub fn io(verb: &str, path: &Path, source: impl Into<std::io::Error>) -> Self {
-        Self::new(format!("cannot {verb} {}", path.display())).because(source.into())
+        let source = source.into();
+        let kind = FailureKind::of_io(&source);
+        let error = Self::new(format!("cannot {verb} {}", path.display()));
+        error.of_kind(kind).because(source)
+    }
+
+    /// Says of which kind it is.
+    #[must_use]
+    pub fn of_kind(mut self, kind: FailureKind) -> Self {
+        self.kind = kind;
+        self
     }
 
     /// Adds the cause.

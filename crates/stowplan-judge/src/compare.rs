@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stowplan_results::{Comparison, DeploymentRecord, Effect, Experiment, MetricPlan, Slower};
-use stowplan_stats::{
-    Delta, Direction, PairedComparison, Rule, Scale, Verdict, apply_holm, compare,
-};
+use stowplan_stats::{Delta, PairedComparison, Rule, Scale, Verdict, apply_holm, compare};
 
 use crate::blocks::Blocks;
 use crate::controls::{Pair, control_of_another_shape, effect, missing_controls};
@@ -124,7 +122,8 @@ fn pairs<'a>(ran: &[&'a DeploymentRecord], reference: &'a DeploymentRecord) -> V
                 Effect::Resources => a.resources == reference.resources,
                 Effect::Total => is_at_one_partition(a, b),
             };
-            if told && seen.insert((a.id.clone(), b.id.clone())) {
+            let reversed = (b.id.clone(), a.id.clone());
+            if told && !seen.contains(&reversed) && seen.insert((a.id.clone(), b.id.clone())) {
                 pairs.push((a, b));
             }
         }
@@ -187,7 +186,7 @@ pub(crate) fn without_figures(metric: &Metric, delta: f64, reason: &str) -> Comp
     Comparison {
         metric: metric.key.clone(),
         label: metric.label.clone(),
-        unit: metric.unit.to_owned(),
+        unit: metric.unit.clone(),
         subject: metric.subject.clone(),
         effect: Effect::Total,
         primary: true,
@@ -297,7 +296,7 @@ pub(crate) fn rule(experiment: &Experiment, metric: &Metric) -> Rule {
     Rule {
         metric: metric.key.clone(),
         scale: metric.scale,
-        direction: Direction::LowerIsBetter,
+        direction: metric.direction,
         delta: match metric.scale {
             Scale::LogRatio => Delta::Relative(delta),
             Scale::Difference => Delta::Absolute(delta),

@@ -10,6 +10,7 @@ use crate::counted::Counted;
 use crate::error::JudgeError;
 use crate::latency::{self, ChainLatency};
 use crate::losses::{self, DeploymentLosses};
+use crate::measurements::{self, Measurement};
 use crate::memory::{self, DeploymentMemory};
 use crate::phases::{self, TimerPhases};
 use crate::startup::{self, DeploymentStartup};
@@ -38,6 +39,8 @@ pub struct Figures {
     pub losses: Vec<DeploymentLosses>,
     /// Callbacks, those that took most time first.
     pub callbacks: Vec<CallbackTimes>,
+    /// What a suite measured that is not of stacks.
+    pub measurements: Vec<Measurement>,
     /// Phases of timers, by name.
     pub phases: Vec<TimerPhases>,
     /// The calibration of the instrument that is kept beside the result.
@@ -64,6 +67,7 @@ impl Figures {
             memory: memory::read(results, &counted)?,
             losses: losses::read(results, &counted)?,
             callbacks: callbacks::times(&called),
+            measurements: measurements::read(results, &counted)?,
             phases: phases::of_timers(&called),
             selftest: results.selftest()?,
             work: work::of_all(&called),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use stowplan_results::StartKind;
-use stowplan_stats::Scale;
+use stowplan_results::{Better, StartKind};
+use stowplan_stats::{Direction, Scale};
 
 use crate::figures::Figures;
 use crate::latency::{ChainLatency, Part, RunFigures};
+use crate::measurements::Measurement;
 use crate::startup::Instant;
 use crate::usage::{MACHINE, SERVICES, mean};
 
@@ -23,9 +24,10 @@ pub(crate) type Values = BTreeMap<String, BTreeMap<u32, f64>>;
 pub(crate) struct Metric {
     pub(crate) key: String,
     pub(crate) label: String,
-    pub(crate) unit: &'static str,
+    pub(crate) unit: String,
     pub(crate) subject: Option<String>,
     pub(crate) scale: Scale,
+    pub(crate) direction: Direction,
     /// Whether timer phases decide it.
     pub(crate) of_phase: bool,
     /// Whether deployments have to consume the same share of inputs.
@@ -43,9 +45,10 @@ impl Metric {
         Self {
             key,
             label,
-            unit: "ns",
+            unit: "ns".to_owned(),
             subject: Some(subject.to_owned()),
             scale: Scale::LogRatio,
+            direction: Direction::LowerIsBetter,
             of_phase: false,
             of_loss: false,
             values,
@@ -76,6 +79,7 @@ pub(crate) fn metrics(figures: &Figures) -> Vec<Metric> {
         chain_metrics(chain, &of_chain, &mut metrics);
     }
     metrics.extend(usage_metrics(figures));
+    metrics.extend(figures.measurements.iter().map(of_measurement));
     metrics
 }
 
@@ -183,7 +187,7 @@ fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>
     let lost =
         |r: &RunFigures| Some(r.without_output as f64 / (r.inputs > 0).then_some(r.inputs)? as f64);
     metrics.push(Metric {
-        unit: "share",
+        unit: "share".to_owned(),
         scale: Scale::Difference,
         ..Metric::time(
             LOST_INPUTS.to_owned(),
@@ -192,6 +196,25 @@ fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>
             values(&lost),
         )
     });
+}
+
+fn of_measurement(measurement: &Measurement) -> Metric {
+    let by = measurement.values.iter();
+    let by = by.map(|(deployment, runs)| (deployment.clone(), by_block(runs.iter().copied())));
+    Metric {
+        key: measurement.metric.clone(),
+        label: measurement.metric.replace('_', " "),
+        unit: measurement.unit.clone(),
+        subject: measurement.subject.clone(),
+        scale: Scale::LogRatio,
+        direction: match measurement.better {
+            Better::Lower => Direction::LowerIsBetter,
+            Better::Higher => Direction::HigherIsBetter,
+        },
+        of_phase: false,
+        of_loss: false,
+        values: by.collect(),
+    }
 }
 
 fn usage_metrics(figures: &Figures) -> Vec<Metric> {
@@ -212,7 +235,7 @@ fn usage_metrics(figures: &Figures) -> Vec<Metric> {
             ("memory_peak", "memory peak", "bytes", memory),
         ] {
             metrics.push(Metric {
-                unit,
+                unit: unit.to_owned(),
                 ..Metric::time(format!("{key}{suffix}"), label.to_owned(), subject, values)
             });
         }
@@ -222,7 +245,7 @@ fn usage_metrics(figures: &Figures) -> Vec<Metric> {
         (view.deployment.clone(), by_block(runs))
     });
     metrics.push(Metric {
-        unit: "bytes",
+        unit: "bytes".to_owned(),
         ..Metric::time(
             "memory_pss".to_owned(),
             "memory by share".to_owned(),

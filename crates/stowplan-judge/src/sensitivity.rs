@@ -106,7 +106,7 @@ fn ranking(metric: &Metric, deployments: &[&DeploymentRecord]) -> Option<Ranking
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stowplan_stats::Scale;
+    use stowplan_stats::{Direction, Scale};
 
     fn deployment(partition: &str) -> DeploymentRecord {
         DeploymentRecord {
@@ -122,7 +122,8 @@ mod tests {
         Metric {
             key: "e2e_paper_mean".to_owned(),
             label: "e2e mean".to_owned(),
-            unit: "ns",
+            unit: "ns".to_owned(),
+            direction: Direction::LowerIsBetter,
             subject: None,
             scale: Scale::LogRatio,
             of_phase: true,

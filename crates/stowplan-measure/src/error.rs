@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use stowplan_engine::EngineError;
 use stowplan_host::HostError;
-use stowplan_wire::agent::Failure;
+use stowplan_wire::agent::{Failure, FailureKind};
 
 use crate::collect::CollectError;
 use crate::progress::Fault;
@@ -21,8 +21,8 @@ pub struct RunError {
     pub log: Option<String>,
     /// What the user can do.
     pub hint: Option<String>,
-    /// Whether the next run would fail in the same way whatever it starts.
-    pub fatal: bool,
+    /// Of which kind it is.
+    pub kind: FailureKind,
     /// The cause.
     #[source]
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -37,7 +37,7 @@ impl RunError {
             service: None,
             log: None,
             hint: None,
-            fatal: false,
+            kind: FailureKind::Other,
             source: None,
         }
     }
@@ -91,6 +91,7 @@ impl From<EngineError> for RunError {
     fn from(error: EngineError) -> Self {
         let failure = Failure::from(error);
         let mut run_error = Self::new(failure.message);
+        run_error.kind = failure.kind;
         run_error.service = failure.service;
         run_error.hint = failure.hint;
         run_error
@@ -101,8 +102,7 @@ impl From<HostError> for RunError {
     fn from(error: HostError) -> Self {
         let mut run_error = Self::new(stowplan_host::chain(&error));
         run_error.hint.clone_from(&error.hint);
-        // Without its agent no run can go on.
-        run_error.fatal = true;
+        run_error.kind = error.kind;
         run_error
     }
 }

@@ -71,7 +71,7 @@ impl Traced {
             let recorder = Recorder::start(&options, &mut |object| host.enter(object))?;
             Ok((recorder, buffers))
         };
-        let (recorder, buffers) = start().map_err(failed)?;
+        let (recorder, buffers) = start().map_err(RunError::from)?;
         let names = traced.iter().map(|service| service.name.to_string());
         Ok(Some(Self {
             recorder,
@@ -120,7 +120,7 @@ impl Traced {
 
     /// Ends the recording, when the programs have ended: what was recorded, and what should have been and was not.
     pub(crate) fn end(self) -> Result<(Recording, Vec<String>), RunError> {
-        let recorded = self.recorder.stop().map_err(failed)?;
+        let recorded = self.recorder.stop().map_err(RunError::from)?;
         let found = produced(&self.dir)
             .map_err(|e| RunError::new(format!("cannot read LTTng's trace: {}", chain(&e))))?;
         let mut warnings = Vec::new();
@@ -220,14 +220,6 @@ fn pids_of(locator: &Locator) -> Vec<u32> {
     group
         .private_folder()
         .map_or_else(|| tree_of(locator.pid), processes)
-}
-
-/// Another run may come about where LTTng could not do this one.
-fn failed(error: HostError) -> RunError {
-    RunError {
-        fatal: false,
-        ..RunError::from(error)
-    }
 }
 
 #[cfg(test)]

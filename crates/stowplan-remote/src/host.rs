@@ -17,6 +17,7 @@ use stowplan_wire::host::{
 };
 use stowplan_wire::service::ServicePlan;
 
+use crate::child::ChildAgent;
 use crate::pipe::Pipe;
 
 /// A running agent and its machine. Dropping it ends the agent, which removes everything of the open run.
@@ -64,7 +65,7 @@ impl AgentHost {
             Network::Own => &["--own-network"],
             Network::Machine => &[],
         };
-        Self::greet(Pipe::spawn(program, arguments, &[])?)
+        Self::over(program, arguments, &[])
     }
 
     /// The same in the machine's network, with environment variables for the agent, such as `STOWPLAN_STATE`.
@@ -75,7 +76,16 @@ impl AgentHost {
         program: &Path,
         environment: &[(&str, &OsStr)],
     ) -> Result<Rc<Self>, EngineError> {
-        Self::greet(Pipe::spawn(program, &[], environment)?)
+        Self::over(program, &[], environment)
+    }
+
+    fn over(
+        program: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &OsStr)],
+    ) -> Result<Rc<Self>, EngineError> {
+        let child = ChildAgent::spawn(program, arguments, environment)?;
+        Self::greet(Pipe::new(Box::new(child)))
     }
 
     fn greet(mut pipe: Pipe) -> Result<Rc<Self>, EngineError> {
@@ -291,7 +301,7 @@ impl Site for AgentHost {
 }
 
 fn host_error(error: EngineError) -> HostError {
-    let made = HostError::new(chain(&error));
+    let made = HostError::new(chain(&error)).of_kind(error.kind);
     match error.hint {
         Some(hint) => made.hint(hint),
         None => made,

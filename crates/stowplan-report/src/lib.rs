@@ -11,6 +11,7 @@ mod error;
 mod format;
 mod graph;
 mod html;
+mod measurement_tables;
 mod memory_tables;
 mod module_tables;
 mod page;

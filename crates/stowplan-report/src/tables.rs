@@ -12,6 +12,7 @@ use crate::configured::{self, asked_at_once};
 use crate::difference_tables;
 use crate::engine_tables;
 use crate::format::{TimeUnit, bytes, count, dash, value};
+use crate::measurement_tables;
 use crate::memory_tables;
 use crate::module_tables;
 use crate::phase_tables;
@@ -43,6 +44,7 @@ pub(crate) fn all(report: &Judgement, detail: bool) -> Vec<TextTable> {
         let views: Vec<&ChainLatency> = views.filter(|c| whole(&c.deployment)).collect();
         tables.push(statistics(report, chain, parts, &views));
     }
+    tables.push(measurement_tables::table(report));
     tables.push(callbacks(report));
     tables.push(phase_tables::table(report));
     tables.push(usage(report));

@@ -108,10 +108,14 @@ fn head(report: &Judgement) -> Vec<String> {
         e.machine.kernel
     );
     let mut lines = vec![
-        format!(
-            "{}: stack {}, {} nodes",
-            e.name, e.stack.name, e.stack.nodes
-        ),
+        if e.is_of_stacks() {
+            format!(
+                "{}: stack {}, {} nodes",
+                e.name, e.stack.name, e.stack.nodes
+            )
+        } else {
+            format!("{}: suite {}", e.name, e.suite)
+        },
         format!(
             "{} deployments, {blocks} of {} blocks, seed {}",
             e.deployments.len(),

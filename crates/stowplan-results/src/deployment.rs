@@ -1,10 +1,28 @@
 //! What a deployment is by the facts of its place.
 
-use stowplan_model::ServiceKind;
+use stowplan_model::{CpuGroups, ServiceKind};
 
 use crate::experiment::DeploymentRecord;
+use crate::place::PlaceRecord;
 
 impl DeploymentRecord {
+    /// A deployment that has a name and nothing else: plain processes of the machine.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            id: name.to_owned(),
+            label: name.to_owned(),
+            place: name.to_owned(),
+            facts: Some(PlaceRecord {
+                services: ServiceKind::Processes,
+                cpu_groups: CpuGroups::One,
+                flat: None,
+                controls: Vec::new(),
+            }),
+            ..Self::default()
+        }
+    }
+
     /// Whether its services are plain processes of the machine.
     #[must_use]
     pub fn is_plain(&self) -> bool {

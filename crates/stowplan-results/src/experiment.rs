@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stowplan_model::WorkSpeed;
 
-use crate::{AblationDeployment, EarlierResult, PlaceRecord, StartKind};
+use crate::{AblationDeployment, EarlierResult, PlaceRecord, ScheduledRun};
 
 /// Format of `experiment.json`.
 pub const EXPERIMENT_SCHEMA: &str = "stowplan.experiment/1";
@@ -41,11 +42,17 @@ pub const RE_BASED: &str = "re-based";
 /// [`Experiment::phase`] where they are what the start of the nodes gave.
 pub const NATURAL: &str = "natural";
 
+/// [`Experiment::suite`] of deployments of a stack.
+pub const STACKS: &str = "stacks";
+
 /// An experiment with everything that is needed to repeat it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     /// Always [`EXPERIMENT_SCHEMA`].
     pub schema: String,
+    /// Which suite measured it: `stacks`, or another.
+    #[serde(default = "stacks")]
+    pub suite: String,
     /// Name of the experiment.
     pub name: String,
     /// Version of Stowplan.
@@ -305,24 +312,6 @@ pub struct LimitsRecord {
     pub scheduling: Option<String>,
 }
 
-/// A run of the schedule.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ScheduledRun {
-    /// Number, from 1.
-    pub run: u32,
-    /// Block, from 1.
-    pub block: u32,
-    /// Place in the block, from 1.
-    pub order: u32,
-    /// Id of the deployment.
-    pub deployment: String,
-    /// State of the page cache.
-    pub start: StartKind,
-    /// Seed of the run.
-    #[serde(default)]
-    pub seed: u64,
-}
-
 /// A metric to compare, declared before measuring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricPlan {
@@ -444,6 +433,10 @@ pub struct StowplanOwn {
     pub armed_ns: u64,
 }
 
+fn stacks() -> String {
+    STACKS.to_owned()
+}
+
 impl Machine {
     /// Whether results of both can be held against each other: one host with the same CPUs.
     #[must_use]
@@ -459,6 +452,28 @@ impl fmt::Display for Machine {
 }
 
 impl Experiment {
+    /// An experiment of a suite that is not of stacks: everything else is still to be filled in.
+    #[must_use]
+    pub fn of_suite(suite: &str, name: &str) -> Self {
+        Self {
+            schema: EXPERIMENT_SCHEMA.to_owned(),
+            suite: suite.to_owned(),
+            name: name.to_owned(),
+            stowplan_version: env!("CARGO_PKG_VERSION").to_owned(),
+            created_unix_s: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_secs(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is of deployments of a stack.
+    #[must_use]
+    pub fn is_of_stacks(&self) -> bool {
+        self.suite == STACKS
+    }
+
     /// The deployment with this id.
     #[must_use]
     pub fn deployment(&self, id: &str) -> Option<&DeploymentRecord> {

@@ -65,6 +65,11 @@ pub(crate) fn part(dir: &Path, run: u32, table: &str) -> PathBuf {
         .join(format!("run-{run:04}.{table}.parquet"))
 }
 
+/// Whether a run has a part of this table, or all that there were are merged.
+pub(crate) fn has_parts(dir: &Path, table: &str) -> bool {
+    merged(dir, table).exists() || parts(dir, table).is_ok_and(|parts| !parts.is_empty())
+}
+
 /// Runs that have a part of this table, ascending.
 pub(crate) fn parts(dir: &Path, table: &str) -> std::io::Result<Vec<u32>> {
     let entries = match std::fs::read_dir(dir.join("parts")) {

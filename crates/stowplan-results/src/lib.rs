@@ -19,10 +19,12 @@ mod error;
 mod experiment;
 mod file;
 mod folder;
+mod measurement;
 mod place;
 mod ranking;
 mod reader;
 mod rows;
+mod scheduled;
 mod selftest;
 mod slower;
 mod table;
@@ -36,10 +38,11 @@ pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA,
     EdgeCount, Experiment, InjectionRecord, LimitsRecord, Machine, MetricPlan, NATURAL, OF_A_START,
-    PREEMPTION, PartitionRecord, PilotRecord, ProcessRecord, RE_BASED, ScheduledRun,
-    SensitivityRecord, StackRecord, StowplanOwn, WorkingSetCalibration,
+    PREEMPTION, PartitionRecord, PilotRecord, ProcessRecord, RE_BASED, STACKS, SensitivityRecord,
+    StackRecord, StowplanOwn, WorkingSetCalibration,
 };
 pub use folder::{BEFORE, date, folder_name};
+pub use measurement::{Better, MeasurementRow};
 pub use place::PlaceRecord;
 pub use ranking::{RankedPair, Ranking};
 pub use reader::Results;
@@ -47,6 +50,7 @@ pub use rows::{
     CallbackRow, ColdState, LatencyRow, LossCause, LossRow, MemoryAt, MemoryRow, OutputRow,
     ProcessKind, ProcessRow, RunRow, RunStatus, StartKind, StartupRow, SubjectKind, UsageRow,
 };
+pub use scheduled::ScheduledRun;
 pub use selftest::{
     Bound, Criterion, InjectedDifference, KindCounts, SELFTEST_FILE, SELFTEST_SCHEMA, Selftest,
     SelftestComparison, SelftestKind, SelftestSubject,

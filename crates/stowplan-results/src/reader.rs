@@ -9,6 +9,7 @@ use crate::error::ResultsError;
 use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
 use crate::file::{TableReader, read_json, sync_folder, write_json};
 use crate::folder;
+use crate::measurement::MeasurementRow;
 use crate::place::PlaceRecord;
 use crate::rows::{
     CallbackRow, LatencyRow, LossRow, MemoryRow, OutputRow, ProcessRow, RunRow, StartupRow,
@@ -120,6 +121,11 @@ impl Results {
 
     /// The table of processes; empty in a result of before there was one.
     pub fn processes(&self) -> Result<Vec<ProcessRow>, ResultsError> {
+        self.read()
+    }
+
+    /// The table of what has none of its own; empty where there is nothing of that kind.
+    pub fn measurements(&self) -> Result<Vec<MeasurementRow>, ResultsError> {
         self.read()
     }
 

@@ -10,6 +10,7 @@ use crate::error::ResultsError;
 use crate::experiment::Experiment;
 use crate::file::{sync_folder, write_json, write_table};
 use crate::folder;
+use crate::measurement::MeasurementRow;
 use crate::reader::{Results, scan};
 use crate::rows::{
     CallbackRow, LatencyRow, LossRow, MemoryRow, OutputRow, ProcessRow, RunRow, StartupRow,
@@ -38,6 +39,8 @@ pub struct RunData {
     pub losses: Vec<LossRow>,
     /// Its callbacks.
     pub callbacks: Vec<CallbackRow>,
+    /// What else was measured.
+    pub measurements: Vec<MeasurementRow>,
 }
 
 impl RunData {
@@ -54,6 +57,7 @@ impl RunData {
             processes: Vec::new(),
             losses: Vec::new(),
             callbacks: Vec::new(),
+            measurements: Vec::new(),
         }
     }
 }
@@ -135,6 +139,9 @@ impl ResultsWriter {
         self.write_part(run, &data.processes)?;
         self.write_part(run, &data.losses)?;
         self.write_part(run, &data.callbacks)?;
+        if !data.measurements.is_empty() {
+            self.write_part(run, &data.measurements)?;
+        }
         let parts = self.dir.join("parts");
         sync_folder(&parts)?;
         // Last: readers take a run for done by this one.
@@ -155,6 +162,9 @@ impl ResultsWriter {
         self.merge::<ProcessRow>(&runs)?;
         self.merge::<LossRow>(&runs)?;
         self.merge::<CallbackRow>(&runs)?;
+        if folder::has_parts(&self.dir, MeasurementRow::NAME) {
+            self.merge::<MeasurementRow>(&runs)?;
+        }
         self.merge::<RunRow>(&runs)?;
         sync_folder(&self.dir)?;
         let parts = self.dir.join("parts");

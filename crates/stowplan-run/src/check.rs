@@ -5,9 +5,9 @@ use stowplan_results::DeploymentRecord;
 
 use crate::engines::CallerEngines;
 use crate::error::ExperimentError;
-use crate::execute::Programs;
 use crate::expected::{Expected, expected};
 use crate::missing::require_all;
+use crate::programs::Programs;
 use crate::request::Request;
 use crate::station::Station;
 

@@ -1,14 +1,13 @@
 //! Begins, drives and resumes experiments.
 
-use std::cell::RefCell;
-use std::collections::HashSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stowplan_model::WorkSpeed;
-use stowplan_results::{BEFORE, Experiment, ResultsWriter};
+use stowplan_results::{BEFORE, DeploymentRecord, Experiment};
+use stowplan_suite::{Caller, Observer, OpenResult, Outcome, Sizing, finish};
 
 use crate::dds;
 use crate::earlier::{Earlier, keep_common};
@@ -16,26 +15,14 @@ use crate::engines::CallerEngines;
 use crate::error::ExperimentError;
 use crate::live::{Live, Shared};
 use crate::missing::{keep_recorded, require_all};
-use crate::observe::Observer;
+use crate::prepare::Prepared;
+use crate::programs::Programs;
 use crate::record::experiment;
 use crate::request::Request;
 use crate::resumed::Resumed;
-use crate::schedule::{End, Outcome, drive, jobs};
-use crate::scheduled_experiments::{Measured, ScheduledExperiments, parts};
-use crate::size::Sizing;
+use crate::scheduled::{Measured, ScheduledExperiments, parts};
 use crate::speed;
 use crate::station::{Ready, Station};
-
-/// Where the static programs and the images are.
-#[derive(Debug, Clone)]
-pub struct Programs {
-    /// `stowplan-node`.
-    pub node: PathBuf,
-    /// `stowplan-agent`.
-    pub agent: PathBuf,
-    /// Store of images.
-    pub image_store: PathBuf,
-}
 
 /// What one session of an experiment needs from its caller.
 pub struct Session<'a> {
@@ -96,10 +83,10 @@ pub fn begin(
     let ready = ready(&station, requests, &speed, of.map(|of| &*of.result), &[])?;
     require_all(request, &ready[0].prepared)?;
     let versions = station.engines.versions();
-    let records = ready.iter().zip(parts(&ready)).map(|(ready, part)| {
+    let records = ready.iter().map(|ready| {
         let (request, prepared, image) = (&ready.request, &ready.prepared, &ready.image);
         let facts = &station.facts;
-        let mut record = experiment(request, prepared, facts, image, &versions, &speed, part);
+        let mut record = experiment(request, prepared, facts, image, &versions, &speed);
         let settle_s = session.settle.as_secs_f64().into();
         record.parameters.insert("settle_s".to_owned(), settle_s);
         record
@@ -113,17 +100,12 @@ pub fn begin(
     })?;
     let mut all: Vec<Measured> = Vec::new();
     for (ready, record) in ready.into_iter().zip(records) {
-        let writer = match all.first() {
-            None => ResultsWriter::create(out, &record)?,
-            Some(new) => ResultsWriter::create_before(&new.writer, &record)?,
+        let result = match all.first() {
+            None => OpenResult::create(out, record)?,
+            Some(new) => new.result.create_before(record)?,
         };
-        ready.request.save(writer.dir())?;
-        all.push(Measured {
-            ready,
-            writer,
-            record,
-            done: HashSet::new(),
-        });
+        ready.request.save(result.dir())?;
+        all.push(Measured { ready, result });
     }
     run(all, station, session)
 }
@@ -139,13 +121,15 @@ pub fn resume(
     session: Session<'_>,
 ) -> Result<Executed, ExperimentError> {
     let mut found = vec![Resumed::open(dir, budget)?];
-    let against = found[0].results.experiment.against.clone();
+    let against = found[0].result.experiment().against.clone();
     if against.is_some() {
         found.push(Resumed::open(&dir.join(BEFORE), budget)?);
     }
-    let experiment = &found[0].results.experiment;
-    (session.accept)(experiment).map_err(ExperimentError::NotAccepted)?;
-    let planned_with = speed::of_parameters(&experiment.parameters);
+    let planned_with = {
+        let experiment = found[0].result.experiment();
+        (session.accept)(&experiment).map_err(ExperimentError::NotAccepted)?;
+        speed::of_parameters(&experiment.parameters)
+    };
     let station = Station::start(
         &found[0].request,
         session.programs,
@@ -155,11 +139,13 @@ pub fn resume(
     let requests: Vec<Request> = found.iter().map(|f| f.request.clone()).collect();
     let speed = planned_with.map_or_else(|| station.calibrate(&requests), Ok)?;
     let earlier = against.as_ref().map(|of| &*of.result);
-    let begun: Vec<&Experiment> = found.iter().map(|f| &f.results.experiment).collect();
+    let begun = found
+        .iter()
+        .map(|f| f.result.experiment().deployments.clone());
+    let begun: Vec<Vec<DeploymentRecord>> = begun.collect();
     let ready = ready(&station, requests, &speed, earlier, &begun)?;
-    let parts = parts(&ready);
-    let all = found.into_iter().zip(ready).zip(parts);
-    let all = all.map(|((found, ready), part)| found.go_on(ready, part, &station));
+    let all = found.into_iter().zip(ready);
+    let all = all.map(|(found, ready)| found.go_on(ready, &station));
     let all = all.collect::<Result<_, _>>()?;
     run(all, station, session)
 }
@@ -171,13 +157,13 @@ fn ready(
     requests: Vec<Request>,
     speed: &WorkSpeed,
     earlier: Option<&str>,
-    begun: &[&Experiment],
+    begun: &[Vec<DeploymentRecord>],
 ) -> Result<Vec<Ready>, ExperimentError> {
     let all = requests.into_iter();
     let all = all.map(|request| station.ready(request, speed));
     let mut all = all.collect::<Result<Vec<_>, _>>()?;
-    for (ready, experiment) in all.iter_mut().zip(begun) {
-        keep_recorded(&mut ready.prepared, &experiment.deployments)?;
+    for (ready, deployments) in all.iter_mut().zip(begun) {
+        keep_recorded(&mut ready.prepared, deployments)?;
     }
     if let (Some(earlier), [new, before]) = (earlier, &mut *all) {
         keep_common(&mut before.prepared, &new.prepared, earlier)?;
@@ -195,69 +181,59 @@ fn run(
     session: Session<'_>,
 ) -> Result<Executed, ExperimentError> {
     for prepared in all.iter().map(|one| &one.ready.prepared) {
-        for refused in &prepared.refused {
-            session.observer.warning(&format!(
-                "{} is left out: {}",
-                refused.label,
-                refused.refused.as_deref().unwrap_or_default()
-            ));
-        }
-        for warning in &prepared.warnings {
-            session.observer.warning(warning);
-        }
+        warn(prepared, session.observer);
     }
-    let of_all = all.iter().map(|one| one.ready.prepared.participants());
+    let (ready, results): (Vec<Ready>, Vec<OpenResult>) =
+        all.into_iter().map(|one| (one.ready, one.result)).unzip();
+    let of_all = ready.iter().map(|ready| ready.prepared.participants());
     let shared = Shared {
         host: station.host,
         engines: station.engines,
-        begun: Instant::now(),
-        stop: session.stop,
         settle: session.settle,
-        observer: RefCell::new(session.observer),
-        sizing: RefCell::new(session.sizing),
         participants: of_all.max().unwrap_or(0),
     };
     let mut lives = Vec::new();
-    for (one, part) in all.iter().zip(parts(all.iter().map(|one| &one.ready))) {
-        let profile = one.ready.request.dds_profile()?;
+    for ((ready, part), result) in ready.iter().zip(parts(&ready)).zip(&results) {
+        let profile = ready.request.dds_profile()?;
         let dds = dds::config(profile, shared.participants, &station.facts);
-        dds::keep(dds, one.writer.dir())?;
+        dds::keep(dds, result.dir())?;
         lives.push(Live {
             shared: &shared,
-            request: &one.ready.request,
-            prepared: &one.ready.prepared,
+            request: &ready.request,
+            prepared: &ready.prepared,
             part,
             dds,
-            image: &one.ready.image,
-            writer: &one.writer,
-            experiment: RefCell::new(one.record.clone()),
+            image: &ready.image,
+            result,
         });
     }
-    let request = &all[0].ready.request;
-    let deployments = lives.iter().map(|live| live.prepared.deployments.len());
-    let blocks = jobs(deployments.sum(), request.blocks, request.seed);
-    let done = all.iter().flat_map(|one| &one.done).copied().collect();
-    let budget = request.budget_ns.map(Duration::from_nanos);
-    let mut beside = ScheduledExperiments(lives);
-    let outcome = drive(&blocks, &done, budget, &mut beside);
-    let records = beside
-        .0
-        .into_iter()
-        .map(|live| live.experiment.into_inner());
-    let records: Vec<Experiment> = records.collect();
-    let dir = all[0].writer.dir().to_owned();
-    for (one, record) in all.into_iter().zip(records) {
-        let folder = one.writer.dir().to_owned();
-        let saved = one
-            .writer
-            .write_experiment(&record)
-            .and_then(|()| one.writer.finish().map(drop));
-        // Where a run failed already, as on a full disk, that says more than what failed after it.
-        if !matches!(outcome.end, End::Failed(_)) {
-            saved?;
-        }
+    let caller = Caller {
+        stop: session.stop,
+        observer: session.observer,
+        sizing: session.sizing,
+    };
+    let mut suite = ScheduledExperiments(lives);
+    let outcome = stowplan_suite::run(&mut suite, &results, ready[0].request.asked(), caller)?;
+    let dirs: Vec<PathBuf> = results.iter().map(|one| one.dir().to_owned()).collect();
+    finish(results, &outcome)?;
+    for dir in &dirs {
         // Traces that are not kept leave an empty folder, which alone this removes.
-        let _ = std::fs::remove_dir(folder.join("traces"));
+        let _ = std::fs::remove_dir(dir.join("traces"));
     }
+    let dir = dirs.into_iter().next().unwrap_or_default();
     Ok(Executed { dir, outcome })
+}
+
+/// Says what was left out, and what the plans warn of.
+fn warn(prepared: &Prepared, observer: &mut dyn Observer) {
+    for refused in &prepared.refused {
+        observer.warning(&format!(
+            "{} is left out: {}",
+            refused.label,
+            refused.refused.as_deref().unwrap_or_default()
+        ));
+    }
+    for warning in &prepared.warnings {
+        observer.warning(warning);
+    }
 }

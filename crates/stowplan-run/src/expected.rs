@@ -69,7 +69,7 @@ pub(crate) fn expected(
             .map(|budget| whole_blocks(budget, block_s)),
         block_s,
         blocks: request.blocks,
-        pilot: crate::size::pilot(request).map(|pilot| pilot.blocks),
+        pilot: request.pilot().map(|pilot| pilot.blocks),
         runs,
     }))
 }

@@ -1,4 +1,4 @@
-//! Experiments: schedule, blocks, clean-up, resume.
+//! The suite of stacks: experiments of deployments, each started and measured in blocks.
 
 mod ablation;
 mod analyse;
@@ -16,30 +16,31 @@ mod fingerprint;
 mod isolation;
 mod live;
 mod missing;
-mod observe;
+mod part;
+mod phases;
 mod prepare;
+mod programs;
 mod real;
 mod record;
 pub mod request;
 mod resumed;
 mod ring;
 mod run_row;
-pub mod schedule;
-mod scheduled_experiments;
+mod scheduled;
 mod sensitivity;
-mod size;
 mod speed;
+mod starts;
 mod station;
 pub mod variants;
+mod varied;
 mod wire;
 
 pub use check::{Checked, check};
 pub use earlier::Earlier;
 pub use engines::{CallerEngines, MakeEngine, PLANNED_ENGINE, known_engines};
 pub use error::ExperimentError;
-pub use execute::{Accept, Executed, Programs, Session, begin, resume};
+pub use execute::{Accept, Executed, Session, begin, resume};
 pub use expected::Expected;
-pub use observe::{Observer, Step};
+pub use programs::Programs;
 pub use request::{Ask, Question, Request, Starts};
-pub use size::{Fixed, Sizing};
 pub use speed::work_speed;

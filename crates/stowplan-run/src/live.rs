@@ -1,11 +1,9 @@
 //! Runs jobs on real engines and keeps what they give.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stowplan_host::Host;
 use stowplan_image::Image;
@@ -14,20 +12,22 @@ use stowplan_measure::lower::{LowerOptions, lower};
 use stowplan_measure::{Measured, RunError, SessionPlan, measure};
 use stowplan_model::WorkSpeed;
 use stowplan_remote::AgentHost;
-use stowplan_results::{BlockCalibration, Experiment, ResultsWriter, RunData, StartKind};
+use stowplan_results::{BlockCalibration, RunData, StartKind};
 use stowplan_site::Site;
+use stowplan_suite::{Job, JobContext, OpenResult, RunFailed};
+use stowplan_wire::agent::FailureKind;
 use stowplan_wire::deployment::DeploymentPlan;
 
 use crate::analyse::{Analysed, analyse};
 use crate::engines::Engines;
 use crate::fingerprint::{Values, changed, fingerprint, of_machine};
-use crate::observe::{Observer, Step};
+use crate::part::Part;
+use crate::phases::phases;
 use crate::prepare::{Planned, Prepared};
-use crate::request::{Request, Starts};
+use crate::request::Request;
 use crate::run_row::{self, RunFacts};
-use crate::schedule::{Job, Part, RunFailed};
-use crate::size::{Sizing, phases};
 use crate::speed;
+use crate::starts::{Start, run_numbers, starts};
 use crate::wire::deployment_plan;
 
 /// How often usage is sampled (docs/measuring.md §4).
@@ -41,11 +41,7 @@ const STALL_PER_PROCESS: Duration = Duration::from_secs(1);
 pub(crate) struct Shared<'s> {
     pub host: Rc<AgentHost>,
     pub engines: Engines<'s>,
-    pub begun: Instant,
-    pub stop: &'s AtomicBool,
     pub settle: Duration,
-    pub observer: RefCell<&'s mut dyn Observer>,
-    pub sizing: RefCell<&'s mut Sizing<'s>>,
     /// DDS participants of the deployment that has most.
     pub participants: usize,
 }
@@ -60,56 +56,12 @@ pub(crate) struct Live<'a, 's> {
     pub image: &'a Image,
     /// Configuration of DDS in all deployments, for any domain.
     pub dds: DdsConfig,
-    pub writer: &'a ResultsWriter,
-    pub experiment: RefCell<Experiment>,
-}
-
-/// One start within a job.
-#[derive(Debug, Clone, Copy)]
-struct Start {
-    kind: StartKind,
-    /// Whether its rows are kept: the starts before a re-run are not.
-    kept: bool,
-}
-
-/// The starts of one job.
-fn starts(starts: Starts) -> &'static [Start] {
-    const COLD: Start = Start {
-        kind: StartKind::Cold,
-        kept: true,
-    };
-    const WARM: Start = Start {
-        kind: StartKind::Warm,
-        kept: true,
-    };
-    const UNKEPT: Start = Start {
-        kind: StartKind::Warm,
-        kept: false,
-    };
-    const RE_RUN: Start = Start {
-        kind: StartKind::Rerun,
-        kept: true,
-    };
-    match starts {
-        Starts::Warm => &[WARM],
-        Starts::Cold => &[COLD],
-        Starts::ReRun => &[UNKEPT, UNKEPT, RE_RUN],
-        Starts::ColdThenReRun => &[COLD, UNKEPT, RE_RUN],
-    }
-}
-
-/// Numbers of the kept runs of a job, from 1.
-pub(crate) fn run_numbers(job: Job, deployments: usize, question: Starts) -> Vec<(u32, StartKind)> {
-    let kept = || starts(question).iter().filter(|s| s.kept);
-    let per_job = u32::try_from(kept().count()).unwrap_or(1);
-    let deployments = u32::try_from(deployments).unwrap_or(u32::MAX);
-    let first = (job.block * deployments + job.order) * per_job + 1;
-    (first..).zip(kept().map(|s| s.kind)).collect()
+    pub result: &'a OpenResult,
 }
 
 impl Live<'_, '_> {
     /// Measures one of its own deployments and keeps the result.
-    pub(crate) fn run(&self, job: Job) -> Result<(), RunFailed> {
+    pub(crate) fn run(&self, job: Job, context: &mut JobContext<'_>) -> Result<(), RunFailed> {
         self.calibrate(job.block)?;
         let mut numbers = run_numbers(job, self.part.of, self.request.starts).into_iter();
         for start in starts(self.request.starts) {
@@ -118,12 +70,12 @@ impl Live<'_, '_> {
             } else {
                 None
             };
-            self.one_start(job, *start, number)?;
+            self.one_start(job, *start, number, context)?;
         }
         Ok(())
     }
 
-    fn planned(&self, job: Job) -> &Planned {
+    pub(crate) fn planned(&self, job: Job) -> &Planned {
         &self.prepared.deployments[job.deployment - self.part.first]
     }
 
@@ -136,41 +88,32 @@ impl Live<'_, '_> {
     /// Nanoseconds per kernel iteration for the working sets of the block's stack, once per block.
     fn calibrate(&self, block: u32) -> Result<(), RunFailed> {
         let number = block + 1;
-        if self
-            .experiment
-            .borrow()
-            .calibration
-            .iter()
-            .any(|c| c.block == number)
-        {
+        if self.speed(block).is_some() {
             return Ok(());
         }
-        self.keep_values(&mut self.experiment.borrow_mut(), block);
+        self.result
+            .note(|experiment| self.keep_values(experiment, block));
         let failed = |e| self.failed("calibration", e);
         let stack = self.stack(block).map_err(failed)?;
         let speed = speed::calibrate(&self.shared.host, self.image, [&*stack])
             .map_err(|e| failed(e.into()))?;
-        let mut experiment = self.experiment.borrow_mut();
         let calibration = BlockCalibration::new(number, &speed);
-        experiment.calibration.push(calibration);
-        self.writer
-            .write_experiment(&experiment)
-            .map_err(|e| fatal("calibration", &e))
+        self.result
+            .note(|experiment| experiment.calibration.push(calibration));
+        let saved = self.result.save();
+        saved.map_err(|e| RunFailed::of_results("calibration", &e))
     }
 
-    fn one_start(&self, job: Job, start: Start, number: Option<u32>) -> Result<(), RunFailed> {
+    fn one_start(
+        &self,
+        job: Job,
+        start: Start,
+        number: Option<u32>,
+        context: &mut JobContext<'_>,
+    ) -> Result<(), RunFailed> {
         let planned = self.planned(job);
         let label = &*self.label(planned);
-        self.shared.observer.borrow_mut().step(&Step {
-            block: job.block + 1,
-            blocks: self.experiment.borrow().blocks_planned,
-            place_in_block: job.order + 1,
-            deployments: self.part.of,
-            label,
-            start: start.kind,
-            kept: start.kept,
-            elapsed: self.shared.begun.elapsed(),
-        });
+        context.step(job, label, &detail(start));
         let began = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -178,7 +121,7 @@ impl Live<'_, '_> {
         let quiet = self.shared.host.quiet(settle);
         let quiet = quiet.map_err(|e| self.failed(label, e.into()))?;
         let trace_dir = self.trace_dir(number);
-        let outcome = self.session(job, planned, start, &trace_dir);
+        let outcome = self.session(job, planned, start, context.elapsed(), &trace_dir);
         let stack = self.stack(job.block).map_err(|e| self.failed(label, e))?;
         let speed = self.speed(job.block);
         let facts = RunFacts {
@@ -212,7 +155,7 @@ impl Live<'_, '_> {
 
     /// What is not as in the deployment's first run, or on the machine not as when the experiment began.
     fn changed(&self, deployment: &str, environment: &Values, settings: &Values) -> Option<String> {
-        let experiment = self.experiment.borrow();
+        let experiment = self.result.experiment();
         let first = experiment.deployment(deployment).map(|d| &d.fingerprint);
         let own = first.and_then(|first| changed(first, environment));
         let machine = changed(
@@ -225,7 +168,7 @@ impl Live<'_, '_> {
 
     /// What the calibration of a block gives.
     fn speed(&self, block: u32) -> Option<WorkSpeed> {
-        let experiment = self.experiment.borrow();
+        let experiment = self.result.experiment();
         let mut calibrations = experiment.calibration.iter();
         let of_block = calibrations.find(|c| c.block == block + 1);
         of_block.map(BlockCalibration::speed)
@@ -233,7 +176,7 @@ impl Live<'_, '_> {
 
     fn trace_dir(&self, number: Option<u32>) -> PathBuf {
         let name = number.map_or_else(|| "unkept".to_owned(), |number| format!("run-{number:04}"));
-        self.writer.dir().join("traces").join(name)
+        self.result.dir().join("traces").join(name)
     }
 
     fn session(
@@ -241,13 +184,14 @@ impl Live<'_, '_> {
         job: Job,
         planned: &Planned,
         start: Start,
+        elapsed: Duration,
         trace_dir: &Path,
     ) -> Result<Measured, RunError> {
         let run = format!(
             "{}-{}-{}",
             std::process::id(),
             job.block + 1,
-            self.shared.begun.elapsed().as_millis()
+            elapsed.as_millis()
         );
         let salt =
             u64::from(std::process::id()) + u64::from(job.block) * 31 + job.deployment as u64;
@@ -260,7 +204,7 @@ impl Live<'_, '_> {
             block: job.block,
             phases: phases(
                 self.request,
-                self.experiment.borrow().pilot.as_ref(),
+                self.result.experiment().pilot.as_ref(),
                 job.block,
             ),
             natural_phase: self.request.natural_phase,
@@ -331,14 +275,15 @@ impl Live<'_, '_> {
                     self.changed(&facts.planned.record.id, &environment, &machine.settings);
                 let data = run_row::finished(facts, &measured, changed, &analysed, &modules);
                 self.note(&measured, environment, facts);
-                self.writer.write_run(&data).map_err(|e| fatal(label, &e))
+                let written = self.result.write_run(&data);
+                written.map_err(|e| RunFailed::of_results(label, &e))
             }
             Err(error) => {
                 let failed = self.failed(label, error);
                 if number.is_some() {
-                    self.writer
-                        .write_run(&RunData::of(run_row::failed(facts, &failed.message)))
-                        .map_err(|e| fatal(label, &e))?;
+                    let row = RunData::of(run_row::failed(facts, &failed.message));
+                    let written = self.result.write_run(&row);
+                    written.map_err(|e| RunFailed::of_results(label, &e))?;
                 }
                 Err(failed)
             }
@@ -352,27 +297,25 @@ impl Live<'_, '_> {
         environment: BTreeMap<String, String>,
         facts: &RunFacts<'_>,
     ) {
-        let mut experiment = self.experiment.borrow_mut();
-        if let Some(window) = &measured.window {
-            let own = experiment.stowplan_own.get_or_insert_default();
-            own.switches += window.own_switches;
-            own.cpu_ns += window.own_cpu_ns;
-            own.armed_ns += window.t_disarm_ns - window.t_arm_ns;
-        }
-        if let Some(record) = experiment
-            .deployments
-            .iter_mut()
-            .find(|d| d.id == facts.planned.record.id)
-        {
-            for deviation in &measured.deviations {
-                if !record.deviations.contains(deviation) {
-                    record.deviations.push(deviation.clone());
+        self.result.note(|experiment| {
+            if let Some(window) = &measured.window {
+                let own = experiment.stowplan_own.get_or_insert_default();
+                own.switches += window.own_switches;
+                own.cpu_ns += window.own_cpu_ns;
+                own.armed_ns += window.t_disarm_ns - window.t_arm_ns;
+            }
+            let mut all = experiment.deployments.iter_mut();
+            if let Some(record) = all.find(|d| d.id == facts.planned.record.id) {
+                for deviation in &measured.deviations {
+                    if !record.deviations.contains(deviation) {
+                        record.deviations.push(deviation.clone());
+                    }
+                }
+                if record.fingerprint.is_empty() {
+                    record.fingerprint = environment;
                 }
             }
-            if record.fingerprint.is_empty() {
-                record.fingerprint = environment;
-            }
-        }
+        });
     }
 
     fn failed(&self, what: &str, error: RunError) -> RunFailed {
@@ -380,9 +323,15 @@ impl Live<'_, '_> {
         RunFailed {
             message: format!("{what}: {}", stowplan_host::chain(&error)),
             hint: error.hint.clone(),
-            fatal: error.fatal || gone,
+            fatal: error.kind == FailureKind::Full || gone,
         }
     }
+}
+
+/// What is said of a start while it runs.
+fn detail(start: Start) -> String {
+    let kept = if start.kept { "" } else { ", not kept" };
+    format!("{} start{kept}", start.kind.word())
 }
 
 /// Module of every node.
@@ -393,30 +342,4 @@ fn modules(prepared: &Prepared) -> BTreeMap<String, String> {
         .iter()
         .map(|n| (n.name.to_string(), n.module.to_string()))
         .collect()
-}
-
-/// A result that cannot be written ends the experiment.
-pub(crate) fn fatal(what: &str, error: &stowplan_results::ResultsError) -> RunFailed {
-    RunFailed {
-        message: format!("{what}: {}", stowplan_host::chain(error)),
-        hint: error.hint(),
-        fatal: true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_kept_runs_have_no_gap_and_no_overlap() {
-        let mut numbers: Vec<u32> = crate::schedule::jobs(3, 4, 1)
-            .into_iter()
-            .flatten()
-            .flat_map(|job| run_numbers(job, 3, Starts::ColdThenReRun))
-            .map(|(number, _)| number)
-            .collect();
-        numbers.sort_unstable();
-        assert_eq!(numbers, (1..=24).collect::<Vec<_>>());
-    }
 }

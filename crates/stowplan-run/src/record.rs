@@ -10,16 +10,15 @@ use stowplan_image::Image;
 use stowplan_model::{PlacedProcess, WorkSpeed};
 use stowplan_results::{
     Assumption, DDS_PROFILE, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan, NATURAL,
-    PartitionRecord, ProcessRecord, RE_BASED, ScheduledRun, StackRecord,
+    PartitionRecord, ProcessRecord, RE_BASED, STACKS, StackRecord,
 };
 use stowplan_stats::DEFAULT_DELTA;
+use stowplan_suite::planned;
 use stowplan_wire::host::MachineFacts;
 
-use crate::live::run_numbers;
 use crate::prepare::Prepared;
 use crate::request::{Question, Request, Starts};
-use crate::schedule::{Part, jobs};
-use crate::{sensitivity, size, speed};
+use crate::{sensitivity, speed};
 
 /// Environment variables whose values are kept; of all others only the name, because a value may be a secret.
 const ENVIRONMENT: [&str; 4] = ["LANG", "PATH", "SHELL", "TERM"];
@@ -31,11 +30,10 @@ pub(crate) fn experiment(
     image: &Image,
     versions: &BTreeMap<String, String>,
     speed: &WorkSpeed,
-    part: Part,
 ) -> Experiment {
     let scaled = request.utilisation.is_some();
-    let pilot = size::pilot(request);
-    let blocks = size::planned(request, pilot.as_ref());
+    let pilot = request.pilot();
+    let blocks = planned(request.blocks, pilot.as_ref());
     let deployments: Vec<_> = prepared
         .deployments
         .iter()
@@ -44,6 +42,7 @@ pub(crate) fn experiment(
         .collect();
     Experiment {
         schema: EXPERIMENT_SCHEMA.to_owned(),
+        suite: STACKS.to_owned(),
         name: request.name.clone(),
         stowplan_version: env!("CARGO_PKG_VERSION").to_owned(),
         build_id: stowplan_wire::build_id(),
@@ -61,7 +60,7 @@ pub(crate) fn experiment(
         blocks_planned: blocks,
         pilot,
         against: None,
-        schedule: schedule(request, prepared, part, blocks),
+        schedule: Vec::new(),
         metrics: metrics(request),
         seed: request.seed,
         phase: Some(phase(request).to_owned()),
@@ -229,34 +228,6 @@ fn process(placed: &PlacedProcess<'_>) -> ProcessRecord {
         modules: placed.modules().iter().map(ToString::to_string).collect(),
         nodes: placed.nodes.iter().map(|n| n.name.to_string()).collect(),
     }
-}
-
-/// Every run of so many blocks.
-pub(crate) fn schedule(
-    request: &Request,
-    prepared: &Prepared,
-    part: Part,
-    blocks: u32,
-) -> Vec<ScheduledRun> {
-    let mut runs = Vec::new();
-    let all = jobs(part.of, blocks, request.seed).into_iter().flatten();
-    for job in all {
-        let own = job.deployment.checked_sub(part.first);
-        let Some(planned) = own.and_then(|own| prepared.deployments.get(own)) else {
-            continue;
-        };
-        for (run, start) in run_numbers(job, part.of, request.starts) {
-            runs.push(ScheduledRun {
-                run,
-                block: job.block + 1,
-                order: job.order + 1,
-                deployment: planned.record.id.clone(),
-                start,
-                seed: request.seed,
-            });
-        }
-    }
-    runs
 }
 
 /// What is compared: the primary metric answers the question, all else is exploratory (docs/measuring.md §5).

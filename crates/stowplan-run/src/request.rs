@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use stowplan_model::dds::NoSuchProfile;
@@ -10,7 +11,9 @@ use stowplan_model::{
     ServiceAssignment, Stack, Variant,
 };
 use stowplan_remote::Network;
+use stowplan_results::PilotRecord;
 use stowplan_spec::{RunOptions, Spec};
+use stowplan_suite::Asked;
 
 use crate::error::ExperimentError;
 use crate::isolation::isolation_by_name;
@@ -276,6 +279,21 @@ impl Request {
             .map_or(Ok(DdsProfile::default()), |name| {
                 name.parse().map_err(wrong)
             })
+    }
+
+    /// What is asked of the schedule.
+    pub(crate) fn asked(&self) -> Asked {
+        Asked {
+            blocks: self.blocks,
+            seed: self.seed,
+            budget: self.budget_ns.map(Duration::from_nanos),
+        }
+    }
+
+    /// The pilot of a new experiment, if one is asked for.
+    #[must_use]
+    pub fn pilot(&self) -> Option<PilotRecord> {
+        self.pilot.then(|| stowplan_suite::pilot(self.blocks))
     }
 
     /// Service and limits of all allocations.

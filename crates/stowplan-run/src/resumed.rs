@@ -1,24 +1,21 @@
-//! A result that is gone on with: whether it can be, and what of it is done.
+//! A result that is gone on with, and whether it can be.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
 use stowplan_host::facts::LOOPBACK_MULTICAST;
-use stowplan_results::{Experiment, Results, ResultsWriter, RunStatus};
+use stowplan_results::Experiment;
+use stowplan_suite::OpenResult;
 
 use crate::error::ExperimentError;
-use crate::live::run_numbers;
 use crate::request::Request;
-use crate::schedule::{Part, jobs};
-use crate::scheduled_experiments::Measured;
+use crate::scheduled::Measured;
 use crate::station::{Ready, Station};
 
 /// A result, and what it was asked.
 pub(crate) struct Resumed {
     pub(crate) request: Request,
-    pub(crate) results: Results,
-    writer: ResultsWriter,
+    pub(crate) result: OpenResult,
 }
 
 impl Resumed {
@@ -28,28 +25,21 @@ impl Resumed {
         if let Some(budget) = budget {
             request.budget_ns = Some(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
         }
-        let (writer, results) = ResultsWriter::resume(dir)?;
-        Ok(Self {
-            request,
-            results,
-            writer,
-        })
+        let result = OpenResult::resume(dir)?;
+        Ok(Self { request, result })
     }
 
-    /// The experiment with what is left of it, where machine, programs and images are those that it began with.
+    /// The experiment, where machine, programs and images are those that it began with.
     pub(crate) fn go_on(
         self,
         ready: Ready,
-        part: Part,
         station: &Station<'_>,
     ) -> Result<Measured, ExperimentError> {
-        same_station(&self.results.experiment, station, &ready)?;
-        same_images(&self.results.experiment, &ready)?;
+        same_station(&self.result.experiment(), station, &ready)?;
+        same_images(&self.result.experiment(), &ready)?;
         Ok(Measured {
-            done: done(&ready, part, &self.results),
             ready,
-            writer: self.writer,
-            record: self.results.experiment,
+            result: self.result,
         })
     }
 }
@@ -98,27 +88,4 @@ fn same_images(experiment: &Experiment, ready: &Ready) -> Result<(), ExperimentE
         }
     }
     Ok(())
-}
-
-/// Jobs of which every kept run is finished.
-fn done(ready: &Ready, part: Part, results: &Results) -> HashSet<(u32, usize)> {
-    let finished: HashSet<u32> = results
-        .runs
-        .iter()
-        .filter(|r| r.status == RunStatus::Finished)
-        .map(|r| r.run)
-        .collect();
-    let own = part.first..part.first + ready.prepared.deployments.len();
-    let request = &ready.request;
-    let all = jobs(part.of, request.blocks, request.seed)
-        .into_iter()
-        .flatten();
-    all.filter(|job| own.contains(&job.deployment))
-        .filter(|job| {
-            run_numbers(*job, part.of, request.starts)
-                .iter()
-                .all(|(number, _)| finished.contains(number))
-        })
-        .map(|job| (job.block, job.deployment))
-        .collect()
 }

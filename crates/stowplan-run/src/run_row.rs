@@ -10,15 +10,15 @@ use stowplan_measure::rows::{
 };
 use stowplan_measure::{Measured, Preempted, RunError};
 use stowplan_model::{Stack, WorkSpeed};
-use stowplan_results::{ColdState, RunData, RunRow, RunStatus, StartKind};
+use stowplan_results::{ColdState, RunData, RunRow, RunStatus, ScheduledRun, StartKind};
 use stowplan_site::Armed;
+use stowplan_suite::Job;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::host::{HYPERVISOR, Preemptions, UsageSample};
 
 use crate::analyse::Analysed;
 use crate::edges;
 use crate::prepare::Planned;
-use crate::schedule::Job;
 
 /// Share of pages that may still be resident in a cold start (docs/measuring.md §4).
 const COLD_RESIDENT: f64 = 0.01;
@@ -112,35 +112,21 @@ pub(crate) fn check(
 }
 
 fn row(facts: &RunFacts<'_>, status: RunStatus, reason: Option<&str>) -> RunRow {
-    RunRow {
+    let scheduled = ScheduledRun {
         run: facts.number,
         block: facts.job.block + 1,
         order: facts.job.order + 1,
-        deployment: facts.planned.record.id.as_str().into(),
+        deployment: facts.planned.record.id.clone(),
         start: facts.start,
-        status,
+        seed: facts.seed,
+    };
+    RunRow {
         reason: reason.map(Into::into),
         start_unix_ns: i64::try_from(facts.began_unix.as_nanos()).unwrap_or(i64::MAX),
-        seed: facts.seed,
         window_ns: facts.window_ns.and_then(|ns| i64::try_from(ns).ok()),
         calibration_ns: facts.speed.map(WorkSpeed::ns),
-        steal: None,
-        changed: None,
         quiet: Some(facts.quiet),
-        prepare_ns: None,
-        cold: None,
-        cold_reason: None,
-        cold_resident: None,
-        cold_read_bytes: None,
-        events: None,
-        discarded: None,
-        published: None,
-        taken: None,
-        lost: None,
-        own_switches: None,
-        own_cpu_ns: None,
-        program_sha256: None,
-        warnings: Vec::new(),
+        ..RunRow::of_scheduled(&scheduled, status)
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::announce::Announcement;
 use crate::deployment::{DeploymentPlan, EngineEvent, EngineRequest, Locator, Select, StopMode};
+pub use crate::failure::{Failure, FailureKind};
 use crate::host::{
     Calibration, ColdProof, LimitsReadBack, MachineFacts, MemorySample, Preemptions, Quiet,
     SampleSubject, Sampled,
@@ -31,20 +32,6 @@ pub struct Reply {
     pub id: u64,
     /// What came of it.
     pub result: Result<Answer, Failure>,
-}
-
-/// Why a call failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
-pub struct Failure {
-    /// What failed and why, with the sources joined by `: `.
-    pub message: String,
-    /// What the user can do.
-    pub hint: Option<String>,
-    /// The service it is about, where there is one.
-    pub service: Option<String>,
-    /// Log file of that service.
-    pub log: Option<String>,
 }
 
 /// What an agent can be asked.

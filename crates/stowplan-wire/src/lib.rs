@@ -12,6 +12,7 @@ pub mod agent;
 pub mod announce;
 pub mod causes;
 pub mod deployment;
+mod failure;
 pub mod host;
 pub mod ring;
 pub mod service;

@@ -11,7 +11,8 @@ use stowplan_judge::Figures;
 use stowplan_model::units::show_ns;
 use stowplan_results::{Results, ResultsError};
 pub use stowplan_run::Executed;
-use stowplan_run::{Earlier, ExperimentError, Fixed, Observer, Programs, Request, Session, Step};
+use stowplan_run::{Earlier, ExperimentError, Programs, Request, Session};
+use stowplan_suite::{Fixed, Observer, Step};
 
 use crate::failure::{CommandError, ExitCode};
 use crate::output::note;
@@ -217,16 +218,15 @@ pub struct Printed {
 
 impl Observer for Printed {
     fn step(&mut self, step: &Step<'_>) {
-        let kept = if step.kept { "" } else { ", not kept" };
         note!(
-            "{}block {}/{} · run {}/{} · {} · {:?} start{kept} · {} so far",
+            "{}block {}/{} · run {}/{} · {} · {} · {} so far",
             self.of,
             step.block,
             step.blocks,
             step.place_in_block,
             step.deployments,
             step.label,
-            step.start,
+            step.detail,
             show_ns(step.elapsed.as_nanos() as f64),
         );
     }

@@ -7,17 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::sources::root;
 
 /// Circles that are still there, each with all its modules. A new one is untangled and not added here.
-const CIRCLES: [(&str, &str); 3] = [
-    ("stowplan-node", "executor graph"),
-    (
-        "stowplan-run",
-        "execute resumed scheduled_experiments station",
-    ),
-    (
-        "stowplan-run",
-        "live prepare record run_row sensitivity size",
-    ),
-];
+const CIRCLES: [(&str, &str); 1] = [("stowplan-node", "executor graph")];
 
 /// Modules by name, each with those that it uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;

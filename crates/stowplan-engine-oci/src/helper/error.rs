@@ -4,12 +4,13 @@ use std::error::Error;
 use std::fmt::Display;
 
 use stowplan_host::{HostError, chain};
-use stowplan_wire::agent::Failure;
+use stowplan_wire::agent::{Failure, FailureKind};
 
 /// A failure with the causes already joined: it crosses a pipe.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct HelperError {
+    kind: FailureKind,
     message: String,
     hint: Option<String>,
 }
@@ -17,6 +18,7 @@ pub(crate) struct HelperError {
 impl HelperError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self {
+            kind: FailureKind::Other,
             message: message.into(),
             hint: None,
         }
@@ -30,6 +32,7 @@ impl HelperError {
     /// The failure to answer with; the agent adds service and log.
     pub(crate) fn failure(self) -> Failure {
         Failure {
+            kind: self.kind,
             message: self.message,
             hint: self.hint,
             service: None,
@@ -41,6 +44,7 @@ impl HelperError {
 impl From<HostError> for HelperError {
     fn from(error: HostError) -> Self {
         Self {
+            kind: error.kind,
             message: chain(&error),
             hint: error.hint,
         }

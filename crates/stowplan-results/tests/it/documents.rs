@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use stowplan_results::{
-    CallbackRow, Comparisons, Experiment, LatencyRow, LossRow, MemoryRow, OutputRow, ProcessRow,
-    RunRow, Selftest, SelftestKind, StartupRow, Table, UsageRow,
+    CallbackRow, Comparisons, Experiment, LatencyRow, LossRow, MeasurementRow, MemoryRow,
+    OutputRow, ProcessRow, RunRow, Selftest, SelftestKind, StartupRow, Table, UsageRow,
 };
 
 fn section<T: Table>() -> String {
@@ -52,6 +52,7 @@ fn every_column_is_documented() {
         section::<ProcessRow>(),
         section::<LossRow>(),
         section::<CallbackRow>(),
+        section::<MeasurementRow>(),
     ];
     let expected = format!(
         "{}\n{}\n{}",

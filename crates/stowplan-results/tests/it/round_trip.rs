@@ -3,10 +3,11 @@ use std::fs;
 use std::path::Path;
 
 use stowplan_results::{
-    CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, EarlierResult, Experiment,
-    Label, LatencyRow, LossCause, LossRow, Machine, MemoryAt, MemoryRow, OutputRow, PlaceRecord,
-    ProcessKind, ProcessRow, Results, ResultsError, ResultsWriter, RunData, RunRow, RunStatus,
-    StackRecord, StartKind, StartupRow, SubjectKind, Table, UsageRow,
+    Better, CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, EarlierResult,
+    Experiment, Label, LatencyRow, LossCause, LossRow, Machine, MeasurementRow, MemoryAt,
+    MemoryRow, OutputRow, PlaceRecord, ProcessKind, ProcessRow, Results, ResultsError,
+    ResultsWriter, RunData, RunRow, RunStatus, StackRecord, StartKind, StartupRow, SubjectKind,
+    Table, UsageRow,
 };
 
 fn experiment() -> Experiment {
@@ -97,7 +98,10 @@ fn run(number: u32) -> RunData {
         lost: Some(3),
         reason: None,
     }];
-    data.callbacks = vec![callback(number, block, deployment)];
+    data.callbacks = vec![callback(number, block, deployment.clone())];
+    if number > 1 {
+        data.measurements = vec![measurement(number, block, deployment)];
+    }
     data
 }
 
@@ -146,6 +150,20 @@ fn callback(run: u32, block: u32, deployment: Label) -> CallbackRow {
         cpu_iteration_median_ns: Some(1.5),
         reason: Some("not recorded".into()),
         ..CallbackRow::new((run, block, deployment), "on_points".into())
+    }
+}
+
+fn measurement(run: u32, block: u32, deployment: Label) -> MeasurementRow {
+    MeasurementRow {
+        run,
+        block,
+        deployment,
+        metric: "round_trip".into(),
+        subject: Some("8 MiB".into()),
+        unit: "ns".into(),
+        better: Better::Lower,
+        value: (run > 2).then_some(1.5),
+        reason: (run == 2).then(|| "it hung".into()),
     }
 }
 
@@ -205,6 +223,7 @@ fn all(results: &Results) -> Vec<RunData> {
     let (usage, losses) = (results.usage().unwrap(), results.losses().unwrap());
     let (memory, callbacks) = (results.memory().unwrap(), results.callbacks().unwrap());
     let (outputs, processes) = (results.outputs().unwrap(), results.processes().unwrap());
+    let measurements = results.measurements().unwrap();
     fn of<T: Table + Clone>(rows: &[T], run: u32) -> Vec<T> {
         rows.iter().filter(|r| r.run() == run).cloned().collect()
     }
@@ -218,6 +237,7 @@ fn all(results: &Results) -> Vec<RunData> {
         processes: of(&processes, run.run),
         losses: of(&losses, run.run),
         callbacks: of(&callbacks, run.run),
+        measurements: of(&measurements, run.run),
     });
     data.collect()
 }

@@ -9,10 +9,10 @@ use stowplan_judge::Judgement;
 use stowplan_model::{Isolation, Launching, Partition, Resources};
 use stowplan_results::{Comparisons, Results};
 use stowplan_run::request::DeploymentRequest;
-use stowplan_run::schedule::{End, Outcome};
 use stowplan_run::{Ask, Question, Request, Starts};
 use stowplan_spec::{ListedDeployment, RunOptions};
 use stowplan_stats::Verdict;
+use stowplan_suite::{End, Outcome};
 
 use crate::calibration;
 use crate::cli::{DemoArgs, MeasureArgs, ReadyMadeArgs, RunArgs};

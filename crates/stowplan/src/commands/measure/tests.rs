@@ -1,7 +1,7 @@
 //! From options to requests, and from outcomes to exit codes.
 
 use clap::Parser as _;
-use stowplan_run::schedule::{Job, RunFailed};
+use stowplan_suite::{Job, RunFailed};
 
 use super::*;
 use crate::cli::{Cli, Command};

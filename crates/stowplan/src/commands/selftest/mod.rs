@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use stowplan_model::units::show_ns;
 use stowplan_results::{SELFTEST_FILE, Selftest, folder_name};
-use stowplan_run::schedule::End;
 use stowplan_selftest::{Ask, Design, Part, Progress, SelftestError, Target};
+use stowplan_suite::End;
 
 use super::measure::{nanos, stack_text};
 use crate::calibration;

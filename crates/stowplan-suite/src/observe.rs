@@ -1,8 +1,6 @@
-//! Progress between runs. Nothing is told while a run is measured.
+//! Progress between runs. Nothing is printed while a run is measured.
 
 use std::time::Duration;
-
-use stowplan_results::StartKind;
 
 /// A start that is about to begin.
 #[derive(Debug, Clone, Copy)]
@@ -17,10 +15,8 @@ pub struct Step<'a> {
     pub deployments: usize,
     /// Label of the deployment.
     pub label: &'a str,
-    /// State of the page cache.
-    pub start: StartKind,
-    /// Whether its figures are kept.
-    pub kept: bool,
+    /// What the suite says of the start, as "cold start, not kept".
+    pub detail: &'a str,
     /// Time since the experiment began.
     pub elapsed: Duration,
 }
@@ -31,8 +27,8 @@ pub trait Observer {
     fn step(&mut self, step: &Step<'_>);
 
     /// Something the user should know before the first run.
-    fn warning(&mut self, text: &str);
+    fn warning(&mut self, _text: &str) {}
 
     /// The pilot is over and has fixed the number of blocks.
-    fn sized(&mut self, blocks: u32, reason: &str);
+    fn sized(&mut self, _blocks: u32, _reason: &str) {}
 }

@@ -3,28 +3,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// One run that is due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Job {
-    /// Block, from 0.
-    pub block: u32,
-    /// Place in the block's order, from 0.
-    pub order: u32,
-    /// Index of the deployment.
-    pub deployment: usize,
-}
-
-/// The deployments of one experiment among those of a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
-    /// Index of its first.
-    pub first: usize,
-    /// How many the schedule has.
-    pub of: usize,
-}
+use crate::failure::RunFailed;
+use crate::job::Job;
 
 /// What the schedule drives.
-pub trait Runner {
+pub(crate) trait Runner {
     /// Measures one run and keeps its result.
     ///
     /// # Errors
@@ -42,18 +25,6 @@ pub trait Runner {
 
     /// Whether the user asked to stop.
     fn stopped(&self) -> bool;
-}
-
-/// A run failed and is recorded as failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct RunFailed {
-    /// Which run, what failed, why.
-    pub message: String,
-    /// What the user can do.
-    pub hint: Option<String>,
-    /// Whether going on makes no sense, as with a full disk or an agent that is gone.
-    pub fatal: bool,
 }
 
 /// Why an experiment ended.
@@ -104,7 +75,7 @@ pub fn jobs(deployments: usize, blocks: u32, seed: u64) -> Vec<Vec<Job>> {
 ///
 /// A block begins only when the longest block so far would still fit. A deployment that fails in
 /// two blocks running ends the experiment: it would not do otherwise in the third.
-pub fn drive(
+pub(crate) fn drive(
     blocks: &[Vec<Job>],
     done: &HashSet<(u32, usize)>,
     budget: Option<Duration>,
