@@ -12,6 +12,7 @@ use stowplan_wire::deployment::EngineEvent;
 
 use crate::input::Input;
 use crate::nodes::Nodes;
+use crate::window::Window;
 
 /// A run whose folder exists.
 pub(crate) struct Run {
@@ -19,6 +20,8 @@ pub(crate) struct Run {
     pub(crate) nodes: Nodes,
     /// Of every CPU, while that is recorded.
     pub(crate) switches: Option<SwitchRecorder>,
+    /// What node programs were armed for and nobody has waited for.
+    pub(crate) window: Option<Window>,
 }
 
 /// Everything the agent holds. Fields are dropped in order: services end before the folder goes.

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stowplan_engine::EngineError;
+use stowplan_engine::{EngineError, FailureKind};
 use stowplan_host::preemption::SwitchRecorder;
 use stowplan_host::process::clock_ns;
 use stowplan_wire::agent::Answer;
@@ -13,6 +13,7 @@ use stowplan_wire::deployment::EngineEventKind;
 
 use crate::agent::{Agent, CallError, unwritable};
 use crate::watch::Until;
+use crate::window::Window;
 
 /// What this process has used since it began.
 struct Used {
@@ -34,49 +35,69 @@ fn used() -> Used {
     }
 }
 
-/// Arms every node program, keeps still until the window is over, and tells what it cost. With `preemption` the kernel
-/// records from before it when threads lose their CPU, until that is asked for: calls that begin in the window end after it.
-pub(crate) fn arm_and_wait(
+/// Does what takes time, so that nothing of it comes off the lead. With `preemption` the kernel records from now on when threads
+/// lose their CPU, until that is asked for: calls that begin in the window end after it.
+pub(crate) fn before_window(
     agent: &mut Agent,
-    lead_ns: u64,
-    window_ns: u64,
+    longest: Duration,
     preemption: bool,
 ) -> Result<Answer, CallError> {
     agent.serve_others();
-    // Looking at every process takes a while, of which nothing may come off the lead.
-    let time = Duration::from_nanos(lead_ns + window_ns);
-    agent.host.reserve_samples(time);
-    let mut switches = preemption
-        .then(|| SwitchRecorder::start(time))
-        .transpose()?;
-    let t_arm_ns = clock_ns() + lead_ns;
-    let t_disarm_ns = t_arm_ns + window_ns;
-    let nodes = &mut agent.run()?.nodes;
-    nodes.take_ended();
+    agent.host.reserve_samples(longest);
+    let switches = preemption.then(|| SwitchRecorder::start(longest));
+    let run = agent.run()?;
+    run.switches = switches.transpose()?;
+    run.nodes.take_ended();
+    Ok(Answer::Clock(clock_ns()))
+}
+
+/// Arms every node program, and answers when all are ready for the instant.
+pub(crate) fn arm(agent: &mut Agent, t_arm_ns: u64, window_ns: u64) -> Result<Answer, CallError> {
+    let window = Window {
+        t_arm_ns,
+        t_disarm_ns: t_arm_ns + window_ns,
+    };
+    let run = agent.run()?;
+    run.window = Some(window);
     let control = Control::Arm {
         t_arm_ns,
-        t_disarm_ns,
+        t_disarm_ns: window.t_disarm_ns,
     };
-    nodes.tell(&control).map_err(unwritable)?;
+    run.nodes.tell(&control).map_err(unwritable)?;
     wait_for_all(agent, t_arm_ns)?;
-    stay_still(agent, t_arm_ns)?;
+    Ok(Answer::Done)
+}
+
+/// Keeps still until the window is over, and tells what it cost.
+pub(crate) fn wait_window(agent: &mut Agent) -> Result<Answer, CallError> {
+    let run = agent.run()?;
+    let Some(window) = run.window.take() else {
+        return Err(EngineError::new("no window was armed").into());
+    };
+    if clock_ns() > window.t_arm_ns {
+        let error = EngineError::new("the window began before it was waited for");
+        let error = error.of_kind(FailureKind::Timeout);
+        return Err(error
+            .hint("the machine is overloaded; use less work")
+            .into());
+    }
+    stay_still(agent, window.t_arm_ns)?;
     let before = used();
-    stay_still(agent, t_disarm_ns)?;
+    stay_still(agent, window.t_disarm_ns)?;
     let after = used();
     let run = agent.run()?;
-    if let Some(switches) = &mut switches {
+    if let Some(switches) = &mut run.switches {
         switches.note_threads(&run.nodes.pids());
     }
-    run.switches = switches;
     Ok(Answer::Armed {
-        t_arm_ns,
-        t_disarm_ns,
+        t_arm_ns: window.t_arm_ns,
+        t_disarm_ns: window.t_disarm_ns,
         own_switches: after.switches - before.switches,
         own_cpu_ns: after.cpu_ns - before.cpu_ns,
     })
 }
 
-/// Ends what `arm_and_wait` began to record of preemption, and tells it.
+/// Ends what `before_window` began to record of preemption, and tells it.
 pub(crate) fn end_preemption(agent: &mut Agent) -> Result<Answer, CallError> {
     let switches = agent.run()?.switches.take();
     Ok(Answer::Preemptions(switches.map(SwitchRecorder::finish)))
@@ -108,7 +129,8 @@ fn wait_for_all(agent: &mut Agent, t_arm_ns: u64) -> Result<(), CallError> {
                 "{} processes were not armed in time, first {some}",
                 missing.len()
             ))
-            .hint("the machine is overloaded or the processes hang; use less work or a longer lead")
+            .of_kind(FailureKind::Timeout)
+            .hint("the machine is overloaded or the processes hang; use less work")
             .into());
         }
         agent.wait(Until::Something(Instant::now() + left))?;

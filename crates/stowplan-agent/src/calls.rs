@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use stowplan_engine::{Deployment, EngineError};
 use stowplan_host::rundir::RunDir;
-use stowplan_host::{Host, cold, process, quiet};
+use stowplan_host::{Host, cold, domain, process, quiet};
 use stowplan_wire::agent::{Answer, Call, PreparedAnswer};
 use stowplan_wire::announce::Control;
 use stowplan_wire::deployment::DeploymentPlan;
@@ -54,17 +54,10 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
         Call::Capabilities { engine } => capabilities(agent, &engine),
         Call::Prepare { engine, plan } => prepare(agent, &engine, &plan),
         Call::Watch { timeout_ms } => watch(agent, Duration::from_millis(timeout_ms)),
-        Call::ArmAndWait {
-            lead_ns,
-            window_ns,
-            preemption,
-        } => arm::arm_and_wait(agent, lead_ns, window_ns, preemption),
-        Call::StopNodes => {
-            let nodes = &mut agent.run()?.nodes;
-            nodes.tell(&Control::Stop).map_err(unwritable)?;
-            Ok(Answer::Done)
+        Call::FreeDomain { salt, participants } => {
+            let domain = domain::free(salt, participants).map_err(EngineError::from)?;
+            Ok(Answer::Domain(domain))
         }
-        Call::EndPreemption => arm::end_preemption(agent),
         Call::StartSampling {
             subjects,
             own,
@@ -87,6 +80,28 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             agent.host.fetch(&from, to.as_ref())?;
             Ok(Answer::Done)
         }
+        verb => with_nodes(agent, verb),
+    }
+}
+
+/// Calls about the node programs and their window; others are about the deployment.
+fn with_nodes(agent: &mut Agent, call: Call) -> Result<Answer, CallError> {
+    match call {
+        Call::BeforeWindow {
+            longest_ns,
+            preemption,
+        } => arm::before_window(agent, Duration::from_nanos(longest_ns), preemption),
+        Call::Arm {
+            t_arm_ns,
+            window_ns,
+        } => arm::arm(agent, t_arm_ns, window_ns),
+        Call::WaitWindow => arm::wait_window(agent),
+        Call::StopNodes => {
+            let nodes = &mut agent.run()?.nodes;
+            nodes.tell(&Control::Stop).map_err(unwritable)?;
+            Ok(Answer::Done)
+        }
+        Call::EndPreemption => arm::end_preemption(agent),
         verb => with_deployment(agent, verb),
     }
 }
@@ -227,11 +242,12 @@ fn open_run(
     match RunDir::make(&*agent.host, run, services, cyclonedds_xml, ring_bytes) {
         Ok(mut dir) => {
             let path = dir.path().display().to_string();
-            let nodes = Nodes::new(dir.take_listeners());
+            let nodes = Nodes::new(agent.host.id(), dir.take_listeners());
             agent.run = Some(Run {
                 dir,
                 nodes,
                 switches: None,
+                window: None,
             });
             Ok(Answer::RunDir(path))
         }

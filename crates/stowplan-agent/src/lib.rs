@@ -16,6 +16,7 @@ mod input;
 mod nodes;
 mod serve;
 mod watch;
+mod window;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

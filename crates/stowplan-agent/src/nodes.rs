@@ -32,6 +32,8 @@ impl Connection {
 
 /// All node programs of a run.
 pub(crate) struct Nodes {
+    /// Id of this host.
+    host: String,
     listeners: Vec<(String, OwnedFd)>,
     connections: Vec<Connection>,
     said: Vec<Announced>,
@@ -43,8 +45,10 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    pub(crate) fn new(listeners: Vec<(String, OwnedFd)>) -> Self {
+    /// Of the host with this id.
+    pub(crate) fn new(host: String, listeners: Vec<(String, OwnedFd)>) -> Self {
         Self {
+            host,
             listeners,
             connections: Vec::new(),
             said: Vec::new(),
@@ -153,6 +157,7 @@ impl Nodes {
                 _ => {}
             }
             self.said.push(Announced {
+                host: self.host.clone(),
                 service: connection.service.clone(),
                 pid: connection.pid,
                 announcement,

@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod cold;
 mod device;
 pub mod digest;
+pub mod domain;
 mod error;
 pub mod facts;
 mod host;

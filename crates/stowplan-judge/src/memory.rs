@@ -120,6 +120,7 @@ mod tests {
             run: 1,
             block: 1,
             deployment: "d".into(),
+            host: None,
             subject: "s".into(),
             at: MemoryAt::Disarm,
             processes: 2,

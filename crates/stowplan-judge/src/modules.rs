@@ -114,6 +114,7 @@ mod tests {
             run: 1,
             block: 1,
             deployment: "d".into(),
+            host: None,
             service: "s".into(),
             kind,
             process: "p".into(),

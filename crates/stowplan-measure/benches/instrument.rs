@@ -10,10 +10,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stowplan_image::{Image, ImageSpec, LibFile};
-use stowplan_measure::dds::{DdsConfig, cyclonedds_xml, free_domain};
+use stowplan_measure::dds::{DdsConfig, cyclonedds_xml};
 use stowplan_measure::lower::{LowerOptions, lower, start_up_files};
 use stowplan_measure::phases::PhaseDraw;
-use stowplan_measure::{Measured, SessionPlan, measure};
+use stowplan_measure::{HostPlan, Measured, SessionPlan, measure};
 use stowplan_model::{CallbackRef, DdsProfile, Partition, Stack, Trigger};
 use stowplan_plan::{Choice, Preset};
 use stowplan_remote::{AgentHost, RemoteEngine};
@@ -191,7 +191,8 @@ impl Bench {
         let record = self.instrument != Instrument::Recording || with;
         let sampled = self.instrument != Instrument::Sampling || with;
         let participants = self.stack.placed(&self.partition).len() + self.partition.services.len();
-        let domain = free_domain(u64::from(pair), participants).expect("a free domain");
+        let domain = self.host.free_domain(u64::from(pair), participants);
+        let domain = domain.expect("a free domain");
         let services = lower(
             &self.stack,
             &self.partition,
@@ -219,17 +220,22 @@ impl Bench {
         deployment.services = services.iter().map(start).collect();
         let engine = RemoteEngine::new(&self.host, "bare").expect("the engine");
         let trace = tempfile::tempdir().expect("a folder");
-        let plan = SessionPlan {
+        let host = HostPlan {
+            site: self.host.clone(),
+            engine: &engine,
             services: &services,
             deployment,
             real: &[],
+            cold: None,
+        };
+        let plan = SessionPlan {
+            hosts: vec![host],
             domain,
             cyclonedds_xml: &cyclonedds_xml(DdsConfig {
                 domain: Some(domain),
                 ..DdsConfig::new(DdsProfile::Stowplan, participants, false)
             }),
             ring_bytes: 32 << 20,
-            cold: None,
             stall_timeout: Duration::from_secs(60),
             warm_up: WARM_UP,
             window: Some(self.window),
@@ -238,8 +244,7 @@ impl Bench {
             sample_period: Duration::from_millis(if sampled { 200 } else { 3_600_000 }),
             trace_dir: trace.path(),
         };
-        let site: Rc<dyn Site> = self.host.clone();
-        let measured = measure(&site, &engine, &plan).expect("the run");
+        let measured = measure(&plan).expect("the run");
         let ages = self
             .ends
             .iter()
@@ -269,8 +274,7 @@ fn age_at(end: &End, services: &[ServicePlan], measured: &Measured) -> Age {
         .find(|callback| callback.name == end.callback)
         .expect("the callback");
     let ages = measured
-        .announcements
-        .iter()
+        .announcements()
         .filter_map(|a| match &a.announcement {
             Announcement::Counters { ages, .. } => ages.get(&callback.id).copied(),
             _ => None,

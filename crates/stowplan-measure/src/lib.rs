@@ -16,5 +16,5 @@ mod traced;
 pub use error::RunError;
 pub use preempted::Preempted;
 pub use real::{RealProgress, RealServices};
-pub use session::{Measured, SessionPlan, measure};
+pub use session::{HostPlan, Measured, MeasuredHost, SessionPlan, measure};
 pub use traced::Recording;

@@ -215,6 +215,7 @@ mod tests {
 
     fn said(announcement: Announcement) -> Announced {
         Announced {
+            host: "here".to_owned(),
             service: "a".to_owned(),
             pid: 1,
             announcement,

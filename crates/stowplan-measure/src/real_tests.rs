@@ -95,6 +95,7 @@ fn a_topic_is_matched_when_the_last_process_on_it_says_so() {
         .map(|(s, p)| (s.to_owned(), p.to_owned()))
         .into();
     let said = |service: &str, process: &str, t_ns| Announced {
+        host: "here".to_owned(),
         service: service.to_owned(),
         pid: 1,
         announcement: Announcement::Matched {

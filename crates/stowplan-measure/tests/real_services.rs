@@ -14,11 +14,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use stowplan_host::Host;
-use stowplan_measure::dds::{DdsConfig, cyclonedds_xml, free_domain};
+use stowplan_measure::dds::{DdsConfig, cyclonedds_xml};
 use stowplan_measure::lower::{LowerOptions, lower};
 use stowplan_measure::phases::PhaseDraw;
-use stowplan_measure::rows::{RunKey, StartUpFacts, startup_rows, usage_rows};
-use stowplan_measure::{Measured, RunError, SessionPlan, measure};
+use stowplan_measure::rows::{HostRows, RunKey, StartUpFacts, startup_rows, usage_rows};
+use stowplan_measure::{HostPlan, Measured, MeasuredHost, RunError, SessionPlan, measure};
 use stowplan_model::{DdsProfile, Stack};
 use stowplan_plan::{Choice, Preset};
 use stowplan_remote::{AgentHost, RemoteEngine};
@@ -84,7 +84,7 @@ struct Run {
 
 /// A run that came to its end, with its trace.
 struct Done {
-    measured: Measured,
+    measured: MeasuredHost,
     trace: tempfile::TempDir,
 }
 
@@ -145,7 +145,7 @@ impl Run {
         let trace = tempfile::tempdir().unwrap();
         let state = [("STOWPLAN_STATE", private_state().as_os_str())];
         let host = AgentHost::spawn_with(agent_program(), &state).unwrap();
-        let domain = free_domain(u64::from(std::process::id()), 4).unwrap();
+        let domain = host.free_domain(u64::from(std::process::id()), 4).unwrap();
         let partition =
             stowplan_plan::partition(&self.stack, &Choice::Preset(Preset::Single)).unwrap();
         let options = LowerOptions {
@@ -167,20 +167,24 @@ impl Run {
             record_callback_cpu: false,
         };
         let engine = RemoteEngine::new(&host, self.place.0).unwrap();
+        let on_host = HostPlan {
+            site: host.clone(),
+            engine: &engine,
+            services: &lower(&self.stack, &partition, &options),
+            deployment: self.deployment(image.path()),
+            real: &self.stack.services,
+            cold: None,
+        };
         let measured = self.measure(
             &host,
-            &engine,
             &SessionPlan {
-                services: &lower(&self.stack, &partition, &options),
-                deployment: self.deployment(image.path()),
-                real: &self.stack.services,
+                hosts: vec![on_host],
                 domain,
                 cyclonedds_xml: &cyclonedds_xml(DdsConfig {
                     domain: Some(domain),
                     ..DdsConfig::new(DdsProfile::Stowplan, 4, false)
                 }),
                 ring_bytes: 4 << 20,
-                cold: None,
                 stall_timeout: Duration::from_secs(60),
                 warm_up: Duration::ZERO,
                 window: self.window,
@@ -196,17 +200,21 @@ impl Run {
     fn measure(
         &self,
         host: &Rc<AgentHost>,
-        engine: &RemoteEngine,
         plan: &SessionPlan<'_>,
-    ) -> Result<Measured, RunError> {
-        let site: Rc<dyn Site> = host.clone();
-        let measured = measure(&site, engine, plan);
+    ) -> Result<MeasuredHost, RunError> {
+        let measured = measure(plan).map(only);
         let run = self.name();
         assert!(!Path::new(&format!("/dev/shm/stowplan-{run}")).exists());
         assert_eq!(processes_with(&run), Vec::<String>::new());
         host.clock().expect("the agent lives");
         measured
     }
+}
+
+/// What the one host of a session gave.
+fn only(measured: Measured) -> MeasuredHost {
+    let [host] = measured.hosts.try_into().unwrap();
+    host
 }
 
 /// Commands of processes that have the run's name in their environment, as real programs have.
@@ -227,10 +235,7 @@ impl Done {
         let measured = &self.measured;
         let facts = StartUpFacts {
             start: StartKind::Warm,
-            t0_ns: measured.t0_ns,
-            created_ns: measured.created_ns,
-            progress: &measured.progress,
-            real: &measured.real,
+            hosts: std::slice::from_ref(measured),
             modules: &BTreeMap::new(),
             first_outputs: &[],
         };
@@ -295,7 +300,10 @@ fn ping_pong(place: (&'static str, Option<&'static str>), rootfs: Option<&Path>)
     assert!(Some(0) < begin && begin < end, "{rows:?}");
     let matched = done.measured.progress.services()["all"].matched_ns;
     assert_eq!(done.measured.real["pong"].ready_ns, matched);
-    let usage = usage_rows(&key(), &done.measured.samples, done.measured.t0_ns);
+    let usage = usage_rows(HostRows {
+        key: &key(),
+        of: &done.measured,
+    });
     assert!(usage.iter().any(|row| &*row.subject == "pong"), "no usage");
     assert_eq!(done.measured.warnings, Vec::<String>::new());
 }

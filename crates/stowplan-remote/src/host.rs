@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stowplan_engine::{Capabilities, EngineError};
@@ -257,19 +257,39 @@ impl Site for AgentHost {
         Ok(watched)
     }
 
-    fn arm_and_wait(
-        &self,
-        lead_ns: u64,
-        window_ns: u64,
-        preemption: bool,
-    ) -> Result<Armed, EngineError> {
-        let call = Call::ArmAndWait {
-            lead_ns,
-            window_ns,
+    fn free_domain(&self, salt: u64, participants: usize) -> Result<u32, EngineError> {
+        let call = Call::FreeDomain { salt, participants };
+        expect!(self.call(call), Answer::Domain(domain) => domain)
+    }
+
+    /// The agent is on this machine: its files are there.
+    fn put(&self, folder: &Path) -> Result<String, EngineError> {
+        Ok(folder.display().to_string())
+    }
+
+    /// Likewise.
+    fn bring(&self, file: &Path, _: &Path) -> Result<PathBuf, EngineError> {
+        Ok(file.to_owned())
+    }
+
+    fn before_window(&self, longest_ns: u64, preemption: bool) -> Result<u64, EngineError> {
+        let call = Call::BeforeWindow {
+            longest_ns,
             preemption,
         };
+        expect!(self.call(call), Answer::Clock(ns) => ns)
+    }
+
+    fn arm(&self, t_arm_ns: u64, window_ns: u64) -> Result<(), EngineError> {
+        self.done(Call::Arm {
+            t_arm_ns,
+            window_ns,
+        })
+    }
+
+    fn wait_window(&self) -> Result<Armed, EngineError> {
         expect!(
-            self.call(call),
+            self.call(Call::WaitWindow),
             Answer::Armed { t_arm_ns, t_disarm_ns, own_switches, own_cpu_ns } => Armed {
                 t_arm_ns,
                 t_disarm_ns,

@@ -5,16 +5,15 @@ use std::time::Duration;
 use stowplan_wire::agent::Call;
 use stowplan_wire::deployment::StopMode;
 
-/// What a call may take: the time that it asks for itself, and generous room for a machine under load.
-pub(crate) fn timeout_of(call: &Call) -> Duration {
+/// What a call may take: the time that it asks for itself, and generous room for a machine under load. `window` is how long
+/// the window is that was armed last.
+pub(crate) fn timeout_of(call: &Call, window: Duration) -> Duration {
     let room = Duration::from_secs(60);
     match call {
+        Call::WaitWindow => room + window,
         Call::Quiet { timeout_ms } | Call::Watch { timeout_ms } => {
             room + Duration::from_millis(*timeout_ms)
         }
-        Call::ArmAndWait {
-            lead_ns, window_ns, ..
-        } => room + Duration::from_nanos(lead_ns.saturating_add(*window_ns)),
         Call::Stop(_, StopMode::Terminate { grace_ms }) => {
             room * 2 + Duration::from_millis(*grace_ms)
         }
@@ -53,11 +52,7 @@ mod tests {
 
     #[test]
     fn a_window_is_waited_for() {
-        let call = Call::ArmAndWait {
-            lead_ns: 0,
-            window_ns: 3_600_000_000_000,
-            preemption: false,
-        };
-        assert!(timeout_of(&call) > Duration::from_secs(3600));
+        let hour = Duration::from_secs(3600);
+        assert!(timeout_of(&Call::WaitWindow, hour) > hour);
     }
 }

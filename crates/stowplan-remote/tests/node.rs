@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
-use stowplan_engine::{Deployment, Engine};
+use stowplan_engine::{Deployment, Engine, EngineError};
 use stowplan_host::{Host, digest};
 use stowplan_remote::{AgentHost, RemoteEngine};
-use stowplan_site::Site as _;
+use stowplan_site::{Armed, Site as _};
 use stowplan_testkit::{
     agent_program, callback_plan, command_plan, node_plan, node_program, private_state,
     service_plan, timer_plan,
@@ -121,9 +121,7 @@ fn a_window_costs_little_and_the_program_is_known() {
         pids: Vec::new(),
     }];
     host.start_sampling(&subjects, &[], 200).unwrap();
-    let armed = host
-        .arm_and_wait(1_000_000_000, 1_000_000_000, true)
-        .unwrap();
+    let armed = armed(&host, 1_000_000_000, 1_000_000_000, true).unwrap();
     let samples = host.stop_sampling().unwrap().usage;
     assert_eq!(armed.t_disarm_ns - armed.t_arm_ns, 1_000_000_000);
     let within = samples
@@ -179,9 +177,7 @@ fn processes_of_a_service_add_up_to_its_group() {
         pids: Vec::new(),
     }];
     host.start_sampling(&subjects, &[], 200).unwrap();
-    let armed = host
-        .arm_and_wait(1_000_000_000, 2_000_000_000, false)
-        .unwrap();
+    let armed = armed(&host, 1_000_000_000, 2_000_000_000, false).unwrap();
     let sampled = host.stop_sampling().unwrap();
     let within = |t_ns: u64| (armed.t_arm_ns..armed.t_disarm_ns).contains(&t_ns);
     let of_group = sampled.usage.iter().filter(|s| s.subject == "sensing");
@@ -216,10 +212,7 @@ fn processes_of_a_service_add_up_to_its_group() {
 fn a_process_that_dies_in_the_window_is_told() {
     let mut started = Started::new("dies");
     rustix::process::kill_process(started.process(), rustix::process::Signal::KILL).unwrap();
-    let error = started
-        .host
-        .arm_and_wait(1_000_000_000, 60_000_000_000, false)
-        .unwrap_err();
+    let error = armed(&started.host, 1_000_000_000, 60_000_000_000, false).unwrap_err();
     assert_eq!(error.service.as_deref(), Some("sensing"), "{error}");
     assert!(
         error
@@ -244,13 +237,22 @@ fn a_process_that_dies_in_the_window_is_told() {
 fn a_process_that_hangs_is_not_armed() {
     let mut started = Started::new("hangs");
     rustix::process::kill_process(started.process(), rustix::process::Signal::STOP).unwrap();
-    let error = started
-        .host
-        .arm_and_wait(500_000_000, 1_000_000_000, false)
-        .unwrap_err();
+    let error = armed(&started.host, 500_000_000, 1_000_000_000, false).unwrap_err();
     assert!(error.to_string().contains("not armed in time"), "{error}");
     assert!(error.to_string().contains("sensing/p"), "{error}");
     // A stopped process does not end by itself; destroying must not wait for it.
     started.deployment.destroy().unwrap();
     started.host.close_run().unwrap();
+}
+
+/// Arms so long from now, and waits until the window is over.
+fn armed(
+    host: &AgentHost,
+    lead_ns: u64,
+    window_ns: u64,
+    preemption: bool,
+) -> Result<Armed, EngineError> {
+    let ready_ns = host.before_window(lead_ns + window_ns, preemption)?;
+    host.arm(ready_ns + lead_ns, window_ns)?;
+    host.wait_window()
 }

@@ -12,7 +12,10 @@ use stowplan_model::WorkSpeed;
 use crate::{AblationDeployment, EarlierResult, PlaceRecord, ScheduledRun};
 
 /// Format of `experiment.json`.
-pub const EXPERIMENT_SCHEMA: &str = "stowplan.experiment/1";
+pub const EXPERIMENT_SCHEMA: &str = "stowplan.experiment/2";
+
+/// Formats of `experiment.json` that are read; the first was of before hosts were recorded.
+pub(crate) const EXPERIMENT_SCHEMAS: [&str; 2] = ["stowplan.experiment/1", EXPERIMENT_SCHEMA];
 
 /// Key in [`Experiment::parameters`] of the profile of the DDS configuration.
 pub const DDS_PROFILE: &str = "dds_profile";
@@ -48,7 +51,7 @@ pub const STACKS: &str = "stacks";
 /// An experiment with everything that is needed to repeat it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
-    /// Always [`EXPERIMENT_SCHEMA`].
+    /// [`EXPERIMENT_SCHEMA`] where it is written.
     pub schema: String,
     /// Which suite measured it: `stacks`, or another.
     #[serde(default = "stacks")]
@@ -121,6 +124,9 @@ pub struct Experiment {
     pub not_scaled: Vec<String>,
     /// The machine.
     pub machine: Machine,
+    /// Further hosts of the experiment; empty where it runs on `machine` alone.
+    #[serde(default)]
+    pub other_machines: Vec<Machine>,
     /// Versions of engines and tools by name.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,

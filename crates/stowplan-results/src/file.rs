@@ -78,7 +78,7 @@ pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), Res
 /// Reads a JSON document whose `schema` is `expected`.
 pub(crate) fn read_json<T: DeserializeOwned>(
     path: &Path,
-    expected: &str,
+    expected: &[&str],
 ) -> Result<T, ResultsError> {
     let broken = |source| ResultsError::Json {
         path: path.to_owned(),
@@ -87,11 +87,11 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     let text = std::fs::read(path).map_err(ResultsError::io("read", path))?;
     let value: serde_json::Value = serde_json::from_slice(&text).map_err(broken)?;
     let found = value["schema"].as_str().unwrap_or("none");
-    if found != expected {
+    if !expected.contains(&found) {
         return Err(ResultsError::Format {
             path: path.to_owned(),
             found: found.to_owned(),
-            expected: expected.to_owned(),
+            expected: expected.join(" or "),
         });
     }
     // From the text again, not from the value: the error then has line and column.

@@ -60,7 +60,7 @@ pub use table::{Column, Table};
 pub use writer::{ResultsWriter, RunData};
 
 /// Version of the Parquet tables, in each file's metadata as `stowplan.version`.
-pub const TABLE_VERSION: u32 = 1;
+pub const TABLE_VERSION: u32 = 2;
 
 /// Name that a text column holds many times over.
 pub type Label = std::sync::Arc<str>;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::comparisons::{COMPARE_SCHEMA, Comparisons};
 use crate::earlier::EarlierResult;
 use crate::error::ResultsError;
-use crate::experiment::{EXPERIMENT_SCHEMA, Experiment};
+use crate::experiment::{EXPERIMENT_SCHEMAS, Experiment};
 use crate::file::{TableReader, read_json, sync_folder, write_json};
 use crate::folder;
 use crate::measurement::MeasurementRow;
@@ -38,7 +38,7 @@ impl Results {
                 path: dir.to_owned(),
             });
         }
-        let mut experiment: Experiment = read_json(&path, EXPERIMENT_SCHEMA)?;
+        let mut experiment: Experiment = read_json(&path, &EXPERIMENT_SCHEMAS)?;
         for deployment in &mut experiment.deployments {
             let older = || PlaceRecord::of_older_result(&deployment.place);
             let facts = deployment.facts.take();
@@ -162,7 +162,7 @@ impl Results {
     fn verdicts(&self, file: &str) -> Result<Option<Comparisons>, ResultsError> {
         let path = self.dir.join(file);
         if path.exists() {
-            read_json(&path, COMPARE_SCHEMA).map(Some)
+            read_json(&path, &[COMPARE_SCHEMA]).map(Some)
         } else {
             Ok(None)
         }

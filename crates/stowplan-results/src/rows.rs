@@ -128,6 +128,8 @@ table! {
         own_switches: Option<u64>,
         /// CPU time of Stowplan's own processes while armed, ns.
         own_cpu_ns: Option<u64>,
+        /// How far the clock of another host may be off against the first one's at most, ns; null where there is one host.
+        clock_uncertainty_ns: Option<u64>,
         /// SHA-256 of the node program that the processes really executed.
         program_sha256: Option<Label>,
         /// What a reader of the figures has to know.
@@ -144,6 +146,8 @@ table! {
         block: u32,
         /// Id of the deployment.
         deployment: Label,
+        /// Host; null in results of before hosts were recorded, and of what is not of one host.
+        host: Option<Label>,
         /// State of the page cache.
         start: StartKind,
         /// What the row is about.
@@ -254,6 +258,8 @@ table! {
         block: u32,
         /// Id of the deployment.
         deployment: Label,
+        /// Host; null in results of before hosts were recorded.
+        host: Option<Label>,
         /// Service, `engine`, `engine: PROGRAM`, `engine idle`, `engine idle: PROGRAM`, `machine`, `stowplan`, `other: hypervisor` or `other: PROGRAM`.
         subject: Label,
         /// When, ns since arm; negative before.
@@ -298,6 +304,8 @@ table! {
         block: u32,
         /// Id of the deployment.
         deployment: Label,
+        /// Host; null in results of before hosts were recorded.
+        host: Option<Label>,
         /// Service.
         service: Label,
         /// What the process is.
@@ -365,6 +373,8 @@ table! {
         block: u32,
         /// Id of the deployment.
         deployment: Label,
+        /// Host; null in results of before hosts were recorded.
+        host: Option<Label>,
         /// Service, or `engine`.
         subject: Label,
         /// When.

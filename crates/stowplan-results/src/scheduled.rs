@@ -58,6 +58,7 @@ impl RunRow {
             lost: None,
             own_switches: None,
             own_cpu_ns: None,
+            clock_uncertainty_ns: None,
             program_sha256: None,
             warnings: Vec::new(),
         }

@@ -213,7 +213,7 @@ impl Selftest {
     /// Reads a file; `None` where there is none.
     pub fn load(path: &Path) -> Result<Option<Self>, ResultsError> {
         if path.exists() {
-            read_json(path, SELFTEST_SCHEMA).map(Some)
+            read_json(path, &[SELFTEST_SCHEMA]).map(Some)
         } else {
             Ok(None)
         }

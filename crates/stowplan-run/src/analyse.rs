@@ -30,19 +30,17 @@ pub(crate) fn analyse(
             stowplan_host::chain(&error)
         ))
     })?;
-    let window = measured
-        .window
-        .as_ref()
-        .map_or(Window::ALWAYS, |armed| Window {
-            from_ns: signed(armed.t_arm_ns),
-            to_ns: signed(armed.t_disarm_ns),
-        });
+    let armed = measured.lead().window.as_ref();
+    let window = armed.map_or(Window::ALWAYS, |armed| Window {
+        from_ns: signed(armed.t_arm_ns),
+        to_ns: signed(armed.t_disarm_ns),
+    });
     let mut chains = Vec::new();
     let mut first_outputs = Vec::new();
     for chain in &stack.chains {
         let spec = ChainSpec::of_stack(chain);
         first_outputs.push((chain.name.to_string(), first_output(&analysis, &spec)));
-        if measured.window.is_some() {
+        if armed.is_some() {
             let result = analysis
                 .chain(&spec, window)
                 .map_err(|error| RunError::new(error.to_string()))?;

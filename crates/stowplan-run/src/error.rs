@@ -110,7 +110,7 @@ pub enum ExperimentError {
     },
     /// An engine or its agent.
     #[error(transparent)]
-    Engine(#[from] stowplan_engine::EngineError),
+    Engine(Box<stowplan_engine::EngineError>),
     /// Whoever asked for the experiment does not want it run as it came out.
     #[error(transparent)]
     NotAccepted(Box<dyn std::error::Error + Send + Sync>),
@@ -144,4 +144,10 @@ pub enum ExperimentError {
     /// The result folder.
     #[error(transparent)]
     Results(#[from] stowplan_results::ResultsError),
+}
+
+impl From<stowplan_engine::EngineError> for ExperimentError {
+    fn from(error: stowplan_engine::EngineError) -> Self {
+        Self::Engine(Box::new(error))
+    }
 }

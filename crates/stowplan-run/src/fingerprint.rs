@@ -21,17 +21,18 @@ const OF_A_RUN: [&str; 2] = ["environ.bytes", "ns."];
 /// those that each start has anew how many there are.
 pub(crate) fn fingerprint(measured: &Measured) -> Values {
     let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for announced in &measured.announcements {
+    for announced in measured.announcements() {
         if let Announcement::Fingerprint { values, .. } = &announced.announcement {
             for (key, value) in values {
                 seen.entry(key).or_default().insert(value.clone());
             }
         }
     }
-    for (key, value) in measured.limits.iter().flat_map(|(_, has)| of_group(has)) {
+    let limits = measured.hosts.iter().flat_map(|host| &host.limits);
+    for (key, value) in limits.flat_map(|(_, has)| of_group(has)) {
         seen.entry(key).or_default().insert(value);
     }
-    if let Some(shared) = shared_files(&measured.announcements) {
+    if let Some(shared) = shared_files(measured.announcements()) {
         let told = if shared { "yes" } else { "no" };
         seen.entry(SHARED_FILES)
             .or_default()
@@ -39,7 +40,7 @@ pub(crate) fn fingerprint(measured: &Measured) -> Values {
     }
     seen.into_iter()
         .map(|(key, values)| (key.to_owned(), told(key, values)))
-        .chain(measured.label.clone())
+        .chain(measured.hosts.iter().flat_map(|host| host.label.clone()))
         .collect()
 }
 
@@ -61,9 +62,8 @@ fn lasts(key: &str) -> bool {
 
 /// Whether all node programs are one file, by what each says of the program it executes; `None` where none says it. On an
 /// overlay every mount has a device number of its own, but the inode is that of the layer, whose pages all share.
-fn shared_files(announcements: &[Announced]) -> Option<bool> {
+fn shared_files<'a>(announcements: impl Iterator<Item = &'a Announced>) -> Option<bool> {
     let files: BTreeSet<(Option<&String>, &String)> = announcements
-        .iter()
         .filter_map(|announced| {
             let Announcement::Fingerprint { values, .. } = &announced.announcement else {
                 return None;
@@ -146,6 +146,7 @@ mod tests {
     #[test]
     fn files_are_shared_where_all_programs_are_one_file() {
         let program = |mount, device, inode| Announced {
+            host: "here".to_owned(),
             service: "a".to_owned(),
             pid: 1,
             announcement: Announcement::Fingerprint {
@@ -158,18 +159,18 @@ mod tests {
                 ]),
             },
         };
-        assert_eq!(shared_files(&[]), None);
+        assert_eq!(shared_files([].iter()), None);
         let one = program("ext4", "1", "7");
-        assert_eq!(shared_files(&[one.clone(), one.clone()]), Some(true));
+        assert_eq!(shared_files([one.clone(), one.clone()].iter()), Some(true));
         // A clone of a whole file system has the inodes of its origin.
         assert_eq!(
-            shared_files(&[one, program("btrfs", "2", "7")]),
+            shared_files([one, program("btrfs", "2", "7")].iter()),
             Some(false)
         );
         let overlays = ["1", "2"].map(|device| program("overlay", device, "7"));
-        assert_eq!(shared_files(&overlays), Some(true));
+        assert_eq!(shared_files(overlays.iter()), Some(true));
         let copies = ["7", "8"].map(|inode| program("overlay", "1", inode));
-        assert_eq!(shared_files(&copies), Some(false));
+        assert_eq!(shared_files(copies.iter()), Some(false));
     }
 
     #[test]

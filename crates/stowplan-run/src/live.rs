@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stowplan_host::Host;
 use stowplan_image::Image;
-use stowplan_measure::dds::{DdsConfig, cyclonedds_xml, free_domain};
+use stowplan_measure::dds::{DdsConfig, cyclonedds_xml};
 use stowplan_measure::lower::{LowerOptions, lower};
-use stowplan_measure::{Measured, RunError, SessionPlan, measure};
+use stowplan_measure::{HostPlan, Measured, RunError, SessionPlan, measure};
 use stowplan_model::WorkSpeed;
 use stowplan_remote::AgentHost;
 use stowplan_results::{BlockCalibration, RunData, StartKind};
@@ -195,8 +195,8 @@ impl Live<'_, '_> {
         );
         let salt =
             u64::from(std::process::id()) + u64::from(job.block) * 31 + job.deployment as u64;
-        let domain = free_domain(salt, self.shared.participants)
-            .map_err(|e| RunError::new(e.to_string()))?;
+        let site: Rc<dyn Site> = self.shared.host.clone();
+        let domain = site.free_domain(salt, self.shared.participants)?;
         let options = LowerOptions {
             run: run.clone(),
             domain,
@@ -218,7 +218,7 @@ impl Live<'_, '_> {
         };
         let stack = self.stack(job.block)?;
         let services = lower(&stack, &planned.deployment.partition, &options);
-        let image_dir = self.image.dir.display().to_string();
+        let image_dir = site.put(&self.image.dir)?;
         let engine = self
             .shared
             .engines
@@ -228,32 +228,32 @@ impl Live<'_, '_> {
             parallelism: self.request.parallelism.unwrap_or(0),
             ..deployment_plan(planned_stack, &planned.deployment, &run, &image_dir)
         };
-        let site: Rc<dyn Site> = self.shared.host.clone();
-        measure(
-            &site,
-            engine.as_ref(),
-            &SessionPlan {
-                services: &services,
-                deployment,
-                real: &self.prepared.stack.services,
-                domain,
-                cyclonedds_xml: &cyclonedds_xml(DdsConfig {
-                    domain: Some(domain),
-                    ..self.dds
-                }),
-                ring_bytes: self.prepared.ring_bytes,
-                cold: (start.kind == StartKind::Cold).then(|| vec![image_dir.clone()]),
-                stall_timeout: STALL_BASE
-                    + STALL_PER_PROCESS * u32::try_from(planned.plan.processes).unwrap_or(u32::MAX),
-                warm_up: Duration::from_nanos(self.request.warm_up_ns),
-                // Of a start that is not kept, what it leaves in the caches is all that is wanted.
-                window: (self.request.window_ns > 0 && start.kept)
-                    .then(|| Duration::from_nanos(self.request.window_ns)),
-                preemption: self.request.options.preemption,
-                sample_period: SAMPLE_PERIOD,
-                trace_dir,
-            },
-        )
+        let host = HostPlan {
+            site,
+            engine: engine.as_ref(),
+            services: &services,
+            deployment,
+            real: &self.prepared.stack.services,
+            cold: (start.kind == StartKind::Cold).then(|| vec![image_dir]),
+        };
+        measure(&SessionPlan {
+            hosts: vec![host],
+            domain,
+            cyclonedds_xml: &cyclonedds_xml(DdsConfig {
+                domain: Some(domain),
+                ..self.dds
+            }),
+            ring_bytes: self.prepared.ring_bytes,
+            stall_timeout: STALL_BASE
+                + STALL_PER_PROCESS * u32::try_from(planned.plan.processes).unwrap_or(u32::MAX),
+            warm_up: Duration::from_nanos(self.request.warm_up_ns),
+            // Of a start that is not kept, what it leaves in the caches is all that is wanted.
+            window: (self.request.window_ns > 0 && start.kept)
+                .then(|| Duration::from_nanos(self.request.window_ns)),
+            preemption: self.request.options.preemption,
+            sample_period: SAMPLE_PERIOD,
+            trace_dir,
+        })
     }
 
     /// Writes the run, finished or failed; starts that are not kept only fail.
@@ -298,7 +298,11 @@ impl Live<'_, '_> {
         facts: &RunFacts<'_>,
     ) {
         self.result.note(|experiment| {
-            if let Some(window) = &measured.window {
+            for window in measured
+                .hosts
+                .iter()
+                .filter_map(|host| host.window.as_ref())
+            {
                 let own = experiment.stowplan_own.get_or_insert_default();
                 own.switches += window.own_switches;
                 own.cpu_ns += window.own_cpu_ns;
@@ -306,7 +310,7 @@ impl Live<'_, '_> {
             }
             let mut all = experiment.deployments.iter_mut();
             if let Some(record) = all.find(|d| d.id == facts.planned.record.id) {
-                for deviation in &measured.deviations {
+                for deviation in measured.hosts.iter().flat_map(|host| &host.deviations) {
                     if !record.deviations.contains(deviation) {
                         record.deviations.push(deviation.clone());
                     }

@@ -79,6 +79,7 @@ pub(crate) fn experiment(
             cgroup: facts.cgroup.clone(),
             settings: facts.settings.clone(),
         },
+        other_machines: Vec::new(),
         versions: versions.clone(),
         digests: prepared
             .image_digests

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use stowplan_measure::rows::{
-    Known, Modules, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows, memory_rows,
-    output_rows, process_rows, startup_rows, usage_rows,
+    HostRows, Known, Modules, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows,
+    memory_rows, output_rows, process_rows, startup_rows, usage_rows,
 };
-use stowplan_measure::{Measured, Preempted, RunError};
+use stowplan_measure::{Measured, MeasuredHost, Preempted, RunError};
 use stowplan_model::{Stack, WorkSpeed};
 use stowplan_results::{ColdState, RunData, RunRow, RunStatus, ScheduledRun, StartKind};
 use stowplan_site::Armed;
@@ -43,7 +43,7 @@ pub(crate) struct RunFacts<'a> {
     pub program_sha256: &'a str,
 }
 
-/// Counters of all processes added up.
+/// Counters of all processes added up, with what LTTng recorded.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Totals {
     events: u64,
@@ -55,7 +55,7 @@ struct Totals {
 
 fn totals(measured: &Measured) -> Totals {
     let mut totals = Totals::default();
-    for announced in &measured.announcements {
+    for announced in measured.announcements() {
         if let Announcement::Counters {
             recorded,
             discarded,
@@ -72,6 +72,10 @@ fn totals(measured: &Measured) -> Totals {
             totals.lost += lost.values().sum::<u64>();
         }
     }
+    for host in &measured.hosts {
+        totals.events += host.recording.events;
+        totals.discarded += host.recording.discarded;
+    }
     totals
 }
 
@@ -81,9 +85,8 @@ pub(crate) fn check(
     analysed: &Analysed,
     facts: &RunFacts<'_>,
 ) -> Result<(), RunError> {
-    let foreign: BTreeSet<&str> = measured
-        .digests
-        .iter()
+    let digests = measured.hosts.iter().flat_map(|host| &host.digests);
+    let foreign: BTreeSet<&str> = digests
         .map(|d| d.sha256.as_str())
         .filter(|sha| *sha != facts.program_sha256)
         .collect();
@@ -100,7 +103,7 @@ pub(crate) fn check(
             payload.mismatches, payload.checked, mismatch.reason
         )));
     }
-    let recorded = totals(measured).events + measured.recording.events;
+    let recorded = totals(measured).events;
     // Events of a distribution that nobody knows here are counted and not understood.
     let found = analysed.analysis.events + analysed.analysis.records.gaps.unreadable_events;
     if found != recorded {
@@ -149,60 +152,73 @@ pub(crate) fn finished(
         deployment: facts.planned.record.id.as_str().into(),
     };
     let totals = totals(measured);
-    let resident = measured
-        .cold
-        .as_ref()
-        .map(|proof| proof.resident as f64 / proof.pages.max(1) as f64);
     let mut run = row(facts, RunStatus::Finished, None);
-    run.prepare_ns = i64::try_from(measured.prepare_ns).ok();
-    run.cold_resident = resident;
-    run.cold_read_bytes = measured.cold_read_bytes;
-    let reason = resident.and_then(|share| not_cold(share, measured.cold_unshown.as_deref()));
-    run.cold = resident.map(|_| match reason {
-        None => ColdState::Proven,
-        Some(_) => ColdState::Failed,
-    });
-    run.cold_reason = reason.map(|text| text.as_str().into());
-    run.events = Some(totals.events + measured.recording.events);
-    run.discarded = Some(totals.discarded + measured.recording.discarded);
+    let hosts = || measured.hosts.iter();
+    let prepared = hosts().map(|host| host.prepare_ns).max();
+    run.prepare_ns = prepared.and_then(|ns| i64::try_from(ns).ok());
+    add_cold(&mut run, &measured.hosts);
+    run.events = Some(totals.events);
+    run.discarded = Some(totals.discarded);
     run.published = Some(totals.published);
     run.taken = Some(totals.taken);
     run.lost = Some(totals.lost);
-    run.steal = stolen(&measured.samples, within(measured), facts.cpus);
+    let lead = measured.lead();
+    run.steal = stolen(&lead.samples, within(lead), facts.cpus);
     run.changed = changed.map(|text| text.as_str().into());
-    run.own_switches = measured.window.as_ref().map(|w| w.own_switches);
-    run.own_cpu_ns = measured.window.as_ref().map(|w| w.own_cpu_ns);
+    let windows = || hosts().filter_map(|host| host.window.as_ref());
+    let armed = windows().next().is_some();
+    run.own_switches = armed.then(|| windows().map(|w| w.own_switches).sum());
+    run.own_cpu_ns = armed.then(|| windows().map(|w| w.own_cpu_ns).sum());
+    let offsets = hosts().filter_map(|host| host.offset.as_ref());
+    run.clock_uncertainty_ns = offsets.map(|offset| offset.uncertainty_ns).max();
     run.program_sha256 = Some(facts.program_sha256.into());
-    run.warnings.clone_from(&measured.warnings);
+    run.warnings = hosts().flat_map(|host| host.warnings.clone()).collect();
     if totals.discarded > 0 {
         run.warnings.push(format!(
             "{} events were discarded: the trace buffers were too small",
             totals.discarded
         ));
     }
-    let zero = measured
-        .window
-        .as_ref()
-        .map_or(measured.t0_ns, |w| w.t_arm_ns);
     let mut data = RunData::of(run);
     data.startup = startup_rows(
         &key,
         &StartUpFacts {
             start: facts.start,
-            t0_ns: measured.t0_ns,
-            created_ns: measured.created_ns,
-            progress: &measured.progress,
-            real: &measured.real,
+            hosts: &measured.hosts,
             modules,
             first_outputs: &analysed.first_outputs,
         },
     );
     add_trace(&mut data, &key, facts, measured, analysed);
-    data.usage = usage_rows(&key, &measured.samples, zero);
-    data.memory = memory_rows(&key, &measured.memory);
     let modules = Modules::of(facts.stack, &facts.planned.deployment.partition);
-    data.processes = process_rows(&key, &measured.processes, &modules, zero);
+    for of in &measured.hosts {
+        let host = HostRows { key: &key, of };
+        data.usage.extend(usage_rows(host));
+        data.memory.extend(memory_rows(host));
+        data.processes.extend(process_rows(host, &modules));
+    }
     data
+}
+
+/// Whether the start was cold, on every host.
+fn add_cold(run: &mut RunRow, hosts: &[MeasuredHost]) {
+    let cold = hosts.iter().filter_map(|host| {
+        let proof = host.cold.as_ref()?;
+        let resident = proof.resident as f64 / proof.pages.max(1) as f64;
+        Some((resident, host.cold_unshown.as_deref()))
+    });
+    // The least cold one speaks for all.
+    let Some((resident, unshown)) = cold.max_by(|a, b| a.0.total_cmp(&b.0)) else {
+        return;
+    };
+    let reason = not_cold(resident, unshown);
+    run.cold_resident = Some(resident);
+    run.cold_read_bytes = hosts.iter().map(|host| host.cold_read_bytes).sum();
+    run.cold = Some(match reason {
+        None => ColdState::Proven,
+        Some(_) => ColdState::Failed,
+    });
+    run.cold_reason = reason.map(|text| text.as_str().into());
 }
 
 /// The rows that the trace gives.
@@ -213,13 +229,12 @@ fn add_trace(
     measured: &Measured,
     analysed: &Analysed,
 ) {
-    let armed = measured.window.as_ref();
-    let arm_ns = armed.map_or(measured.t0_ns, |w| w.t_arm_ns);
-    let arm_ns = i64::try_from(arm_ns).unwrap_or(i64::MAX);
-    let switches = armed.zip(measured.preemptions.as_ref());
+    let lead = measured.lead();
+    let arm_ns = i64::try_from(lead.zero_ns()).unwrap_or(i64::MAX);
+    let switches = lead.window.as_ref().zip(lead.preemptions.as_ref());
     data.run.warnings.extend(switches.and_then(unrecorded));
     let preempted =
-        switches.map(|(_, of)| Preempted::of(of, &measured.announcements, &analysed.analysis));
+        switches.map(|(_, of)| Preempted::of(of, &lead.announcements, &analysed.analysis));
     let preempted = preempted.as_ref();
     for chain in &analysed.chains {
         let rows = latency_rows(key, chain, arm_ns, preempted);
@@ -264,11 +279,9 @@ fn not_cold(resident: f64, unshown: Option<&str>) -> Option<String> {
 
 /// The measured window, or all that was sampled where none was armed: the first sample is taken just before the
 /// request. CLOCK_MONOTONIC ns.
-fn within(measured: &Measured) -> RangeInclusive<u64> {
-    measured
-        .window
-        .as_ref()
-        .map_or(0..=u64::MAX, |window| window.t_arm_ns..=window.t_disarm_ns)
+fn within(host: &MeasuredHost) -> RangeInclusive<u64> {
+    let window = host.window.as_ref();
+    window.map_or(0..=u64::MAX, |window| window.t_arm_ns..=window.t_disarm_ns)
 }
 
 /// Share of the time of all CPUs that the hypervisor took, from the first to the last sample `within`.

@@ -115,6 +115,7 @@ fn run(number: u32, block: u32, deployment: &str, e2e_ns: f64, idle_ns: f64) -> 
         lost: None,
         own_switches: None,
         own_cpu_ns: None,
+        clock_uncertainty_ns: None,
         program_sha256: None,
         warnings: vec![],
     });

@@ -108,6 +108,14 @@ impl ClockOffset {
     }
 }
 
+impl ClockOffset {
+    /// What `of` reads when `from` reads this.
+    #[must_use]
+    pub fn read_at(&self, from_ns: u64) -> u64 {
+        from_ns.saturating_add_signed(self.ns)
+    }
+}
+
 fn difference(a: u64, b: u64) -> i64 {
     let apart = i64::try_from(a.abs_diff(b)).unwrap_or(i64::MAX);
     if a >= b { apart } else { -apart }
@@ -148,6 +156,7 @@ mod tests {
             Ok((500, 10))
         );
         assert!(at("a", 1).since_across(&at("c", 1), &offset).is_err());
+        assert_eq!(offset.read_at(500), 1_490);
     }
 
     /// Whatever each way took, the true offset is within the uncertainty.

@@ -1,5 +1,7 @@
 //! The trait of everything that a run asks of a host, beside what engines ask of it.
 
+use std::path::{Path, PathBuf};
+
 use stowplan_engine::EngineError;
 use stowplan_host::Host;
 use stowplan_wire::agent::{Announced, ProgramDigest};
@@ -62,18 +64,44 @@ pub trait Site: Host {
     /// When the host does not answer.
     fn watch(&self, timeout_ms: u64) -> Result<Watched, EngineError>;
 
-    /// Arms every node program `lead_ns` from now, waits until the window of `window_ns` is over; with `preemption`
-    /// the kernel records context switches meanwhile.
+    /// A DDS domain with nobody in it, in the network that the host's services share.
     ///
     /// # Errors
-    /// When a process is not armed in time, fails, or ends in the window; the error names it and its log. When the
-    /// kernel does not let the host record.
-    fn arm_and_wait(
-        &self,
-        lead_ns: u64,
-        window_ns: u64,
-        preemption: bool,
-    ) -> Result<Armed, EngineError>;
+    /// When every domain that Stowplan uses is taken.
+    fn free_domain(&self, salt: u64, participants: usize) -> Result<u32, EngineError>;
+
+    /// Lets the host read a folder of the caller's, such as an image; gives its path there.
+    ///
+    /// # Errors
+    /// When it cannot be copied there.
+    fn put(&self, folder: &Path) -> Result<String, EngineError>;
+
+    /// Lets the caller read a file of the host's, such as a trace buffer; gives its path here, which lies in `scratch` where the
+    /// host is another machine.
+    ///
+    /// # Errors
+    /// When it cannot be read or copied.
+    fn bring(&self, file: &Path, scratch: &Path) -> Result<PathBuf, EngineError>;
+
+    /// Does what takes time before a window of which the end is at most `longest_ns` away: with `preemption` the kernel records
+    /// context switches from now on. Gives the host's clock when that is done.
+    ///
+    /// # Errors
+    /// When no run is open, or the kernel does not let the host record.
+    fn before_window(&self, longest_ns: u64, preemption: bool) -> Result<u64, EngineError>;
+
+    /// Tells every node program to arm at an instant of the host's clock for a window of this length, and returns when all
+    /// are ready for it.
+    ///
+    /// # Errors
+    /// When a process is not ready by then, fails or ends; the error names it and its log.
+    fn arm(&self, t_arm_ns: u64, window_ns: u64) -> Result<(), EngineError>;
+
+    /// Waits until the window that was armed is over.
+    ///
+    /// # Errors
+    /// When none was armed in time, or a process fails or ends in the window; the error names it and its log.
+    fn wait_window(&self) -> Result<Armed, EngineError>;
 
     /// Tells every node program to stop and send its counters, which come by [`Site::watch`].
     ///

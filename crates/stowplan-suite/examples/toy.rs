@@ -60,7 +60,7 @@ struct StepByStep;
 impl Observer for StepByStep {
     fn step(&mut self, step: &Step<'_>) {
         println!("block {}/{}: {}", step.block, step.blocks, step.label);
-        std::io::stdin().read_line(&mut String::new()).unwrap();
+        let _ = std::io::stdin().read_line(&mut String::new());
     }
 }
 

@@ -1,6 +1,11 @@
 //! A suite of a hundred lines runs in blocks, goes on after a kill, and is judged and reported, without a change to the
 //! core.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests outside of test modules"
+)]
+
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -135,15 +135,28 @@ pub enum Call {
         /// Longest wait.
         timeout_ms: u64,
     },
-    /// Tell every node program to arm; wait for all `Armed`, then say nothing until `t_disarm_ns`.
-    /// The reply comes after disarm.
-    ArmAndWait {
-        /// From now to the arming instant.
-        lead_ns: u64,
-        /// Length of the window.
-        window_ns: u64,
+    /// Do what takes time before a window: reserve room for samples, begin to record preemption. Answered by the clock.
+    BeforeWindow {
+        /// The longest from now to the end of the window.
+        longest_ns: u64,
         /// Whether to record when threads of the node programs lose their CPU to others, until `EndPreemption`.
         preemption: bool,
+    },
+    /// Tell every node program to arm at this instant, and wait until all are ready for it.
+    Arm {
+        /// The arming instant, CLOCK_MONOTONIC ns of the host.
+        t_arm_ns: u64,
+        /// Length of the window.
+        window_ns: u64,
+    },
+    /// Say nothing until the window is over. The reply comes after disarm.
+    WaitWindow,
+    /// Find a DDS domain with nobody in it, in the network that services share.
+    FreeDomain {
+        /// Where to begin looking, so that two callers at once look at different ones.
+        salt: u64,
+        /// How many participants have to find room.
+        participants: usize,
     },
     /// Tell every node program to stop and send counters; they come by `Watch`.
     StopNodes,
@@ -206,7 +219,7 @@ pub enum Answer {
         /// Engines that the agent can run.
         engines: Vec<String>,
     },
-    /// To `Clock`, `Create` and `Start`: CLOCK_MONOTONIC ns when the call was done (`Clock`: when it was read).
+    /// To `Clock`, `BeforeWindow`, `Create` and `Start`: CLOCK_MONOTONIC ns when the call was done (`Clock`: when it was read).
     Clock(u64),
     /// To `Facts`.
     Facts(MachineFacts),
@@ -243,7 +256,9 @@ pub enum Answer {
         /// Announcements in order of arrival.
         announcements: Vec<Announced>,
     },
-    /// To `ArmAndWait`: what was armed.
+    /// To `FreeDomain`.
+    Domain(u32),
+    /// To `WaitWindow`: what was armed.
     Armed {
         /// Arming instant.
         t_arm_ns: u64,
@@ -269,6 +284,8 @@ pub enum Answer {
 /// An announcement with its sender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Announced {
+    /// Id of the host that it comes from.
+    pub host: String,
     /// Service.
     pub service: String,
     /// Pid on the host.

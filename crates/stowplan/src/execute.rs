@@ -165,7 +165,7 @@ pub fn failed(error: &ExperimentError) -> CommandError {
     match error {
         // Told as itself, so it is not among the causes, where hints are looked for.
         ExperimentError::Results(results) => CommandError::from_error(code, results),
-        ExperimentError::Engine(engine) => CommandError::from_error(code, engine),
+        ExperimentError::Engine(engine) => CommandError::from_error(code, engine.as_ref()),
         ExperimentError::Host(host) => CommandError::from_error(code, host),
         ExperimentError::Place(place) => CommandError::from_error(code, place),
         ExperimentError::Missing { reasons, hint } => CommandError::new(code, reasons).hint(hint),

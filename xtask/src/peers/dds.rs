@@ -8,7 +8,7 @@ use std::time::Duration;
 use stowplan_model::DdsProfile;
 
 use super::build::{Workspace, installed};
-use super::configuration::{DdsConfig, cyclonedds_xml, free_domain};
+use super::configuration::{DdsConfig, cyclonedds_xml};
 use super::ddsperf::{self, Wake};
 use super::error::PeersError;
 use super::figures::{self, Series, order};
@@ -102,7 +102,7 @@ fn measure(
 impl Contender {
     /// Median round trip of one run, in microseconds.
     fn round(&self, size: u32, configuration: &Path) -> Result<f64, PeersError> {
-        let domain = free_domain(u64::from(std::process::id()), 2)
+        let domain = stowplan_host::domain::free(u64::from(std::process::id()), 2)
             .map_err(|error| PeersError::missing(error.to_string(), "end other DDS programs"))?;
         let pong =
             Running::start(&mut self.command(PONG_CPU, "pong", domain, size, configuration))?;

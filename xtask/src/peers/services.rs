@@ -132,6 +132,7 @@ mod tests {
 
     fn up(service: &str, process: Option<&str>, first_instruction_ns: u64) -> Announced {
         Announced {
+            host: String::new(),
             service: service.into(),
             pid: 1,
             announcement: Announcement::Up {

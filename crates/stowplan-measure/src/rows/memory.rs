@@ -3,15 +3,17 @@
 use stowplan_results::{MemoryAt, MemoryRow};
 use stowplan_wire::host::MemorySample;
 
-use super::RunKey;
+use super::HostRows;
 
 /// A row per sample.
 #[must_use]
-pub fn memory_rows(key: &RunKey, samples: &[(MemoryAt, MemorySample)]) -> Vec<MemoryRow> {
+pub fn memory_rows(host: HostRows<'_>) -> Vec<MemoryRow> {
+    let (key, name) = (host.key, host.host());
     let row = |(at, sample): &(MemoryAt, MemorySample)| MemoryRow {
         run: key.run,
         block: key.block,
         deployment: key.deployment.clone(),
+        host: name.clone(),
         subject: sample.subject.as_str().into(),
         at: *at,
         processes: sample.processes,
@@ -22,5 +24,5 @@ pub fn memory_rows(key: &RunKey, samples: &[(MemoryAt, MemorySample)]) -> Vec<Me
         pss_shmem_bytes: sample.pss_shmem_bytes,
         private_bytes: sample.private_bytes,
     };
-    samples.iter().map(row).collect()
+    host.of.memory.iter().map(row).collect()
 }

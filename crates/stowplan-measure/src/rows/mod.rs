@@ -20,6 +20,8 @@ pub use usage::usage_rows;
 
 use stowplan_results::Label;
 
+use crate::session::MeasuredHost;
+
 /// Which run the rows belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunKey {
@@ -29,6 +31,21 @@ pub struct RunKey {
     pub block: u32,
     /// Id of the deployment.
     pub deployment: Label,
+}
+
+/// What a host gave, of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct HostRows<'a> {
+    /// Which run.
+    pub key: &'a RunKey,
+    /// What it gave.
+    pub of: &'a MeasuredHost,
+}
+
+impl HostRows<'_> {
+    fn host(self) -> Option<Label> {
+        Some(self.of.host.0.as_str().into())
+    }
 }
 
 /// `t` relative to `zero`, both CLOCK_MONOTONIC ns.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use stowplan_model::{Name, Partition, Stack};
 use stowplan_results::{Label, ProcessKind, ProcessRow};
-use stowplan_wire::host::{ProcessUsage, Running};
+use stowplan_wire::host::Running;
 
-use super::{RunKey, since};
+use super::{HostRows, since};
 
 /// What rows of launchers have as their process.
 const LAUNCH: &str = "launch";
@@ -28,16 +28,12 @@ impl Modules {
     }
 }
 
-/// The rows of all processes, with times relative to `zero_ns` (the arming instant, else t0).
+/// The rows of all processes of a host, with times relative to the arming instant, else t0.
 #[must_use]
-pub fn process_rows(
-    key: &RunKey,
-    processes: &[ProcessUsage],
-    modules: &Modules,
-    zero_ns: u64,
-) -> Vec<ProcessRow> {
+pub fn process_rows(host: HostRows<'_>, modules: &Modules) -> Vec<ProcessRow> {
     let mut rows = Vec::new();
-    for usage in processes {
+    let (key, zero_ns, name) = (host.key, host.of.zero_ns(), host.host());
+    for usage in &host.of.processes {
         let (kind, process) = match &usage.running {
             Running::Launcher => (ProcessKind::Launcher, LAUNCH),
             Running::Process(name) => (ProcessKind::Nodes, &**name),
@@ -50,6 +46,7 @@ pub fn process_rows(
             run: key.run,
             block: key.block,
             deployment: key.deployment.clone(),
+            host: name.clone(),
             service: service.clone(),
             kind,
             process: process.clone(),

@@ -5,25 +5,55 @@ use std::collections::BTreeMap;
 use stowplan_results::{Label, StartKind, StartupRow, SubjectKind};
 
 use super::{RunKey, since};
-use crate::RealProgress;
-use crate::progress::{Progress, ServiceProgress};
+use crate::progress::ServiceProgress;
+use crate::session::MeasuredHost;
 
-/// The instants of one start, CLOCK_MONOTONIC ns.
+/// The instants of one start.
 pub struct StartUpFacts<'a> {
     /// State of the page cache.
     pub start: StartKind,
-    /// Read before `create`.
-    pub t0_ns: u64,
-    /// When `create` returned; `None` where the engine cannot separate it from `start`.
-    pub created_ns: Option<u64>,
-    /// What services and nodes announced.
-    pub progress: &'a Progress,
-    /// When real programs started and were ready, by service.
-    pub real: &'a BTreeMap<String, RealProgress>,
+    /// What each host gave.
+    pub hosts: &'a [MeasuredHost],
     /// Module of every node.
     pub modules: &'a BTreeMap<String, String>,
-    /// First complete output of each chain; `None` where there was none, with the reason.
+    /// First complete output of each chain, of the first host's clock; `None` where there was none, with the reason.
     pub first_outputs: &'a [(String, Result<u64, String>)],
+}
+
+/// An instant of a host since t0, ns.
+type SinceT0 = i64;
+
+/// When a node began to load and was loaded, on which host.
+struct Loading<'a> {
+    host: &'a MeasuredHost,
+    node: &'a str,
+    begin: Option<SinceT0>,
+    end: Option<SinceT0>,
+}
+
+impl<'a> StartUpFacts<'a> {
+    /// Every service of the node program, with its host.
+    fn services(
+        &self,
+    ) -> impl Iterator<Item = (&'a MeasuredHost, &'a String, &'a ServiceProgress)> {
+        let hosts = self.hosts.iter();
+        hosts.flat_map(|host| {
+            let services = host.progress.services().iter();
+            services.map(move |(name, service)| (host, name, service))
+        })
+    }
+
+    fn loading(&self) -> impl Iterator<Item = Loading<'a>> {
+        self.services().flat_map(|(host, _, service)| {
+            let nodes = service.nodes.iter();
+            nodes.map(move |(node, (begin, end))| Loading {
+                host,
+                node,
+                begin: begin.map(|t| since(host.t0_ns, t)),
+                end: end.map(|t| since(host.t0_ns, t)),
+            })
+        })
+    }
 }
 
 /// Why a real program's row has only its begin and end.
@@ -32,158 +62,173 @@ const REAL: &str = "a real program: it announces no nodes, and its latency needs
 /// Rows of the total, every service, real ones too, module, node and chain.
 #[must_use]
 pub fn startup_rows(key: &RunKey, facts: &StartUpFacts<'_>) -> Vec<StartupRow> {
-    let mut rows = vec![total(key, facts)];
-    for (name, service) in facts.progress.services() {
-        rows.push(service_row(key, facts, name, service));
+    let rows = Rows { key, facts };
+    let mut all = vec![rows.total()];
+    all.extend(
+        facts
+            .services()
+            .map(|(host, name, of)| rows.service(host, name, of)),
+    );
+    for host in facts.hosts {
+        for (name, real) in &host.real {
+            let relative = |t: u64| since(host.t0_ns, t);
+            let (begin, end) = (real.started_ns.map(relative), real.ready_ns.map(relative));
+            let mut row = rows.span(SubjectKind::Service, name, begin, end);
+            row.host = Some(host.host.0.as_str().into());
+            row.reason = Some(REAL.into());
+            all.push(row);
+        }
     }
-    for (name, real) in facts.real {
-        let (begin, end) = (real.started_ns, real.ready_ns);
-        let mut row = span(key, facts, SubjectKind::Service, name, begin, end);
-        row.reason = Some(REAL.into());
-        rows.push(row);
-    }
-    rows.extend(modules(key, facts));
-    for (node, (begin, end)) in facts.progress.services().values().flat_map(|s| &s.nodes) {
-        rows.push(span(key, facts, SubjectKind::Node, node, *begin, *end));
-    }
+    all.extend(rows.modules());
+    all.extend(facts.loading().map(|node| StartupRow {
+        host: Some(node.host.host.0.as_str().into()),
+        ..rows.span(SubjectKind::Node, node.node, node.begin, node.end)
+    }));
+    let lead = facts.hosts.first().map_or(0, |host| host.t0_ns);
     for (chain, output) in facts.first_outputs {
-        let mut row = empty(key, facts, SubjectKind::Chain, chain);
+        let mut row = rows.empty(SubjectKind::Chain, chain);
         row.begin_ns = Some(0);
-        row.first_output_ns = output.as_ref().ok().map(|t| since(facts.t0_ns, *t));
+        row.first_output_ns = output.as_ref().ok().map(|t| since(lead, *t));
         row.end_ns = row.first_output_ns;
         row.reason = output.as_ref().err().map(|reason| reason.as_str().into());
-        rows.push(row);
+        all.push(row);
     }
-    rows
+    all
 }
 
-fn empty(key: &RunKey, facts: &StartUpFacts<'_>, kind: SubjectKind, subject: &str) -> StartupRow {
-    StartupRow {
-        run: key.run,
-        block: key.block,
-        deployment: key.deployment.clone(),
-        start: facts.start,
-        subject_kind: kind,
-        subject: Label::from(subject),
-        begin_ns: None,
-        end_ns: None,
-        create_done_ns: None,
-        first_instruction_ns: None,
-        launch_ready_ns: None,
-        first_node_loaded_ns: None,
-        last_node_loaded_ns: None,
-        matched_ns: None,
-        first_output_ns: None,
-        reason: None,
+/// Makes the rows of one start.
+struct Rows<'a> {
+    key: &'a RunKey,
+    facts: &'a StartUpFacts<'a>,
+}
+
+impl Rows<'_> {
+    fn empty(&self, kind: SubjectKind, subject: &str) -> StartupRow {
+        StartupRow {
+            run: self.key.run,
+            block: self.key.block,
+            deployment: self.key.deployment.clone(),
+            host: None,
+            start: self.facts.start,
+            subject_kind: kind,
+            subject: Label::from(subject),
+            begin_ns: None,
+            end_ns: None,
+            create_done_ns: None,
+            first_instruction_ns: None,
+            launch_ready_ns: None,
+            first_node_loaded_ns: None,
+            last_node_loaded_ns: None,
+            matched_ns: None,
+            first_output_ns: None,
+            reason: None,
+        }
     }
-}
 
-fn span(
-    key: &RunKey,
-    facts: &StartUpFacts<'_>,
-    kind: SubjectKind,
-    subject: &str,
-    begin: Option<u64>,
-    end: Option<u64>,
-) -> StartupRow {
-    let relative = |t: u64| since(facts.t0_ns, t);
-    StartupRow {
-        begin_ns: begin.map(relative),
-        end_ns: end.map(relative),
-        ..empty(key, facts, kind, subject)
+    fn span(
+        &self,
+        kind: SubjectKind,
+        subject: &str,
+        begin: Option<SinceT0>,
+        end: Option<SinceT0>,
+    ) -> StartupRow {
+        StartupRow {
+            begin_ns: begin,
+            end_ns: end,
+            ..self.empty(kind, subject)
+        }
     }
-}
 
-fn total(key: &RunKey, facts: &StartUpFacts<'_>) -> StartupRow {
-    let relative = |t: u64| since(facts.t0_ns, t);
-    let services = || facts.progress.services().values();
-    let loaded = || {
-        services()
-            .flat_map(|s| s.nodes.values())
-            .filter_map(|(_, end)| *end)
-    };
-    // The total is there only when every part is: a maximum over some would be too early.
-    let last = |of: fn(&ServiceProgress) -> Option<u64>| {
-        services()
-            .map(of)
-            .collect::<Option<Vec<_>>>()
-            .and_then(|all| all.into_iter().max())
-    };
-    let outputs: Option<Vec<u64>> = facts
-        .first_outputs
-        .iter()
-        .map(|(_, t)| t.as_ref().ok().copied())
-        .collect();
-    let first_output = outputs.and_then(|all| all.into_iter().max());
-    let mut row = empty(key, facts, SubjectKind::Total, "total");
-    row.begin_ns = Some(0);
-    row.create_done_ns = facts.created_ns.map(relative);
-    row.first_instruction_ns = services()
-        .filter_map(|s| s.first_instruction_ns)
-        .min()
-        .map(relative);
-    row.launch_ready_ns = last(|s| s.launch_ready_ns).map(relative);
-    row.first_node_loaded_ns = loaded().min().map(relative);
-    row.last_node_loaded_ns = loaded().max().map(relative);
-    row.end_ns = row.last_node_loaded_ns;
-    row.matched_ns = last(|s| s.matched_ns).map(relative);
-    row.first_output_ns = first_output.map(relative);
-    row.reason = facts
-        .first_outputs
-        .iter()
-        .find_map(|(_, t)| t.as_ref().err())
-        .map(|reason| reason.as_str().into());
-    row
-}
-
-fn service_row(
-    key: &RunKey,
-    facts: &StartUpFacts<'_>,
-    name: &str,
-    service: &ServiceProgress,
-) -> StartupRow {
-    let relative = |t: u64| since(facts.t0_ns, t);
-    let loaded = || service.nodes.values().filter_map(|(_, end)| *end);
-    let mut row = empty(key, facts, SubjectKind::Service, name);
-    row.begin_ns = service.first_instruction_ns.map(relative);
-    row.end_ns = loaded().max().map(relative);
-    row.first_instruction_ns = row.begin_ns;
-    row.launch_ready_ns = service.launch_ready_ns.map(relative);
-    row.first_node_loaded_ns = loaded().min().map(relative);
-    row.last_node_loaded_ns = row.end_ns;
-    row.matched_ns = service.matched_ns.map(relative);
-    row
-}
-
-/// Module time: its first node begins to load → its last node loaded (docs/measuring.md §4).
-fn modules(key: &RunKey, facts: &StartUpFacts<'_>) -> Vec<StartupRow> {
-    let mut spans: BTreeMap<&str, (Option<u64>, Option<u64>)> = BTreeMap::new();
-    for (node, (begin, end)) in facts.progress.services().values().flat_map(|s| &s.nodes) {
-        let Some(module) = facts.modules.get(node) else {
-            continue;
+    fn total(&self) -> StartupRow {
+        let facts = self.facts;
+        let loaded = || facts.loading().filter_map(|node| node.end);
+        // The total is there only when every part is: a maximum over some would be too early.
+        let last = |of: fn(&ServiceProgress) -> Option<u64>| {
+            let all = facts.services();
+            let all = all.map(|(host, _, service)| Some(since(host.t0_ns, of(service)?)));
+            let all = all.collect::<Option<Vec<SinceT0>>>();
+            all.and_then(|all| all.into_iter().max())
         };
-        let span = spans.entry(module).or_default();
-        span.0 = [span.0, *begin].into_iter().flatten().min();
-        span.1 = span.1.max(*end);
+        let created = facts.hosts.iter();
+        let created = created.map(|host| Some(since(host.t0_ns, host.created_ns?)));
+        let created = created.collect::<Option<Vec<SinceT0>>>();
+        let first = facts.services();
+        let first = first.filter_map(|(host, _, service)| {
+            Some(since(host.t0_ns, service.first_instruction_ns?))
+        });
+        let lead = facts.hosts.first().map_or(0, |host| host.t0_ns);
+        let outputs = facts.first_outputs.iter();
+        let outputs: Option<Vec<u64>> = outputs.map(|(_, t)| t.as_ref().ok().copied()).collect();
+        let first_output = outputs.and_then(|all| all.into_iter().max());
+        let mut missing = facts.first_outputs.iter();
+        let missing = missing.find_map(|(_, t)| t.as_ref().err());
+        StartupRow {
+            begin_ns: Some(0),
+            end_ns: loaded().max(),
+            create_done_ns: created.and_then(|all| all.into_iter().max()),
+            first_instruction_ns: first.min(),
+            launch_ready_ns: last(|s| s.launch_ready_ns),
+            first_node_loaded_ns: loaded().min(),
+            last_node_loaded_ns: loaded().max(),
+            matched_ns: last(|s| s.matched_ns),
+            first_output_ns: first_output.map(|t| since(lead, t)),
+            reason: missing.map(|reason| reason.as_str().into()),
+            ..self.empty(SubjectKind::Total, "total")
+        }
     }
-    spans
-        .into_iter()
-        .map(|(module, (begin, end))| span(key, facts, SubjectKind::Module, module, begin, end))
-        .collect()
+
+    fn service(&self, host: &MeasuredHost, name: &str, service: &ServiceProgress) -> StartupRow {
+        let relative = |t: u64| since(host.t0_ns, t);
+        let loaded = || service.nodes.values().filter_map(|(_, end)| *end);
+        let up = service.first_instruction_ns.map(relative);
+        let last = loaded().max().map(relative);
+        StartupRow {
+            host: Some(host.host.0.as_str().into()),
+            begin_ns: up,
+            end_ns: last,
+            first_instruction_ns: up,
+            launch_ready_ns: service.launch_ready_ns.map(relative),
+            first_node_loaded_ns: loaded().min().map(relative),
+            last_node_loaded_ns: last,
+            matched_ns: service.matched_ns.map(relative),
+            ..self.empty(SubjectKind::Service, name)
+        }
+    }
+
+    /// Module time: its first node begins to load → its last node loaded (docs/measuring.md §4).
+    fn modules(&self) -> Vec<StartupRow> {
+        let mut spans: BTreeMap<&str, (Option<SinceT0>, Option<SinceT0>)> = BTreeMap::new();
+        for node in self.facts.loading() {
+            let Some(module) = self.facts.modules.get(node.node) else {
+                continue;
+            };
+            let span = spans.entry(module).or_default();
+            span.0 = [span.0, node.begin].into_iter().flatten().min();
+            span.1 = span.1.max(node.end);
+        }
+        let rows = spans.into_iter();
+        let rows =
+            rows.map(|(module, (begin, end))| self.span(SubjectKind::Module, module, begin, end));
+        rows.collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use stowplan_site::HostId;
     use stowplan_wire::agent::Announced;
     use stowplan_wire::announce::Announcement;
 
     use super::*;
+    use crate::RealProgress;
+    use crate::progress::Progress;
 
     fn progress() -> Progress {
         let mut progress = Progress::of_services(&["a", "b"]);
         let mut say = |service: &str, announcement| {
             progress
                 .announced(&Announced {
+                    host: "here".to_owned(),
                     service: service.to_owned(),
                     pid: 1,
                     announcement,
@@ -228,17 +273,20 @@ mod tests {
         let modules = [("x", "m"), ("y", "n"), ("z", "m")]
             .map(|(n, m)| (n.to_owned(), m.to_owned()))
             .into();
-        let progress = progress();
         let pong = RealProgress {
             started_ns: Some(12),
             ready_ns: Some(90),
         };
-        let facts = StartUpFacts {
-            real: &[("pong".to_owned(), pong)].into(),
-            start: StartKind::Warm,
+        let host = MeasuredHost {
+            real: [("pong".to_owned(), pong)].into(),
             t0_ns: 10,
             created_ns: Some(11),
-            progress: &progress,
+            progress: progress(),
+            ..MeasuredHost::new(HostId("here".to_owned()), None)
+        };
+        let facts = StartUpFacts {
+            start: StartKind::Warm,
+            hosts: &[host],
             modules: &modules,
             first_outputs: &[("c".to_owned(), Ok(60)), ("d".to_owned(), Ok(50))],
         };

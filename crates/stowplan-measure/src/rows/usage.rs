@@ -5,18 +5,21 @@ use std::collections::HashMap;
 use stowplan_results::{Label, UsageRow};
 use stowplan_wire::host::UsageSample;
 
-use super::{RunKey, since};
+use super::{HostRows, since};
 
-/// The rows of all samples, with times relative to `zero_ns` (the arming instant, else t0).
+/// The rows of all samples of a host, with times relative to the arming instant, else t0.
 #[must_use]
-pub fn usage_rows(key: &RunKey, samples: &[UsageSample], zero_ns: u64) -> Vec<UsageRow> {
+pub fn usage_rows(host: HostRows<'_>) -> Vec<UsageRow> {
     let mut subjects: HashMap<&str, Label> = HashMap::new();
-    samples
+    let (key, zero_ns, name) = (host.key, host.of.zero_ns(), host.host());
+    host.of
+        .samples
         .iter()
         .map(|sample| UsageRow {
             run: key.run,
             block: key.block,
             deployment: key.deployment.clone(),
+            host: name.clone(),
             subject: subjects
                 .entry(&sample.subject)
                 .or_insert_with(|| sample.subject.as_str().into())

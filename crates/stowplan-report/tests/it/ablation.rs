@@ -187,6 +187,7 @@ fn run(run: u32, block: u32, order: usize, deployment: &str) -> RunRow {
         lost: Some(0),
         own_switches: Some(1),
         own_cpu_ns: Some(1),
+        clock_uncertainty_ns: None,
         program_sha256: None,
         warnings: Vec::new(),
     }

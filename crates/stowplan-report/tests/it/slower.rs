@@ -180,6 +180,7 @@ fn run_row(key: &(u32, u32, Label), order: u32) -> RunRow {
         lost: None,
         own_switches: None,
         own_cpu_ns: None,
+        clock_uncertainty_ns: None,
         program_sha256: None,
         warnings: Vec::new(),
     }

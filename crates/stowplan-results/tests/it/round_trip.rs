@@ -2,6 +2,10 @@
 use std::fs;
 use std::path::Path;
 
+use arrow::array::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::properties::WriterProperties;
 use stowplan_results::{
     Better, CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, EarlierResult,
     Experiment, Label, LatencyRow, LossCause, LossRow, Machine, MeasurementRow, MemoryAt,
@@ -30,19 +34,12 @@ fn experiment() -> Experiment {
     .unwrap()
 }
 
-fn run(number: u32) -> RunData {
-    let deployment: Label = if number.is_multiple_of(2) {
-        "oci"
-    } else {
-        "bare:flat"
-    }
-    .into();
-    let block = number.div_ceil(2);
-    let mut data = RunData::of(RunRow {
+fn run_row(number: u32, block: u32, deployment: Label) -> RunRow {
+    RunRow {
         run: number,
         block,
         order: 1,
-        deployment: deployment.clone(),
+        deployment,
         start: StartKind::Cold,
         status: RunStatus::Finished,
         reason: None,
@@ -65,9 +62,21 @@ fn run(number: u32) -> RunData {
         lost: None,
         own_switches: Some(2),
         own_cpu_ns: Some(31_000),
+        clock_uncertainty_ns: Some(5),
         program_sha256: Some("ab".into()),
         warnings: vec!["steal is not known".to_owned(), "ünïcode".to_owned()],
-    });
+    }
+}
+
+fn run(number: u32) -> RunData {
+    let deployment: Label = if number.is_multiple_of(2) {
+        "oci"
+    } else {
+        "bare:flat"
+    }
+    .into();
+    let block = number.div_ceil(2);
+    let mut data = RunData::of(run_row(number, block, deployment.clone()));
     data.startup = vec![startup(number, block, deployment.clone())];
     data.latency = (0..20_000)
         .map(|i| {
@@ -123,6 +132,7 @@ fn startup(run: u32, block: u32, deployment: Label) -> StartupRow {
         run,
         block,
         deployment,
+        host: Some("near".into()),
         start: StartKind::Cold,
         subject_kind: SubjectKind::Module,
         subject: "sensing".into(),
@@ -172,6 +182,7 @@ fn memory(run: u32, block: u32, deployment: Label) -> MemoryRow {
         run,
         block,
         deployment,
+        host: Some("near".into()),
         subject: "all".into(),
         at: MemoryAt::Disarm,
         processes: 9,
@@ -189,6 +200,7 @@ fn process(run: u32, block: u32, deployment: Label) -> ProcessRow {
         run,
         block,
         deployment,
+        host: Some("near".into()),
         service: "all".into(),
         kind: ProcessKind::Launcher,
         process: "launch".into(),
@@ -205,6 +217,7 @@ fn usage(run: u32, block: u32, deployment: Label) -> UsageRow {
         run,
         block,
         deployment,
+        host: Some("near".into()),
         subject: "machine".into(),
         t_ns: -200_000_000,
         cpu_ns: Some(u64::MAX),
@@ -350,11 +363,11 @@ fn broken_files_are_errors_with_their_place() {
     assert!(error.to_string().contains("run-0001.latency.parquet"));
     assert!(error.hint().unwrap().contains("--resume"));
 
-    rewrite(&dir, |text| text.replace("experiment/1", "experiment/9"));
+    rewrite(&dir, |text| text.replace("experiment/2", "experiment/9"));
     let error = Results::open(&dir).unwrap_err();
     assert!(error.to_string().contains("stowplan.experiment/9"));
     rewrite(&dir, |text| {
-        text.replace("experiment/9", "experiment/1") + "}"
+        text.replace("experiment/9", "experiment/2") + "}"
     });
     assert!(matches!(
         Results::open(&dir),
@@ -435,4 +448,58 @@ fn the_reference_is_bare_flat_where_none_is_declared() {
     assert_eq!(experiment.reference_id(), Some("oci"));
     experiment.deployments[1].refused = Some("no cgroups".to_owned());
     assert_eq!(experiment.reference_id(), Some("bare:flat"));
+}
+
+/// A table as the first version had it: without hosts.
+fn without_hosts(path: &Path) {
+    let file = fs::File::open(path).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let mut pairs = reader
+        .metadata()
+        .file_metadata()
+        .key_value_metadata()
+        .cloned();
+    for pair in pairs.iter_mut().flatten() {
+        if pair.key == "stowplan.version" {
+            pair.value = Some("1".to_owned());
+        }
+    }
+    let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
+    let batches = batches.into_iter().map(|mut batch| {
+        let column = batch.schema().index_of("host").unwrap();
+        batch.remove_column(column);
+        batch
+    });
+    let batches: Vec<RecordBatch> = batches.collect();
+    let properties = WriterProperties::builder().set_key_value_metadata(pairs);
+    let file = fs::File::create(path).unwrap();
+    let schema = batches[0].schema();
+    let mut writer = ArrowWriter::try_new(file, schema, Some(properties.build())).unwrap();
+    for batch in &batches {
+        writer.write(batch).unwrap();
+    }
+    writer.close().unwrap();
+}
+
+#[test]
+fn a_result_of_before_hosts_were_recorded_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = ResultsWriter::create(folder.path(), &experiment()).unwrap();
+    let dir = writer.dir().to_owned();
+    writer.write_run(&run(1)).unwrap();
+    let now = writer.finish().unwrap().usage().unwrap();
+    assert_eq!(now[0].host.as_deref(), Some("near"));
+    rewrite(&dir, |text| text.replace("experiment/2", "experiment/1"));
+    for table in ["startup", "usage", "memory", "processes"] {
+        without_hosts(&dir.join(format!("{table}.parquet")));
+    }
+    let older = Results::open(&dir).unwrap();
+    let without = UsageRow {
+        host: None,
+        ..now[0].clone()
+    };
+    assert_eq!(older.usage().unwrap(), [without]);
+    assert_eq!(older.startup().unwrap()[0].host, None);
+    assert_eq!(older.memory().unwrap()[0].host, None);
+    assert_eq!(older.processes().unwrap()[0].host, None);
 }

@@ -17,7 +17,7 @@ use stowplan_wire::deployment::{
 };
 
 use super::process::{FakeProcess, Life, behaviour_of};
-use super::world::{Fault, HOST, World};
+use super::world::{Fault, World};
 
 /// An engine that starts nothing.
 #[derive(Debug, Clone)]
@@ -264,7 +264,7 @@ impl Deployment for FakeDeployment {
             .iter()
             .map(|process| Locator {
                 service: process.service.clone(),
-                host: HOST.to_owned(),
+                host: world.name.clone(),
                 pid: process.pid + u32::from(world.fault == Some(Fault::LocatorsLie)),
                 start_ticks: process.start_ticks,
                 cgroups: BTreeMap::from([("unified".to_owned(), world.group(&process.service))]),

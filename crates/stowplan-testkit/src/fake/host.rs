@@ -15,7 +15,7 @@ use stowplan_wire::host::{
 
 use super::process::{FakeProcess, Life};
 use super::site::Asked;
-use super::world::{HOST, Sampling, World};
+use super::world::{Sampling, World};
 
 /// A host that is nowhere.
 #[derive(Debug)]
@@ -39,6 +39,11 @@ impl FakeHost {
     pub fn open_run(&self, run: &str) -> String {
         self.world.borrow_mut().open(run);
         format!("/fake/{run}")
+    }
+
+    /// Lets time pass, on all hosts that share it.
+    pub(super) fn passes(&self, ns: u64) {
+        self.world.borrow_mut().advance(ns);
     }
 
     /// How many processes of services live on it.
@@ -98,16 +103,18 @@ impl FakeHost {
 
 impl Host for FakeHost {
     fn id(&self) -> String {
-        HOST.to_owned()
+        self.world.borrow().name.clone()
     }
 
     fn clock(&self) -> Result<u64, HostError> {
+        let read = self.called("clock");
+        read.map_err(|error| HostError::new(error.message).of_kind(error.kind))?;
         Ok(self.world.borrow_mut().now())
     }
 
     fn facts(&self) -> Result<MachineFacts, HostError> {
         Ok(MachineFacts {
-            host: HOST.to_owned(),
+            host: self.id(),
             cpus: vec![0, 1],
             cpu_model: "none".to_owned(),
             memory_bytes: 1 << 30,
@@ -215,7 +222,7 @@ impl Host for FakeHost {
     fn fetch(&self, from: &str, to: &Path) -> Result<(), HostError> {
         let text = self
             .file(from)
-            .ok_or_else(|| HostError::new(format!("{HOST} has no file {from}")))?;
+            .ok_or_else(|| HostError::new(format!("{} has no file {from}", self.id())))?;
         std::fs::write(to, text).map_err(|e| HostError::io("write", to, e))
     }
 

@@ -19,10 +19,26 @@ pub use engine::FakeEngine;
 pub use host::FakeHost;
 pub use world::Fault;
 
-/// A fake host and an engine on it.
+/// A fake host and an engine on it. Its clock reads some days after the boot of a machine that is not this one.
 #[must_use]
 pub fn fake() -> (Rc<FakeHost>, FakeEngine) {
-    let world = Rc::new(RefCell::new(world::World::new()));
+    on("far-away", &Rc::default(), 777_777_777_777_777)
+}
+
+/// Two fake hosts on which the same time passes, each with an engine. The clock of the second is so far ahead.
+#[must_use]
+pub fn two(ahead_ns: u64) -> [(Rc<FakeHost>, FakeEngine); 2] {
+    let time = Rc::default();
+    let boot_ns = 5_000_000_000;
+    [
+        on("near", &time, boot_ns),
+        on("far-away", &time, boot_ns + ahead_ns),
+    ]
+}
+
+fn on(name: &str, time: &world::Time, boot_ns: u64) -> (Rc<FakeHost>, FakeEngine) {
+    let world = world::World::new(name, Rc::clone(time), boot_ns);
+    let world = Rc::new(RefCell::new(world));
     (
         Rc::new(FakeHost::new(Rc::clone(&world))),
         FakeEngine::new(world),

@@ -2,7 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use stowplan_engine::EngineError;
+use std::path::{Path, PathBuf};
+
+use stowplan_engine::{EngineError, FailureKind};
 use stowplan_host::Host as _;
 use stowplan_site::{Armed, Site, Watched};
 use stowplan_wire::agent::ProgramDigest;
@@ -16,12 +18,21 @@ use super::host::FakeHost;
 pub(super) struct Asked {
     calls: RefCell<Vec<&'static str>>,
     fails: Cell<Option<&'static str>>,
+    /// A request that takes so long, in ns.
+    slow: Cell<Option<(&'static str, u64)>>,
+    /// Arming instant and length of the window.
+    window: Cell<Option<(u64, u64)>>,
 }
 
 impl FakeHost {
-    /// From now on this request fails, as `arm_and_wait`: its link is cut there.
+    /// From now on this request fails, as `arm`: its link is cut there.
     pub fn fail_at(&self, call: &'static str) {
         self.asked.fails.set(Some(call));
+    }
+
+    /// From now on this request is answered so late.
+    pub fn is_late_at(&self, call: &'static str, ns: u64) {
+        self.asked.slow.set(Some((call, ns)));
     }
 
     /// What it was asked as a site, in order; looks for news once for each time in a row.
@@ -32,10 +43,19 @@ impl FakeHost {
         calls
     }
 
-    fn called(&self, call: &'static str) -> Result<(), EngineError> {
-        self.asked.calls.borrow_mut().push(call);
+    pub(super) fn called(&self, call: &'static str) -> Result<(), EngineError> {
+        // The clock is read all the time.
+        if call != "clock" {
+            self.asked.calls.borrow_mut().push(call);
+        }
+        if let Some((slow, ns)) = self.asked.slow.get()
+            && slow == call
+        {
+            self.passes(ns);
+        }
         if self.asked.fails.get() == Some(call) {
-            return Err(EngineError::new(format!("the link was cut at {call}")));
+            let error = EngineError::new(format!("the link was cut at {call}"));
+            return Err(error.of_kind(FailureKind::Gone));
         }
         Ok(())
     }
@@ -66,12 +86,45 @@ impl Site for FakeHost {
         Ok(Watched::default())
     }
 
-    fn arm_and_wait(&self, lead_ns: u64, window_ns: u64, _: bool) -> Result<Armed, EngineError> {
-        self.called("arm_and_wait")?;
-        let t_arm_ns = self.clock()? + lead_ns;
+    fn free_domain(&self, _: u64, _: usize) -> Result<u32, EngineError> {
+        Ok(61)
+    }
+
+    fn put(&self, folder: &Path) -> Result<String, EngineError> {
+        Ok(format!("/fake{}", folder.display()))
+    }
+
+    fn bring(&self, file: &Path, _: &Path) -> Result<PathBuf, EngineError> {
+        Err(EngineError::new(format!(
+            "the fake host has no file {}",
+            file.display()
+        )))
+    }
+
+    fn before_window(&self, _: u64, _: bool) -> Result<u64, EngineError> {
+        self.called("before_window")?;
+        Ok(self.clock()?)
+    }
+
+    fn arm(&self, t_arm_ns: u64, window_ns: u64) -> Result<(), EngineError> {
+        self.called("arm")?;
+        if self.clock()? > t_arm_ns {
+            let error = EngineError::new(format!("{} was not armed in time", self.id()));
+            return Err(error.of_kind(FailureKind::Timeout));
+        }
+        self.asked.window.set(Some((t_arm_ns, window_ns)));
+        Ok(())
+    }
+
+    fn wait_window(&self) -> Result<Armed, EngineError> {
+        self.called("wait_window")?;
+        let armed = self.asked.window.take();
+        let (t_arm_ns, window_ns) = armed.ok_or_else(|| EngineError::new("nothing was armed"))?;
+        let t_disarm_ns = t_arm_ns + window_ns;
+        self.passes(t_disarm_ns.saturating_sub(self.clock()?));
         Ok(Armed {
             t_arm_ns,
-            t_disarm_ns: t_arm_ns + window_ns,
+            t_disarm_ns,
             own_switches: 0,
             own_cpu_ns: 0,
         })

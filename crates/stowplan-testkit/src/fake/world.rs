@@ -1,13 +1,17 @@
 //! The state of the fake host: its clock, its processes, what is still to be told.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use stowplan_wire::deployment::{EngineEvent, EngineEventKind};
 
 use super::process::{FakeProcess, Life};
 
 /// How late the engine tells what happened, in ns.
 const LATE_NS: u64 = 5_000_000;
-/// Name of the fake host.
-pub(super) const HOST: &str = "far-away";
+
+/// What passes on all hosts of a test, in ns.
+pub(super) type Time = Rc<Cell<u64>>;
 
 /// Something that a faulty engine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +50,14 @@ pub(super) struct Sampling {
 
 #[derive(Debug)]
 pub(super) struct World {
-    clock_ns: u64,
+    /// Name of the host.
+    pub(super) name: String,
+    /// Shared with other hosts.
+    time: Time,
+    /// What its clock reads where that is zero.
+    boot_ns: u64,
+    /// Until when its processes have computed.
+    seen_ns: u64,
     next_pid: u32,
     run: Option<String>,
     pub(super) processes: Vec<FakeProcess>,
@@ -57,10 +68,12 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new(name: &str, time: Time, boot_ns: u64) -> Self {
         Self {
-            // Some days after the boot of a machine that is not this one.
-            clock_ns: 777_777_777_777_777,
+            name: name.to_owned(),
+            seen_ns: time.get(),
+            time,
+            boot_ns,
             next_pid: 4_000_000,
             run: None,
             processes: Vec::new(),
@@ -73,7 +86,11 @@ impl World {
     /// The clock; asking takes a microsecond.
     pub(super) fn now(&mut self) -> u64 {
         self.advance(1_000);
-        self.clock_ns
+        self.clock_ns()
+    }
+
+    fn clock_ns(&self) -> u64 {
+        self.boot_ns + self.time.get()
     }
 
     /// Begins a run: nobody asks for anything of an older one any more.
@@ -93,17 +110,20 @@ impl World {
         let event = EngineEvent {
             service: service.to_owned(),
             kind,
-            t_ns: self.clock_ns,
-            clock: format!("host:{HOST}/monotonic"),
+            t_ns: self.clock_ns(),
+            clock: format!("host:{}/monotonic", self.name),
         };
-        self.events.push((self.clock_ns + LATE_NS, event));
+        self.events.push((self.clock_ns() + LATE_NS, event));
     }
 
     /// Lets time pass: hogs compute, processes end.
     pub(super) fn advance(&mut self, ns: u64) {
         let rates: Vec<f64> = self.processes.iter().map(|p| self.rate_of(p)).collect();
-        self.clock_ns += ns;
-        let now = self.clock_ns;
+        self.time.set(self.time.get() + ns);
+        // Other hosts let time pass, too.
+        let ns = self.time.get() - self.seen_ns;
+        self.seen_ns = self.time.get();
+        let now = self.clock_ns();
         let mut ended = Vec::new();
         for (process, rate) in self.processes.iter_mut().zip(rates) {
             #[expect(
@@ -153,7 +173,7 @@ impl World {
 
     /// Events that are told by now.
     pub(super) fn told(&mut self) -> Vec<EngineEvent> {
-        let now = self.clock_ns;
+        let now = self.clock_ns();
         let (told, later) = std::mem::take(&mut self.events)
             .into_iter()
             .partition(|(at, _)| *at <= now);
@@ -169,7 +189,7 @@ impl World {
             .iter()
             .filter(|p| p.life == Life::Running)
             .filter_map(|p| Some(p.ends_at?.0));
-        told.chain(ends).fold(limit, u64::min).max(self.clock_ns)
+        told.chain(ends).fold(limit, u64::min).max(self.clock_ns())
     }
 
     /// Ends a process; as an event only if it was not asked for.
