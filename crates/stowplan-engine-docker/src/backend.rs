@@ -65,7 +65,7 @@ pub(crate) fn prepare(
     let prepared = Prepared {
         requests: requests.collect(),
         image_files,
-        deviations: ground.told(plan.isolation.net),
+        deviations: ground.deviations(plan.isolation.net),
         network_of: holder.of_process,
         network: config::network_mode(plan, &ground).to_owned(),
         waits_for_class: true,

@@ -55,7 +55,7 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// What is another way than the daemon's defaults, the network among it, which each container has for itself or not.
-    pub(crate) fn told(&self, own_networks: bool) -> BTreeSet<String> {
+    pub(crate) fn deviations(&self, own_networks: bool) -> BTreeSet<String> {
         let network = if own_networks {
             Some(
                 "network: none, so that each container has a network of its own with nothing but a loopback",

@@ -1,16 +1,22 @@
 //! A result with its figures and every verdict on them.
 
-use stowplan_results::{Ablation, Comparison, Comparisons, Ranking, Results, Slower};
+use stowplan_results::{Ablation, Comparison, Comparisons, Judged, Ranking, Results, Slower};
 
 use crate::error::JudgeError;
 use crate::figures::Figures;
 use crate::{ablation, compare, sensitivity};
+
+/// What verdicts are given by. The number after the version is that of the rules: raise it with any change by which the same rows get
+/// other verdicts or reasons, so that those that are kept are not taken for them.
+const BY: &str = concat!(env!("CARGO_PKG_VERSION"), ", rules 1");
 
 /// What a result says: its figures, and the verdicts on them.
 #[derive(Debug, Clone)]
 pub struct Judgement {
     /// What was measured.
     pub figures: Figures,
+    /// What the verdicts were computed from.
+    pub judged: Judged,
     /// Against the experiment's reference.
     pub comparisons: Vec<Comparison>,
     /// Where chains got slower that are worse in one deployment than in another.
@@ -24,12 +30,29 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Reads every table, computes all figures and judges them.
+    /// Reads every table and computes all figures. Verdicts are those that are kept with the result, where this program gave them on
+    /// these runs; else they are judged anew.
     ///
     /// # Errors
     /// When a table cannot be read or a figure cannot be computed.
     pub fn read(results: &Results) -> Result<Self, JudgeError> {
         let figures = Figures::read(results)?;
+        let judged = Judged::of(&results.runs, BY);
+        match results.comparisons()? {
+            Some(kept) if kept.judged.as_ref() == Some(&judged) => Ok(Self {
+                slower: kept.slower,
+                against: results.against()?,
+                ablations: kept.ablations,
+                rankings: kept.rankings,
+                comparisons: kept.comparisons,
+                judged,
+                figures,
+            }),
+            _ => Self::anew(results, figures, judged),
+        }
+    }
+
+    fn anew(results: &Results, figures: Figures, judged: Judged) -> Result<Self, JudgeError> {
         let comparisons = figures.comparisons_with(None)?;
         Ok(Self {
             slower: compare::slower(&figures, &comparisons)?,
@@ -37,6 +60,7 @@ impl Judgement {
             ablations: ablation::all(&figures)?,
             rankings: sensitivity::rankings(&figures),
             comparisons,
+            judged,
             figures,
         })
     }
@@ -44,7 +68,11 @@ impl Judgement {
     /// The verdicts as they are kept with the result.
     #[must_use]
     pub fn verdicts(&self) -> Comparisons {
-        Comparisons::new(self.comparisons.clone())
+        let verdicts = Comparisons {
+            judged: Some(self.judged.clone()),
+            ..Comparisons::new(self.comparisons.clone())
+        };
+        verdicts
             .with_slower(self.slower.clone())
             .with_ablations(self.ablations.clone())
             .with_rankings(self.rankings.clone())

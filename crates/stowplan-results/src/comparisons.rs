@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ablation, Comparison, EarlierResult, Experiment, Ranking, Slower};
+use crate::{Ablation, Comparison, EarlierResult, Experiment, Ranking, RunRow, Slower};
 
 /// Format of `comparisons.json` and `against.json`.
 pub const COMPARE_SCHEMA: &str = "stowplan.compare/1";
@@ -13,6 +13,9 @@ pub const COMPARE_SCHEMA: &str = "stowplan.compare/1";
 pub struct Comparisons {
     /// Always [`COMPARE_SCHEMA`].
     pub schema: String,
+    /// What they were computed from; null in documents of before it was recorded, and of two results.
+    #[serde(default)]
+    pub judged: Option<Judged>,
     /// One per metric, subject, reference and candidate.
     pub comparisons: Vec<Comparison>,
     /// One per chain that is worse, reference and candidate.
@@ -32,6 +35,26 @@ pub struct Comparisons {
     pub skipped: Vec<Skipped>,
 }
 
+/// What verdicts were computed from, and by what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Judged {
+    /// Version of Stowplan and of its rules for verdicts.
+    pub by: String,
+    /// Numbers of the runs that it judged, finished or not.
+    pub runs: Vec<u32>,
+}
+
+impl Judged {
+    /// These runs, judged by these rules.
+    #[must_use]
+    pub fn of(runs: &[RunRow], by: &str) -> Self {
+        Self {
+            by: by.to_owned(),
+            runs: runs.iter().map(|run| run.run).collect(),
+        }
+    }
+}
+
 /// A deployment that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
@@ -49,6 +72,7 @@ impl Comparisons {
     pub fn new(comparisons: Vec<Comparison>) -> Self {
         Self {
             schema: COMPARE_SCHEMA.to_owned(),
+            judged: None,
             comparisons,
             slower: Vec::new(),
             against: None,

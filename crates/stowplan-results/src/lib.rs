@@ -32,7 +32,7 @@ mod writer;
 
 pub use ablation::{Ablation, AblationDeployment, AblationStep};
 pub use comparison::{Comparison, Effect, Unmarked};
-pub use comparisons::{COMPARE_SCHEMA, Comparisons, Skipped};
+pub use comparisons::{COMPARE_SCHEMA, Comparisons, Judged, Skipped};
 pub use earlier::EarlierResult;
 pub use error::ResultsError;
 pub use experiment::{

@@ -39,14 +39,14 @@ pub(crate) fn fingerprint(measured: &Measured) -> Values {
             .insert(told.to_owned());
     }
     seen.into_iter()
-        .map(|(key, values)| (key.to_owned(), told(key, values)))
+        .map(|(key, values)| (key.to_owned(), in_words(key, values)))
         .chain(measured.hosts.iter().flat_map(|host| host.label.clone()))
         .collect()
 }
 
 /// Two deployments with as many different values are not equal for that: the values are told, but for those that are never
 /// the same twice.
-fn told(key: &str, values: BTreeSet<String>) -> String {
+fn in_words(key: &str, values: BTreeSet<String>) -> String {
     let values: Vec<String> = values.into_iter().collect();
     if values.len() > 1 && !lasts(key) {
         return format!("{} different values", values.len());
@@ -136,11 +136,11 @@ mod tests {
     #[test]
     fn different_values_are_told_unless_each_start_has_its_own() {
         let values = |of: &[&str]| of.iter().map(|v| (*v).to_owned()).collect();
-        assert_eq!(told("sched.nice", values(&["0"])), "0");
-        assert_eq!(told("sched.nice", values(&["5", "0"])), "0 | 5");
-        assert_eq!(told("ns.pid", values(&["pid:[1]"])), "pid:[1]");
+        assert_eq!(in_words("sched.nice", values(&["0"])), "0");
+        assert_eq!(in_words("sched.nice", values(&["5", "0"])), "0 | 5");
+        assert_eq!(in_words("ns.pid", values(&["pid:[1]"])), "pid:[1]");
         let own = values(&["pid:[1]", "pid:[2]"]);
-        assert_eq!(told("ns.pid", own), "2 different values");
+        assert_eq!(in_words("ns.pid", own), "2 different values");
     }
 
     #[test]

@@ -70,9 +70,9 @@ pub fn row(
     // A copy even of one, as tracetools_analysis leaves a file beside what it reads.
     let copy = workspace.peers().join("repeated");
     // A second between them, so that nothing of one is taken for the next one's.
-    let shift_ns = told(&program, trace, "duration_ns")? + 1e9;
+    let shift_ns = figure_of(&program, trace, "duration_ns")? + 1e9;
     repeat(trace, times, shift_ns as u64, &copy)?;
-    let events = told(&program, &copy, "events")?;
+    let events = figure_of(&program, &copy, "events")?;
     let ours = |name, pinned, arguments| Contender {
         name,
         pinned,
@@ -134,7 +134,7 @@ fn tracetools_python() -> Option<PathBuf> {
 }
 
 /// A number of `stowplan trace info`.
-fn told(program: &Path, trace: &Path, key: &str) -> Result<f64, PeersError> {
+fn figure_of(program: &Path, trace: &Path, key: &str) -> Result<f64, PeersError> {
     let mut info = Command::new(program);
     info.args(["trace", "info", "--json"]).arg(trace);
     let output = run(&mut info, PATIENCE)?.output;

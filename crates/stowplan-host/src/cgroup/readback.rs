@@ -145,7 +145,7 @@ pub(crate) fn scheduling_of(pid: u32) -> Option<SchedulingPlan> {
 mod tests {
     use super::*;
 
-    fn told(own: &Path, v2: bool) -> Vec<String> {
+    fn levels_in_words(own: &Path, v2: bool) -> Vec<String> {
         levels(own, v2).iter().map(ToString::to_string).collect()
     }
 
@@ -162,13 +162,19 @@ mod tests {
             fs::write(group.join("cpu.weight"), weight).unwrap();
             fs::write(group.join("cpu.max"), quota).unwrap();
         }
-        assert_eq!(told(&own, true), ["50 (at most 0.2 CPUs)", "100"]);
+        assert_eq!(
+            levels_in_words(&own, true),
+            ["50 (at most 0.2 CPUs)", "100"]
+        );
 
         for (group, shares, quota) in [(&run, "1024", "150000"), (&own, "512", "-1")] {
             fs::write(group.join("cpu.shares"), shares).unwrap();
             fs::write(group.join("cpu.cfs_quota_us"), quota).unwrap();
             fs::write(group.join("cpu.cfs_period_us"), "100000").unwrap();
         }
-        assert_eq!(told(&own, false), ["50", "100 (at most 1.5 CPUs)"]);
+        assert_eq!(
+            levels_in_words(&own, false),
+            ["50", "100 (at most 1.5 CPUs)"]
+        );
     }
 }

@@ -468,3 +468,25 @@ fn a_declared_difference_decides_what_is_equivalent() {
     });
     assert_eq!(delta_of(&results, "cpu"), (0.05, false));
 }
+
+#[test]
+fn verdicts_that_are_kept_are_read_and_not_given_again() {
+    let (_folder, results) = results();
+    let mut kept = Judgement::read(&results).unwrap().verdicts();
+    kept.comparisons[0].verdict_reason = "kept".to_owned();
+    results.keep(&kept).unwrap();
+    let reason = |results: &Results| {
+        let judgement = Judgement::read(results).unwrap();
+        judgement.comparisons[0].verdict_reason.clone()
+    };
+    assert_eq!(reason(&results), "kept");
+    // With another run, or by other rules, they are given anew.
+    let mut fewer = results.clone();
+    fewer.runs.pop();
+    assert_ne!(reason(&fewer), "kept");
+    if let Some(judged) = &mut kept.judged {
+        judged.by = "0.0.1, rules 1".to_owned();
+    }
+    results.keep(&kept).unwrap();
+    assert_ne!(reason(&results), "kept");
+}

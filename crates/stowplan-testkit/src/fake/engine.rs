@@ -243,7 +243,7 @@ impl Deployment for FakeDeployment {
         let mut world = self.world.borrow_mut();
         let until = world.now() + u64::try_from(wait.as_nanos()).unwrap_or(0);
         loop {
-            let told = world.told();
+            let told = world.due_events();
             let now = world.now();
             if !told.is_empty() || now >= until {
                 return Ok(told);

@@ -172,7 +172,7 @@ impl World {
     }
 
     /// Events that are told by now.
-    pub(super) fn told(&mut self) -> Vec<EngineEvent> {
+    pub(super) fn due_events(&mut self) -> Vec<EngineEvent> {
         let now = self.clock_ns();
         let (told, later) = std::mem::take(&mut self.events)
             .into_iter()

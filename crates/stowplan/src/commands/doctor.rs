@@ -190,7 +190,7 @@ mod tests {
     }
 
     /// Status, version, reason and hint; the engine is asked again only where `again` has an answer.
-    fn told(in_own: Probe, again: Option<Probe>) -> [String; 4] {
+    fn cells(in_own: Probe, again: Option<Probe>) -> [String; 4] {
         let status = status_of_either("cri", in_own, || Some(again.expect("asked again")));
         let text = |field: Option<String>| field.unwrap_or_default();
         [
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn an_engine_that_refuses_networks_of_experiments_alone_is_available_with_that_condition() {
         assert_eq!(
-            told(absent(WITH_HOST_NETWORK), Some(available())),
+            cells(absent(WITH_HOST_NETWORK), Some(available())),
             [
                 "available",
                 "CRI-O 1.37",
@@ -212,14 +212,17 @@ mod tests {
                 WITH_HOST_NETWORK
             ]
         );
-        let else_absent = told(absent(WITH_HOST_NETWORK), Some(absent("start it")));
+        let else_absent = cells(absent(WITH_HOST_NETWORK), Some(absent("start it")));
         assert_eq!(else_absent, ["absent", "", "no way", "start it"]);
     }
 
     #[test]
     fn any_other_engine_is_asked_once() {
-        assert_eq!(told(available(), None), ["available", "CRI-O 1.37", "", ""]);
-        let absent = told(absent("start it"), None);
+        assert_eq!(
+            cells(available(), None),
+            ["available", "CRI-O 1.37", "", ""]
+        );
+        let absent = cells(absent("start it"), None);
         assert_eq!(absent, ["absent", "", "no way", "start it"]);
     }
 }

@@ -3,7 +3,7 @@
 use crate::support::{Bench, fixture};
 
 /// Replaces the test's own folder, so that messages can be compared.
-fn told(bench: &Bench, text: &str) -> String {
+fn error_text(bench: &Bench, text: &str) -> String {
     text.replace(&bench.path().display().to_string(), "FOLDER")
 }
 
@@ -13,7 +13,7 @@ fn refused(bench: &Bench, arguments: &[&str], code: i32) -> String {
     let ended = bench.run(arguments).expect(code);
     assert!(ended.out.is_empty(), "{}", ended.out);
     assert!(!ended.err.contains("panicked"), "{}", ended.err);
-    told(bench, &ended.err)
+    error_text(bench, &ended.err)
 }
 
 #[test]

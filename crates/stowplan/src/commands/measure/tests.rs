@@ -123,7 +123,7 @@ fn options_add_to_an_experiment_file_and_take_nothing_away() {
     assert!(with.options.keep_traces && with.options.callback_cpu);
 }
 
-fn told(end: End, failures: &[&str]) -> Result<(), (ExitCode, String)> {
+fn conclusion(end: End, failures: &[&str]) -> Result<(), (ExitCode, String)> {
     let job = Job {
         block: 0,
         order: 0,
@@ -148,23 +148,23 @@ fn failed(message: &str, hint: Option<&str>) -> RunFailed {
 
 #[test]
 fn how_an_experiment_ended_is_its_exit_code_and_how_to_go_on() {
-    assert_eq!(told(End::Finished, &[]), Ok(()));
+    assert_eq!(conclusion(End::Finished, &[]), Ok(()));
     // Whole blocks were measured, as was asked for.
-    assert_eq!(told(End::Budget, &[]), Ok(()));
+    assert_eq!(conclusion(End::Budget, &[]), Ok(()));
     let resume = "finished runs are kept; go on with --resume results/x";
     let stopped = format!("error: interrupted\nhint: {resume}");
     assert_eq!(
-        told(End::Stopped, &["ended by it"]),
+        conclusion(End::Stopped, &["ended by it"]),
         Err((ExitCode::Interrupted, stopped))
     );
     let some = format!("error: 2 of the runs failed, the first: a\nhint: {resume}");
     assert_eq!(
-        told(End::Finished, &["a", "b"]),
+        conclusion(End::Finished, &["a", "b"]),
         Err((ExitCode::RunFailed, some))
     );
     let full = format!("error: the disk is full\nhint: make room; {resume}");
     assert_eq!(
-        told(
+        conclusion(
             End::Failed(failed("the disk is full", Some("make room"))),
             &[]
         ),
