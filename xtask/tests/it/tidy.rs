@@ -135,7 +135,7 @@ fn no_comment_has_an_example_that_nobody_runs() {
 
 #[test]
 fn what_points_nowhere_is_found() {
-    let file = root().join("docs/limits.md");
+    let file = root().join("docs/glossary.md");
     let found = |line| citations(&file, line).iter().all(|one| one.1);
     assert!(found("// docs/measuring.md §4, `docs/measuring.md` §5."));
     assert!(found("[here](measuring.md#4-definitions), README.md"));
