@@ -7,5 +7,6 @@
 mod engines;
 mod layers;
 mod options;
+mod prose;
 mod sources;
 mod tidy;
