@@ -1,4 +1,4 @@
-//! Pages for users read easily: few long sentences, and a table of contents with every page.
+//! Pages for users read easily: few long sentences, a short README, and a table of contents with every page.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,9 @@ const MOST: usize = 3;
 
 /// Ends of words that do not end a sentence.
 const ABBREVIATIONS: [&str; 4] = ["al.", "e.g.", "i.e.", "vs."];
+
+/// The README has fewer lines.
+const README_LINES: usize = 120;
 
 /// Pages that are still to be rewritten.
 const NOT_YET: [&str; 16] = [
@@ -147,6 +150,12 @@ fn no_page_has_many_long_sentences() {
         let is_to_do = NOT_YET.contains(&path.to_str().unwrap());
         assert!(is_easy != is_to_do, "{}: {long:#?}", path.display());
     }
+}
+
+#[test]
+fn the_readme_is_short() {
+    let lines = page(Path::new("../README.md")).lines().count();
+    assert!(lines < README_LINES, "{lines} lines");
 }
 
 #[test]
