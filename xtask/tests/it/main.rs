@@ -8,5 +8,6 @@ mod engines;
 mod layers;
 mod options;
 mod prose;
+mod reference;
 mod sources;
 mod tidy;
