@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::sources::root;
+use crate::tidy::has_section;
 
 /// Words beyond which a sentence is long.
 const LONG: usize = 30;
@@ -149,22 +150,28 @@ fn every_page_stands_in_the_summary() {
     }
 }
 
-/// The site has nothing but what is below `docs/`.
+/// The site has nothing but what is below `docs/`, and no page of the summary itself.
 #[test]
-fn no_link_of_a_page_leaves_the_site() {
+fn every_link_of_a_page_leads_to_a_place_of_the_site() {
     let docs = root().join("docs").canonicalize().unwrap();
-    for path in pages() {
-        let text = page(&path);
-        let targets = text
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split([')', '#']).next());
-        for target in targets.filter(|target| !target.is_empty() && !target.contains("://")) {
-            let file = docs.join(&path).with_file_name("").join(target);
-            let is_inside = file
-                .canonicalize()
-                .is_ok_and(|file| file.starts_with(&docs));
-            assert!(is_inside, "{}: {target}", path.display());
+    let pages = pages();
+    for path in pages.iter().filter(|path| !path.ends_with("SUMMARY.md")) {
+        let text = page(path);
+        let links = text.split("](").skip(1);
+        let links = links.filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            let (target, anchor) = link.find('#').map_or((link, ""), |at| link.split_at(at));
+            let file = docs.join(path);
+            let file = if target.is_empty() {
+                file
+            } else {
+                file.with_file_name(target)
+            };
+            let file = file.canonicalize().unwrap_or_default();
+            let is_there = file.starts_with(&docs) && !file.ends_with("SUMMARY.md");
+            assert!(is_there, "{}: {link}", path.display());
+            let has_anchor = anchor.is_empty() || has_section(&page(&file), anchor);
+            assert!(has_anchor, "{}: {link}", path.display());
         }
     }
 }

@@ -30,7 +30,7 @@ fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Whether a document has the section (` §4`) or the heading (`#an-anchor`) that follows its name, if one does.
-fn has_section(page: &str, rest: &str) -> bool {
+pub(crate) fn has_section(page: &str, rest: &str) -> bool {
     let headings = page.lines().filter(|line| line.starts_with('#'));
     let mut headings = headings.map(|line| line.trim_start_matches('#').trim());
     if let Some(anchor) = rest.strip_prefix('#') {
