@@ -82,3 +82,21 @@ fn every_exit_code_is_in_the_reference() {
         assert!(page.contains(&format!("| {code} |")), "{code}");
     }
 }
+
+#[test]
+fn every_command_is_in_the_reference() {
+    let code = read("crates/stowplan/src/cli.rs");
+    let variants = between(&code, "pub enum Command {", "\n}").lines();
+    let is_name = |line: &&str| line.starts_with(|c: char| c.is_ascii_uppercase());
+    let names = variants
+        .filter_map(|line| line.strip_prefix("    "))
+        .filter(is_name);
+    let names: Vec<String> = names
+        .map(|line| line.split(['(', ' ']).next().unwrap().to_lowercase())
+        .collect();
+    assert!(names.len() > 10, "{names:?}");
+    let page = read("docs/reference/commands.md");
+    for name in names {
+        assert!(page.contains(&format!("| `{name}")), "{name}");
+    }
+}
