@@ -250,7 +250,7 @@ table! {
 }
 
 table! {
-    /// One row per sample of a service, of the engine's own processes (`engine`, and `engine: PROGRAM` for each of their programs) from just before t0 and, earlier and without services, for a second (`engine idle`, `engine idle: PROGRAM`), of the machine (`machine`) or of Stowplan itself (`stowplan`); of what the hypervisor took of all CPUs (`other: hypervisor`); and two, just before and after the window, of each program that used most of the rest (`other: PROGRAM`).
+    /// One row per sample of a service, of the machine (`machine`), of Stowplan itself (`stowplan`), or of what the hypervisor took of all CPUs (`other: hypervisor`). The engine's own processes have rows from just before t0 (`engine`, and `engine: PROGRAM` for each of their programs). They also have rows of a second earlier and without services (`engine idle`, `engine idle: PROGRAM`). Each program that used most of the rest has two rows, just before and after the window (`other: PROGRAM`).
     UsageRow in "usage" {
         /// Run.
         run: u32,
@@ -365,7 +365,7 @@ words! {
 }
 
 table! {
-    /// Two rows per run with a window and service, and engine where it has processes of its own: memory of its processes with what several processes of the machine share divided between them (`smaps_rollup` of proc_pid_smaps(5)).
+    /// Two rows per run with a window and service, and engine where it has processes of its own. They have the memory of its processes, with what several processes of the machine share divided between them (`smaps_rollup` of proc_pid_smaps(5)).
     MemoryRow in "memory" {
         /// Run.
         run: u32,

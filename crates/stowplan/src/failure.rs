@@ -11,7 +11,7 @@ use stowplan_plan::PlaceError;
 use stowplan_report::ReportError;
 use stowplan_results::ResultsError;
 
-/// Documented exit codes (README, "Exit codes"). 0 is success; clap itself ends with 2 on wrong usage.
+/// Documented exit codes (docs/reference/exit-codes.md). 0 is success; clap itself ends with 2 on wrong usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ExitCode {

@@ -1,6 +1,6 @@
 //! Figures as ratios against a peer that is measured in the same run.
 //!
-//! They are printed and nothing is asserted: the machine decides how large they are. `docs/peers.md` says
+//! They are printed and nothing is asserted: the machine decides how large they are. `docs/evidence/peers.md` says
 //! what each row is.
 
 mod build;

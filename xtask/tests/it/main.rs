@@ -7,5 +7,7 @@
 mod engines;
 mod layers;
 mod options;
+mod prose;
+mod reference;
 mod sources;
 mod tidy;

@@ -1,4 +1,4 @@
-//! The DuckDB and pandas examples of docs/results.md, run on a result.
+//! The DuckDB and pandas examples of docs/how-to/analyse-in-python.md, run on a result.
 //!
 //! Needs python3 with duckdb, pandas and pyarrow. `STOWPLAN_PYTHON` names another interpreter.
 
@@ -47,7 +47,7 @@ fn the_examples_of_the_documentation_run() {
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = std::fs::read_to_string(root.join("docs/results.md")).unwrap();
+    let page = std::fs::read_to_string(root.join("docs/how-to/analyse-in-python.md")).unwrap();
     let folder = common::folder();
     let size = common::Size {
         blocks: 2,

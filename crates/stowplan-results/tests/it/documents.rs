@@ -97,10 +97,10 @@ fn json_schemas_are_committed() {
 
 #[test]
 fn the_selftest_in_the_docs_is_what_its_page_says() {
-    let docs = root().join("docs");
-    let text = std::fs::read_to_string(docs.join("selftest/hello-2026-11-23.json")).unwrap();
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let text = read("docs/evidence/selftest/hello-2026-11-23.json");
     let kept: Selftest = serde_json::from_str(&text).unwrap();
-    let page = std::fs::read_to_string(docs.join("selftest.md")).unwrap();
+    let page = read("docs/evidence/selftest.md");
 
     let mut equal: Vec<f64> = Vec::new();
     for counts in &kept.counts {

@@ -5,6 +5,7 @@
 mod endpoints;
 mod errors;
 mod hello;
+mod reference;
 mod robust;
 mod schema;
 mod serialisation;

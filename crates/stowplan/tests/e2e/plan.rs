@@ -48,7 +48,7 @@ fn assert_covers(plan: &Value, nodes: u64) {
 
 #[test]
 fn the_stack_of_the_page_on_start_up_is_split_into_as_many_services_as_the_page_says() {
-    let folder = root().join("docs/engines/start-up");
+    let folder = root().join("docs/evidence/start-up");
     let file = |name: &str| folder.join(name).display().to_string();
     let stack = file("relay.yaml");
     let partitions = [

@@ -44,7 +44,7 @@ const QUICK: Form = Form {
 const WARM_UP: Duration = Duration::from_millis(500);
 
 /// Forty inputs of that chain, with equal draws in the deployments of a block. With twenty, ten blocks of equal deployments
-/// had a half-width of 6 % (docs/selftest.md).
+/// had a half-width of 6 % (docs/evidence/selftest.md).
 const WINDOW: Duration = Duration::from_secs(4);
 
 /// Runs the command.
