@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use stowplan_engine::{Deployment, Engine, EngineError, Variant};
+use stowplan_engine::{Deployment, Engine, EngineError, SharedNetwork, Variant};
 use stowplan_remote::{AgentHost, Network, RemoteEngine};
 use stowplan_site::Site as _;
 use stowplan_testkit::{ShellRoot, agent_program, available, command_plan, private_state};
@@ -25,13 +25,13 @@ impl Bench {
     /// # Errors
     /// When there is no agent or it cannot open the run.
     pub fn begin(
-        make: impl FnOnce(&Path, u32) -> Box<dyn Engine>,
+        make: impl FnOnce(&Path, SharedNetwork) -> Box<dyn Engine>,
         root: &ShellRoot,
         test: &str,
         services: usize,
     ) -> Result<Self, EngineError> {
         let host = AgentHost::spawn(agent_program(), Network::Machine)?;
-        let engine = make(agent_program(), host.agent_pid());
+        let engine = make(agent_program(), host.shared_network());
         Self::on(host, engine, None, root, test, services)
     }
 
@@ -105,7 +105,7 @@ impl Bench {
     /// When the run cannot be opened, or the engine is required and absent.
     #[must_use]
     pub fn open(
-        make: impl FnOnce(&Path, u32) -> Box<dyn Engine>,
+        make: impl FnOnce(&Path, SharedNetwork) -> Box<dyn Engine>,
         root: &ShellRoot,
         test: &str,
         services: usize,

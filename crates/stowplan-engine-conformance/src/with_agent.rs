@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stowplan_engine::Engine;
+use stowplan_engine::{Engine, SharedNetwork};
 use stowplan_host::network;
 use stowplan_remote::{AgentHost, Network};
 use stowplan_testkit::{ShellRoot, agent_program, available};
@@ -10,7 +10,7 @@ use stowplan_testkit::{ShellRoot, agent_program, available};
 use crate::{AgentStage, Setup, access, run, run_some};
 
 /// Makes an engine, of the agent program, for services in the network of a process.
-pub type Make<'a> = &'a dyn Fn(&Path, u32) -> Box<dyn Engine>;
+pub type Make<'a> = &'a dyn Fn(&Path, SharedNetwork) -> Box<dyn Engine>;
 
 /// Runs every case of [`run`] and of [`access`], where the engine is available; a root file system for services is made
 /// below `scratch`. Those of `run` have to give this matrix, of those of `access` all but `others` to pass.
@@ -61,12 +61,12 @@ fn beside(
     check: impl FnOnce(&Setup<'_>),
 ) {
     let host = AgentHost::spawn(agent_program(), network).expect("there is an agent");
-    let of_agent = host.agent_pid();
-    let engine = make(agent_program(), of_agent);
+    let shared = host.shared_network();
+    let engine = make(agent_program(), shared);
     if !available(engine.as_ref(), host.as_ref()) {
         return;
     }
-    let apart = network::of_process(of_agent) != network::of_process(std::process::id());
+    let apart = network::of_process(shared.of_process) != network::of_process(std::process::id());
     assert_eq!(apart, network == Network::Own);
     let stage = AgentStage::beside(host, engine);
     let root = ShellRoot::below(scratch);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, SharedNetwork, Variant,
 };
 use stowplan_engine_daemon::{Daemon, Images};
 use stowplan_host::Host;
@@ -23,16 +23,16 @@ pub struct CriEngine {
 }
 
 impl CriEngine {
-    /// The engine of the runtime on `endpoint`, or where `crictl` would look for one. Its services are in the network of the
-    /// process `network_of`; `agent` is the static agent program, which is the pause process where there is no other.
+    /// The engine of the runtime on `endpoint`, or where `crictl` would look for one. Its services are in
+    /// `network`; `agent` is the static agent program, which is the pause process where there is no other.
     #[must_use]
-    pub fn new(endpoint: Option<Endpoint>, agent: &Path, network_of: u32) -> Self {
+    pub fn new(endpoint: Option<Endpoint>, agent: &Path, network: SharedNetwork) -> Self {
         Self {
             images: RefCell::new(Images::new(Store(endpoint.clone()))),
             endpoint,
             holder: Holder {
                 program: agent.to_owned(),
-                of_process: network_of,
+                of_process: network.of_process,
             },
         }
     }

@@ -189,6 +189,8 @@ mod tests {
     use stowplan_testkit::{agent_program, available};
 
     use super::*;
+    use stowplan_engine::SharedNetwork;
+
     use crate::api::runtime::v1::PodSandboxStatusRequest;
     use crate::images::{Store, provide_pause};
     use crate::{CriEngine, config};
@@ -197,7 +199,7 @@ mod tests {
     fn a_pod_of_the_user_with_a_name_that_a_run_needs_is_left_alone() {
         let state = tempfile::tempdir().unwrap();
         let host = LocalHost::new(state.path()).unwrap();
-        let engine = CriEngine::new(None, agent_program(), std::process::id());
+        let engine = CriEngine::new(None, agent_program(), SharedNetwork::of_this_process());
         if !available(&engine, &host) {
             return;
         }

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use stowplan_engine::Engine;
+use stowplan_engine::{Engine, SharedNetwork};
 use stowplan_engine_conformance::{conforms, joins_the_agents_network};
 use stowplan_engine_cri::CriEngine;
 
 const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
 
-fn engine(agent: &Path, network_of: u32) -> Box<dyn Engine> {
+fn engine(agent: &Path, network_of: SharedNetwork) -> Box<dyn Engine> {
     Box::new(CriEngine::new(None, agent, network_of))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
+    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, SharedNetwork, Variant,
 };
 use stowplan_engine_daemon::Images;
 use stowplan_host::Host;
@@ -27,15 +27,15 @@ pub struct DockerEngine {
 }
 
 impl DockerEngine {
-    /// The engine of `daemon`. Its services are in the network of the process `network_of`; `agent` is the static
+    /// The engine of `daemon`. Its services are in `network`; `agent` is the static
     /// agent program, which stands for that network in a container.
     #[must_use]
-    pub fn new(daemon: Daemon, agent: &Path, network_of: u32) -> Self {
+    pub fn new(daemon: Daemon, agent: &Path, network: SharedNetwork) -> Self {
         Self {
             daemon,
             holder: Holder {
                 program: agent.to_owned(),
-                of_process: network_of,
+                of_process: network.of_process,
             },
             images: RefCell::new(Images::new(Store(daemon))),
         }

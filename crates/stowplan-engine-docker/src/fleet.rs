@@ -7,7 +7,7 @@ use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, KillContainerOptionsBuilder, RemoveContainerOptionsBuilder,
 };
-use stowplan_engine::EngineError;
+use stowplan_engine::{EngineError, FailureKind};
 use stowplan_engine_daemon::is_ours;
 
 use crate::Daemon;
@@ -33,16 +33,20 @@ pub(crate) async fn make_one(
 ) -> Result<String, EngineError> {
     let options = CreateContainerOptionsBuilder::default().name(name).build();
     let made = client.api().create_container(Some(options), body).await;
-    made.map(|made| made.id).map_err(|error| {
-        // Podman says so with the status of any failure.
-        let taken = status(&error) == Some(409) || error.to_string().contains("is already in use");
-        let error = client.error(format!("create the container {name}"), error);
-        if taken {
-            error
-                .hint("rename or remove the container that has this name; Stowplan leaves it alone")
-        } else {
-            error
-        }
+    let error = match made {
+        Ok(made) => return Ok(made.id),
+        Err(error) => error,
+    };
+    // Podman gives every failure one status: whether somebody has the name is seen by looking.
+    let taken =
+        status(&error) == Some(409) || client.api().inspect_container(name, None).await.is_ok();
+    let error = client.error(format!("create the container {name}"), error);
+    Err(if taken {
+        error
+            .of_kind(FailureKind::Refused)
+            .hint("rename or remove the container that has this name; Stowplan leaves it alone")
+    } else {
+        error
     })
 }
 

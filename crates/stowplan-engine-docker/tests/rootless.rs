@@ -224,7 +224,7 @@ fn inside_as_a_user() {
     let _service = Service::start(&socket);
     let agent = home.join("agent");
     let host = AgentHost::spawn(&agent, Network::Machine).unwrap();
-    let engine = DockerEngine::new(Daemon::Podman, &agent, host.agent_pid());
+    let engine = DockerEngine::new(Daemon::Podman, &agent, host.shared_network());
     match engine.probe(host.as_ref()) {
         Probe::Available { version } => {
             let told = format!("rootless as user {USER}");

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, CpuGroups, Deployment, Engine, EngineError, IsolationFeature, Probe, Variant,
+    Capabilities, CpuGroups, Deployment, Engine, EngineError, IsolationFeature, Probe,
+    SharedNetwork, Variant,
 };
 use stowplan_engine_daemon::{ContainerDeployment, Images, Prepared, contents};
 use stowplan_engine_tool::lxc;
@@ -31,14 +32,14 @@ pub struct LxdEngine {
 }
 
 impl LxdEngine {
-    /// The engine of `server`. Its services are in the network of the process `network_of`; `agent` is the static agent
+    /// The engine of `server`. Its services are in `network`; `agent` is the static agent
     /// program, which becomes programs whose arguments have blanks.
     #[must_use]
-    pub fn new(server: Server, agent: &Path, network_of: u32) -> Self {
+    pub fn new(server: Server, agent: &Path, network: SharedNetwork) -> Self {
         Self {
             server,
             agent: agent.to_owned(),
-            network_of,
+            network_of: network.of_process,
             images: RefCell::new(Images::new(server)),
             pool: RefCell::new(Pool::new(server)),
         }

@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use stowplan_engine::Engine;
+use stowplan_engine::{Engine, SharedNetwork};
 use stowplan_engine_conformance::{conforms, joins_the_agents_network};
 use stowplan_engine_lxd::{LxdEngine, Server};
 
 const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
 const MATRIX: &str = include_str!("matrix.txt");
 
-fn engine(server: Server) -> impl Fn(&Path, u32) -> Box<dyn Engine> {
+fn engine(server: Server) -> impl Fn(&Path, SharedNetwork) -> Box<dyn Engine> {
     move |agent, network_of| Box::new(LxdEngine::new(server, agent, network_of))
 }
 

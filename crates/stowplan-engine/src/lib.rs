@@ -7,6 +7,7 @@ mod engine;
 mod error;
 mod label;
 mod log;
+mod network;
 mod parts;
 
 pub use capabilities::{Capabilities, IsolationFeature, LimitSupport, Refusal, Variant};
@@ -14,6 +15,7 @@ pub use engine::{Deployment, Engine, ImageFiles, Probe, selected};
 pub use error::EngineError;
 pub use label::{Facts, ObservedContainer, agreed, contradiction, group_of};
 pub use log::open_log;
+pub use network::SharedNetwork;
 pub use parts::{CGROUPFS, parts};
 pub use stowplan_model::{CpuGroups, ServiceKind};
 pub use stowplan_wire::agent::FailureKind;

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use stowplan_engine::{Capabilities, EngineError};
+use stowplan_engine::{Capabilities, EngineError, SharedNetwork};
 use stowplan_host::ledger::{self, Ledger, Object};
 use stowplan_host::{Host, HostError, chain};
 use stowplan_site::{Armed, Site, Watched};
@@ -112,6 +112,14 @@ impl AgentHost {
     #[must_use]
     pub const fn agent_pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The network that services share which have none of their own: the agent's.
+    #[must_use]
+    pub const fn shared_network(&self) -> SharedNetwork {
+        SharedNetwork {
+            of_process: self.pid,
+        }
     }
 
     /// Engines that the agent can run.

@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use stowplan_engine::{Capabilities, Engine, EngineError, Probe};
+use stowplan_engine::{Capabilities, Engine, EngineError, Probe, SharedNetwork};
 use stowplan_model::{Place, ServiceKind};
 use stowplan_plan::{KnownEngines, KnownVariant};
 use stowplan_remote::{AgentHost, RemoteEngine};
 
-/// Makes the engine of a name, whose services are to be in the network of the process with this pid; `None` where there
+/// Makes the engine of a name, whose services are to be in this network; `None` where there
 /// is none of this name.
-pub type MakeEngine<'a> = &'a dyn Fn(&str, u32) -> Option<Rc<dyn Engine>>;
+pub type MakeEngine<'a> = &'a dyn Fn(&str, SharedNetwork) -> Option<Rc<dyn Engine>>;
 
 /// Engines that do not run in the agent.
 #[derive(Clone, Copy)]
@@ -102,7 +102,7 @@ impl<'a> Engines<'a> {
         let engine: Rc<dyn Engine> = if self.host.engines().iter().any(|own| own == name) {
             Rc::new(RemoteEngine::new(&self.host, name)?)
         } else {
-            let made = (self.outside.make)(name, self.host.agent_pid());
+            let made = (self.outside.make)(name, self.host.shared_network());
             made.ok_or_else(|| not_in_this_version(name))?
         };
         let mut made = self.made.borrow_mut();

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use stowplan_engine::{Engine, EngineError, ServiceKind};
+use stowplan_engine::{Engine, EngineError, ServiceKind, SharedNetwork};
 use stowplan_engine_cri::{CriEngine, ENGINE as CRI};
 use stowplan_engine_docker::{Daemon, DockerEngine};
 use stowplan_engine_lxd::{LxdEngine, Server};
@@ -22,7 +22,7 @@ use crate::programs;
 struct Row {
     name: &'static str,
     /// Makes it, for services in the network of a process, with the program of the agent.
-    make: fn(&Path, u32) -> Rc<dyn Engine>,
+    make: fn(&Path, SharedNetwork) -> Rc<dyn Engine>,
     /// Removes what a dead run left in it, where that run found it. Whether there was anything.
     remove: fn(&Object, &DaemonVariables) -> Result<bool, EngineError>,
 }
@@ -55,7 +55,7 @@ const ROWS: [Row; 5] = [
     },
 ];
 
-fn docker(daemon: Daemon, agent: &Path, network_of: u32) -> Rc<dyn Engine> {
+fn docker(daemon: Daemon, agent: &Path, network_of: SharedNetwork) -> Rc<dyn Engine> {
     Rc::new(DockerEngine::new(daemon, agent, network_of))
 }
 
@@ -103,9 +103,9 @@ pub fn known() -> Result<KnownEngines, CommandError> {
     stowplan_run::known_engines(&host, TO_EXPERIMENTS).or_exit(ExitCode::RunFailed)
 }
 
-/// The engine of this name, whose services are to be in the network of the process `network_of`; `None` where no engine
+/// The engine of this name, whose services are to be in the network `network_of`; `None` where no engine
 /// with a socket has this name.
-pub fn make(name: &str, network_of: u32) -> Option<Rc<dyn Engine>> {
+pub fn make(name: &str, network_of: SharedNetwork) -> Option<Rc<dyn Engine>> {
     // Whoever starts services has found the agent before.
     let agent = programs::agent().ok()?;
     row(name).map(|row| (row.make)(&agent, network_of))

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stowplan_engine::{Engine, EngineError};
+use stowplan_engine::{Engine, EngineError, SharedNetwork};
 use stowplan_engine_daemon::{arguments, container_entry, environment, labels, mounts, of_service};
 use stowplan_engine_docker::{Daemon, DockerEngine};
 use stowplan_host::Host;
@@ -41,7 +41,11 @@ impl Compose {
     /// Finds it and brings the image into Docker's store.
     pub fn open(ground: &Ground, host: &dyn Host) -> Result<Self, PeersError> {
         let program = installed("docker-compose", "docker-compose")?;
-        let engine = DockerEngine::new(Daemon::Docker, &ground.agent, std::process::id());
+        let engine = DockerEngine::new(
+            Daemon::Docker,
+            &ground.agent,
+            SharedNetwork::of_this_process(),
+        );
         available(engine.probe(host))?;
         Ok(Self {
             program,

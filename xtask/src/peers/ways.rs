@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use stowplan_engine::{Deployment, Engine, Probe};
+use stowplan_engine::{Deployment, Engine, Probe, SharedNetwork};
 use stowplan_engine_cri::CriEngine;
 use stowplan_engine_docker::{Daemon, DockerEngine};
 use stowplan_engine_lxd::{LxdEngine, Server};
@@ -164,7 +164,7 @@ impl Starter {
         ground: &Ground,
         agent: &Rc<AgentHost>,
     ) -> Result<Self, PeersError> {
-        let network_of = std::process::id();
+        let network_of = SharedNetwork::of_this_process();
         let engine: Box<dyn Engine> = match way.by {
             By::Agent(name) => {
                 available(RemoteEngine::new(agent, name)?.probe(&**agent))?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stowplan_engine::{Engine, Probe, WITH_HOST_NETWORK};
+use stowplan_engine::{Engine, Probe, SharedNetwork, WITH_HOST_NETWORK};
 use stowplan_host::Host;
 use stowplan_host::preemption::SwitchRecorder;
 use stowplan_model::units::show_bytes;
@@ -27,9 +27,9 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     }
     for name in engines::OUTSIDE {
         let probe = |network_of| Some(engines::make(name, network_of)?.probe(host.as_ref()));
-        if let Some(in_own) = probe(host.agent_pid()) {
+        if let Some(in_own) = probe(host.shared_network()) {
             // This process is in the machine's network.
-            let in_machines = || probe(std::process::id());
+            let in_machines = || probe(SharedNetwork::of_this_process());
             statuses.push(status_of_either(name, in_own, in_machines));
         }
     }
