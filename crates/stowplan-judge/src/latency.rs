@@ -125,6 +125,8 @@ pub struct ChainLatency {
     pub without_output: u64,
     /// Those after which no output came while events were recorded: their reaction is longer than any that is known.
     pub unanswered: u64,
+    /// Those that missed the chain's deadline; `None` where it has none.
+    pub late: Option<u64>,
     /// Inputs left out, because released too late in the window or otherwise not valid.
     pub left_out: u64,
     /// Figures that the samples carry.
@@ -152,6 +154,16 @@ pub struct PartFigures {
     pub sketch: Sketch,
 }
 
+impl ChainLatency {
+    /// Without a deadline nothing is late.
+    fn has_deadline(&mut self, has: bool) {
+        if !has {
+            self.late = None;
+            self.runs.iter_mut().for_each(|run| run.late = None);
+        }
+    }
+}
+
 /// What one run contributes to comparisons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFigures {
@@ -169,6 +181,8 @@ pub struct RunFigures {
     pub without_output: u64,
     /// Those after which no output came while events were recorded.
     pub unanswered: u64,
+    /// Those that missed the chain's deadline: its reaction took longer, or never came. `None` where the chain has no deadline.
+    pub late: Option<u64>,
 }
 
 #[derive(Default)]
@@ -180,11 +194,12 @@ struct Samples {
     overwritten: u64,
     without_output: u64,
     unanswered: u64,
+    late: u64,
     left_out: u64,
 }
 
 impl Samples {
-    fn add(&mut self, row: &LatencyRow) {
+    fn add(&mut self, row: &LatencyRow, deadline_ns: Option<u64>) {
         if !row.valid {
             self.left_out += 1;
             return;
@@ -193,6 +208,11 @@ impl Samples {
         self.overwritten += u64::from(row.overwritten);
         self.without_output += u64::from(row.output_ns.is_none());
         self.unanswered += u64::from(row.reaction_ns.is_none());
+        let is_in_time = |deadline: u64| {
+            let reaction = row.reaction_ns.and_then(|ns| u64::try_from(ns).ok());
+            reaction.is_some_and(|ns| ns <= deadline)
+        };
+        self.late += u64::from(deadline_ns.is_some_and(|deadline| !is_in_time(deadline)));
         for part in Part::ALL {
             if let Some(ns) = part.of(row) {
                 self.sample(part, ns);
@@ -217,11 +237,13 @@ impl Samples {
 /// Reads the inputs and outputs of the runs that count.
 pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<ChainLatency>, JudgeError> {
     let mut samples: BTreeMap<(Label, Label), BTreeMap<u32, Samples>> = BTreeMap::new();
+    let deadlines = &results.experiment.stack.deadlines_ns;
     results.scan(|row: LatencyRow| {
         if counted.latency(row.run).is_some() {
             let chains = samples.entry((row.chain.clone(), row.deployment.clone()));
             let runs = chains.or_default();
-            runs.entry(row.run).or_default().add(&row);
+            let deadline_ns = deadlines.get(&*row.chain).copied();
+            runs.entry(row.run).or_default().add(&row, deadline_ns);
         }
     })?;
     results.scan(|row: OutputRow| {
@@ -232,7 +254,9 @@ pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<ChainLate
     })?;
     let mut chains = Vec::new();
     for ((chain, deployment), runs) in samples {
-        chains.push(one_chain(&chain, &deployment, runs, counted)?);
+        let mut one = one_chain(&chain, &deployment, runs, counted)?;
+        one.has_deadline(deadlines.contains_key(&*chain));
+        chains.push(one);
     }
     chains.sort_by_key(|c| (counted.chain_rank(&c.chain), counted.rank(&c.deployment)));
     Ok(chains)
@@ -257,6 +281,7 @@ fn one_chain(
     let (inputs, overwritten) = (sum(|s| s.inputs), sum(|s| s.overwritten));
     let (without_output, left_out) = (sum(|s| s.without_output), sum(|s| s.left_out));
     let unanswered = sum(|s| s.unanswered);
+    let late = Some(sum(|s| s.late));
     for run in samples.into_values() {
         for (part, values) in run.parts {
             pooled.entry(part).or_default().extend(values);
@@ -279,6 +304,7 @@ fn one_chain(
         overwritten,
         without_output,
         unanswered,
+        late,
         left_out,
         parts,
         runs,
@@ -303,5 +329,6 @@ fn one_run(
         inputs: samples.inputs,
         without_output: samples.without_output,
         unanswered: samples.unanswered,
+        late: Some(samples.late),
     })
 }

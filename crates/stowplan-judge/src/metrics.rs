@@ -14,6 +14,9 @@ use crate::usage::{MACHINE, SERVICES, mean};
 /// Key of the share of a chain's inputs on which no output rests.
 pub(crate) const LOST_INPUTS: &str = "inputs_without_output";
 
+/// Key of the share of a chain's inputs that missed its deadline.
+const DEADLINE_MISSES: &str = "deadline_misses";
+
 /// What the keys of start-ups begin with.
 const STARTUP: &str = "startup_";
 
@@ -136,13 +139,7 @@ const FIGURES: [FigureOf; 4] = [
 ];
 
 fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>) {
-    let values = |of: &dyn Fn(&RunFigures) -> Option<f64>| -> Values {
-        let by = views.iter().map(|view| {
-            let runs = view.runs.iter().filter_map(|r| Some((r.block, of(r)?)));
-            (view.deployment.clone(), by_block(runs))
-        });
-        by.collect()
-    };
+    let values = |of: &dyn Fn(&RunFigures) -> Option<f64>| of_chain(views, of);
     for part in Part::ALL {
         for (suffix, name, figure) in FIGURES {
             if part != Part::E2ePaper && suffix != "mean" {
@@ -184,18 +181,40 @@ fn chain_metrics(chain: &str, views: &[&ChainLatency], metrics: &mut Vec<Metric>
             values(&|r| r.jitter_ns),
         )
     });
-    let lost =
-        |r: &RunFigures| Some(r.without_output as f64 / (r.inputs > 0).then_some(r.inputs)? as f64);
-    metrics.push(Metric {
-        unit: "share".to_owned(),
-        scale: Scale::Difference,
-        ..Metric::time(
-            LOST_INPUTS.to_owned(),
-            "inputs without an output".to_owned(),
-            chain,
-            values(&lost),
-        )
+    metrics.extend(input_metrics(chain, views));
+}
+
+/// What of a chain's inputs came to nothing, or too late, as shares.
+fn input_metrics(chain: &str, views: &[&ChainLatency]) -> [Metric; 2] {
+    let share = |key: &str, label: &str, of: fn(&RunFigures) -> Option<u64>| {
+        let share = |r: &RunFigures| {
+            let inputs = (r.inputs > 0).then_some(r.inputs)?;
+            Some(of(r)? as f64 / inputs as f64)
+        };
+        let values = of_chain(views, &share);
+        Metric {
+            unit: "share".to_owned(),
+            scale: Scale::Difference,
+            ..Metric::time(key.to_owned(), label.to_owned(), chain, values)
+        }
+    };
+    let late = Metric {
+        of_phase: true,
+        ..share(DEADLINE_MISSES, "deadline misses", |r| r.late)
+    };
+    let lost = share(LOST_INPUTS, "inputs without an output", |r| {
+        Some(r.without_output)
     });
+    [late, lost]
+}
+
+/// One value per deployment and block of a chain.
+fn of_chain(views: &[&ChainLatency], of: &dyn Fn(&RunFigures) -> Option<f64>) -> Values {
+    let by = views.iter().map(|view| {
+        let runs = view.runs.iter().filter_map(|r| Some((r.block, of(r)?)));
+        (view.deployment.clone(), by_block(runs))
+    });
+    by.collect()
 }
 
 fn of_measurement(measurement: &Measurement) -> Metric {
@@ -269,6 +288,6 @@ mod tests {
         let unknown = metrics.iter().find(|m| !METRICS.contains(&&*m.key));
         assert_eq!(unknown.map(|m| &m.key), None);
         let p99 = metrics.iter().any(|m| m.key == "e2e_paper_p99");
-        assert!(p99 && metrics.len() == 20, "{}", metrics.len());
+        assert!(p99 && metrics.len() == 21, "{}", metrics.len());
     }
 }

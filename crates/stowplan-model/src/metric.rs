@@ -1,7 +1,7 @@
 //! Names of what is compared, by which a difference that matters is declared beforehand (docs/measuring.md §5).
 
 /// Every metric that reports compare; a test of `stowplan-report` holds it equal to what a report has.
-pub const METRICS: [&str; 27] = [
+pub const METRICS: [&str; 28] = [
     "startup_last_node_loaded",
     "startup_first_output",
     "e2e_paper_mean",
@@ -24,6 +24,7 @@ pub const METRICS: [&str; 27] = [
     "mean_over_outputs_mean",
     "output_jitter",
     "inputs_without_output",
+    "deadline_misses",
     "cpu",
     "cpu_machine",
     "memory_peak",

@@ -354,7 +354,7 @@ pub struct Chain {
     pub name: Name,
     /// The ordered callbacks, first to last.
     pub callbacks: Vec<CallbackRef>,
-    /// Deadline in nanoseconds for information; nothing is cut at it.
+    /// Deadline in nanoseconds, of the reaction to an input from its release by the sensor. Misses are counted; nothing is cut at it.
     pub deadline_ns: Option<u64>,
 }
 

@@ -5,6 +5,7 @@
 
 mod ablation_tables;
 mod configured;
+mod deadline_tables;
 mod difference_tables;
 mod engine_tables;
 mod error;

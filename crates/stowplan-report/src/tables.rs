@@ -9,6 +9,7 @@ use stowplan_stats::Summary;
 
 use crate::ablation_tables;
 use crate::configured::{self, asked_at_once};
+use crate::deadline_tables;
 use crate::difference_tables;
 use crate::engine_tables;
 use crate::format::{TimeUnit, bytes, count, dash, value};
@@ -44,6 +45,7 @@ pub(crate) fn all(report: &Judgement, detail: bool) -> Vec<TextTable> {
         let views: Vec<&ChainLatency> = views.filter(|c| whole(&c.deployment)).collect();
         tables.push(statistics(report, chain, parts, &views));
     }
+    tables.push(deadline_tables::table(report));
     tables.push(measurement_tables::table(report));
     tables.push(callbacks(report));
     tables.push(phase_tables::table(report));

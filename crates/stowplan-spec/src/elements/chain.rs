@@ -10,7 +10,7 @@ use crate::quantity::{Duration, Fixed};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChainSpec {
-    /// Deadline, for information.
+    /// Deadline of the reaction to an input, from its release by the sensor. Misses are counted.
     #[serde(default)]
     pub deadline: Option<At<Fixed<Duration>>>,
     /// NODE/CALLBACK from first to last; NODE alone where it has one callback.
