@@ -1,5 +1,7 @@
 //! The options of the command line. Man pages and completions come from here too.
 
+pub mod files;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -28,6 +30,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Run the whole path in under three minutes and end with a report
     Demo(DemoArgs),
+    /// Write a stack, a partition and an experiment to begin with
+    New(files::NewArgs),
     /// Show and check a stack and a partition before anything is started
     Plan(PlanArgs),
     /// Measure the deployments of an experiment file

@@ -8,6 +8,7 @@ mod import;
 mod learn;
 mod manual;
 mod measure;
+mod new;
 mod plan;
 mod report;
 mod selftest;
@@ -24,6 +25,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
     match command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Demo(args) => measure::demo(&args),
+        Command::New(args) => new::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Run(args) => measure::run(&args),
         Command::Startup(args) => measure::startup(&args),
