@@ -30,7 +30,7 @@ pub use quantity::Unit;
 pub use run_options::RunOptions;
 pub use schema::{experiment_schema, partition_schema, stack_schema};
 pub use shipped::{
-    shipped, shipped_names, shipped_partition, shipped_partition_names,
+    Shipped, all_shipped, shipped, shipped_names, shipped_partition, shipped_partition_names,
 };
 
 /// A stack and what its file assumes.

@@ -32,6 +32,14 @@ pub enum Command {
     Demo(DemoArgs),
     /// Write a stack, a partition and an experiment to begin with
     New(files::NewArgs),
+    /// Print a shipped stack, partition or experiment; without a name, list them
+    Show(files::ShowArgs),
+    /// Print the JSON Schema of a kind of file, for editors
+    Schema {
+        /// Kind of file
+        #[arg(value_enum)]
+        kind: files::FileKind,
+    },
     /// Show and check a stack and a partition before anything is started
     Plan(PlanArgs),
     /// Measure the deployments of an experiment file
@@ -90,7 +98,7 @@ pub struct PlanArgs {
     #[arg(required_unless_present = "experiment")]
     pub stack: Option<String>,
     /// Experiment file: check it against this machine and show how long it takes, instead of a stack
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "json", "dot", "schema", "utilisation"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "json", "dot", "utilisation"])]
     pub experiment: Option<PathBuf>,
     /// With --experiment: show the rest where an engine or a deployment cannot be had here
     #[arg(long, conflicts_with = "stack")]
@@ -110,9 +118,6 @@ pub struct PlanArgs {
     /// Print the graph as DOT
     #[arg(long)]
     pub dot: bool,
-    /// Print the JSON Schema of stack files instead
-    #[arg(long)]
-    pub schema: bool,
 }
 
 /// What `run` and the ready-made experiments share.
