@@ -147,6 +147,21 @@ fn experiments() {
             "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\ndeployments:\n  - { place: oci, partition: single }\n",
         ),
         (
+            "window",
+            "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nwindow: 0s\n",
+        ),
+    ] {
+        insta::assert_snapshot!(
+            format!("experiment_{name}"),
+            parse_experiment(text, "a.yaml", &known_engines()).unwrap_err()
+        );
+    }
+}
+
+#[test]
+fn limits_of_another_shape() {
+    for (name, text) in [
+        (
             "cpus",
             "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nlimits: { all: { cpus: 0.5 } }\n",
         ),
@@ -157,10 +172,6 @@ fn experiments() {
         (
             "list_of_limits",
             "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nlimits: [all]\n",
-        ),
-        (
-            "window",
-            "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nwindow: 0s\n",
         ),
     ] {
         insta::assert_snapshot!(
