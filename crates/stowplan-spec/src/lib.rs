@@ -29,7 +29,9 @@ pub use experiment::{Experiment, ListedDeployment, Start};
 pub use quantity::Unit;
 pub use run_options::RunOptions;
 pub use schema::{experiment_schema, partition_schema, stack_schema};
-pub use shipped::{shipped, shipped_names, shipped_partition, shipped_partition_names};
+pub use shipped::{
+    Shipped, all_shipped, shipped, shipped_names, shipped_partition, shipped_partition_names,
+};
 
 /// A stack and what its file assumes.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,7 +138,11 @@ pub fn find_spec(name: &str, base: &Path) -> Result<Spec, SpecError> {
 /// # Errors
 /// When the text is not YAML, has unknown keys, or does not describe a table.
 pub fn parse_partition(text: &str, file_name: &str) -> Result<Table, SpecError> {
-    let spec: elements::partition::PartitionSpec = parse::parse(text, file_name)?;
+    let spec: elements::partition::PartitionSpec = parse::parse_or(
+        text,
+        file_name,
+        "write what is in it, as { modules: [sensing] }",
+    )?;
     let mut context = context::Context::new(file_name);
     let table = convert::partition::convert(&mut context, &spec);
     context.finish()?;

@@ -6,6 +6,9 @@ use std::ops::BitOrAssign;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Heading of these switches in the help of commands.
+const RECORD: &str = "What to record";
+
 /// Switches of an experiment, all off where left out.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args,
@@ -17,17 +20,17 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct RunOptions {
     /// Keep the traces of every run
-    #[arg(long)]
+    #[arg(long, help_heading = RECORD)]
     pub keep_traces: bool,
     /// Record the CPU time of each callback's calls in its trace, at two system calls a call
-    #[arg(long)]
+    #[arg(long, help_heading = RECORD)]
     pub callback_cpu: bool,
-    /// Record the CPUs' context switches while measuring, and tell how long callbacks were preempted
-    #[arg(long)]
+    /// Record the CPUs' context switches while measuring, and report how long callbacks were preempted
+    #[arg(long, help_heading = RECORD)]
     pub preemption: bool,
-    /// Run in the machine's network namespace instead of one of the experiment's own, as for real programs that talk to something
-    /// outside of the experiment
-    #[arg(long)]
+    /// Run in the machine's network namespace instead of a network of the experiment's own; real programs may need it
+    /// to reach something outside
+    #[arg(long, help_heading = "How to run it")]
     pub host_network: bool,
 }
 

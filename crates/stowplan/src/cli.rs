@@ -1,11 +1,15 @@
 //! The options of the command line. Man pages and completions come from here too.
 
+pub mod files;
+mod measure;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use stowplan_model::{DdsProfile, Launching};
-use stowplan_spec::RunOptions;
+use stowplan_model::DdsProfile;
+
+pub use measure::{MeasureArgs, ReadyMadeArgs, RunArgs};
 
 /// Find out where each part of a vehicle's software should run, by starting and measuring it.
 #[derive(Debug, Parser)]
@@ -26,24 +30,38 @@ pub struct Cli {
 pub enum Command {
     /// Show what this machine can do, and what to install or change for the rest
     Doctor(DoctorArgs),
-    /// Run the whole path in under three minutes and end with a report
+    /// Measure a shipped stack in under three minutes and write a report
     Demo(DemoArgs),
-    /// Show and check a stack and a partition before anything is started
+    /// Write a stack, a partition and an experiment to begin with
+    New(files::NewArgs),
+    /// Print a shipped stack, partition or experiment; without a name, list them
+    Show(files::ShowArgs),
+    /// Print the JSON Schema of a kind of file, for editors
+    Schema {
+        /// Kind of file
+        #[arg(value_enum)]
+        kind: files::FileKind,
+    },
+    /// Check a stack and a partition and show what would run; starts nothing
     Plan(PlanArgs),
     /// Measure the deployments of an experiment file
+    #[command(after_help = measure::RUN_EXAMPLES)]
     Run(RunArgs),
     /// Compare start-up times of partitions and places
+    #[command(after_help = measure::startup_end())]
     Startup(ReadyMadeArgs),
     /// Compare chain latencies of partitions and places
+    #[command(after_help = measure::latency_end())]
     Latency(ReadyMadeArgs),
     /// Compare CPU and memory of partitions and places
+    #[command(after_help = measure::names())]
     Usage(ReadyMadeArgs),
-    /// Calibrate the instrument: equal deployments, and deployments with a known difference
+    /// Test Stowplan on this machine: equal deployments, and deployments with a known difference
     Selftest(SelftestArgs),
     /// Look into recorded traces
     #[command(subcommand)]
     Trace(TraceCommand),
-    /// Make a stack of another project's file
+    /// Create a stack from another project's file
     Import(ImportArgs),
     /// Compare two results, or two deployments of one result
     Compare(CompareArgs),
@@ -85,19 +103,19 @@ pub struct PlanArgs {
     /// Stack: a YAML file or the name of a shipped stack
     #[arg(required_unless_present = "experiment")]
     pub stack: Option<String>,
-    /// Experiment file: check it against this machine and show how long it takes, instead of a stack
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "json", "dot", "schema", "utilisation"])]
+    /// Check this experiment file against this machine and show how long it takes, instead of a stack
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "json", "dot", "utilisation"])]
     pub experiment: Option<PathBuf>,
-    /// With --experiment: show the rest where an engine or a deployment cannot be had here
+    /// With --experiment: leave out deployments that cannot run here and show the rest
     #[arg(long, conflicts_with = "stack")]
     pub skip_missing: bool,
-    /// Partition: a preset or a YAML file
+    /// Partition: single, modules, functions, nodes, the name of a shipped one, or a YAML file
     #[arg(long, default_value = "single")]
     pub partition: String,
-    /// Scale callback work to this utilisation of the machine, 0 to 1
+    /// Scale callback work to this share of the machine's CPUs, 0 to 1 [default: not scaled]
     #[arg(long)]
     pub utilisation: Option<f64>,
-    /// Profile of the DDS configuration
+    /// Configuration profile of CycloneDDS [default: stowplan]
     #[arg(long, value_name = "PROFILE", value_parser = DdsProfile::ALL.map(DdsProfile::name))]
     pub dds: Option<String>,
     /// Print JSON
@@ -106,112 +124,6 @@ pub struct PlanArgs {
     /// Print the graph as DOT
     #[arg(long)]
     pub dot: bool,
-    /// Print the JSON Schema of stack files instead
-    #[arg(long)]
-    pub schema: bool,
-}
-
-/// What `run` and the ready-made experiments share.
-#[derive(Debug, Args, Clone)]
-pub struct MeasureArgs {
-    /// Folder for results
-    #[arg(long, default_value = "results")]
-    pub out: PathBuf,
-    /// Most time to spend, as 60m; whole blocks only
-    #[arg(long, value_name = "DURATION")]
-    pub budget: Option<String>,
-    /// Longest wait for a quiet machine before each run; 0s does not wait
-    #[arg(long, value_name = "DURATION", default_value = "20s")]
-    pub settle: String,
-    /// Go on with an interrupted result folder
-    #[arg(long, value_name = "RESULT")]
-    pub resume: Option<PathBuf>,
-    /// Smallest difference of a metric that matters, as e2e_paper_mean=3%; 2 % of each that is not given
-    #[arg(long, value_name = "METRIC=SHARE", value_delimiter = ',')]
-    pub delta: Vec<String>,
-    /// Switches that experiment files have, too
-    #[command(flatten)]
-    pub options: RunOptions,
-    /// Profile of the DDS configuration: that of this name instead of Stowplan's own or the file's
-    #[arg(long, value_name = "PROFILE", value_parser = DdsProfile::ALL.map(DdsProfile::name))]
-    pub dds: Option<String>,
-    /// Create and start at most so many services at once; all where left out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub parallelism: Option<u32>,
-    /// What starts the processes of services: ros2 launch, a plain supervisor, or both beside each other, the reference first
-    #[arg(long, value_name = "LAUNCH", value_delimiter = ',', value_parser = Launching::ALL.map(Launching::name))]
-    pub launch: Vec<String>,
-    /// Leave timers the phases that their start gives them, which no verdict on idle or end-to-end latency outlives
-    #[arg(long)]
-    pub natural_phase: bool,
-    /// Measure the rest where an engine or a deployment cannot be had here; without it nothing is started
-    #[arg(long, conflicts_with = "resume")]
-    pub skip_missing: bool,
-    /// Measure what an earlier result deployed again, in the same blocks, and exit with 6 when something got worse since
-    #[arg(long, value_name = "RESULT")]
-    pub against: Option<PathBuf>,
-    /// With --against: hold the result against what the earlier one measured itself, by the reference that both have
-    #[arg(long, requires = "against")]
-    pub as_measured: bool,
-    /// Exit with 7 when no primary comparison has a verdict
-    #[arg(long)]
-    pub require_verdict: bool,
-    /// Print the comparisons as JSON at the end; with --against those with the earlier result
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Options of `run`.
-#[derive(Debug, Args)]
-pub struct RunArgs {
-    /// Experiment file; not needed with --resume
-    #[arg(required_unless_present = "resume")]
-    pub experiment: Option<PathBuf>,
-    /// How it is measured
-    #[command(flatten)]
-    pub measure: MeasureArgs,
-}
-
-/// Options of the ready-made experiments.
-#[derive(Debug, Args)]
-pub struct ReadyMadeArgs {
-    /// Stack: a YAML file or the name of a shipped stack; not needed with --resume
-    #[arg(required_unless_present = "resume")]
-    pub stack: Option<String>,
-    /// Places, separated by commas; the first is the reference
-    #[arg(long, value_delimiter = ',', value_name = "PLACE,…")]
-    pub place: Vec<String>,
-    /// Partitions, separated by commas
-    #[arg(long, value_delimiter = ',', value_name = "PARTITION,…")]
-    pub partition: Vec<String>,
-    /// Add the isolation features of `oci` one at a time, on one partition, and attribute the difference
-    #[arg(long)]
-    pub ablation: bool,
-    /// Number of blocks; below 6 every verdict is inconclusive. With --pilot the most there may be
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    pub blocks: Option<u32>,
-    /// Let the spread of the first 10 blocks, which count, fix the number of all, once
-    #[arg(long)]
-    pub pilot: bool,
-    /// Vary the assumed parameters of the stack over their ranges from block to block, and tell how often the ranking
-    /// of the partitions survives
-    #[arg(long)]
-    pub sensitivity: bool,
-    /// Length of the measured window, as 10s
-    #[arg(long, value_name = "DURATION")]
-    pub window: Option<String>,
-    /// Time between the last match of endpoints and the window, as 2s; for 'startup' the longest wait for the first outputs
-    #[arg(long, value_name = "DURATION")]
-    pub warm_up: Option<String>,
-    /// Scale callback work to this utilisation of the machine, 0 to 1
-    #[arg(long)]
-    pub utilisation: Option<f64>,
-    /// Seed of phases, draws and order
-    #[arg(long)]
-    pub seed: Option<u64>,
-    /// How it is measured
-    #[command(flatten)]
-    pub measure: MeasureArgs,
 }
 
 /// Options of `selftest`.
@@ -223,31 +135,31 @@ pub struct SelftestArgs {
     /// Place of all deployments
     #[arg(long, default_value = crate::engines::FLAT)]
     pub place: String,
-    /// The short form: 2 comparisons of equal deployments, 6 blocks
+    /// 2 comparisons of equal deployments with 6 blocks; can fail a machine but cannot qualify it
     #[arg(long)]
     pub quick: bool,
-    /// Comparisons of equal deployments, and half as many of each kind with a difference; 40 by default
+    /// Comparisons of equal deployments, and half as many of each kind with a difference [default: 40]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub comparisons: Option<u32>,
-    /// Blocks of each comparison; 10 by default
+    /// Blocks of each comparison [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub blocks: Option<u32>,
-    /// Length of the measured window, as 10s; 4s by default
+    /// Length of the measured window [default: 4s]
     #[arg(long, value_name = "DURATION")]
     pub window: Option<String>,
-    /// Seed of phases, draws and order
+    /// Seed of phases, draws and order [default: 1]
     #[arg(long)]
     pub seed: Option<u64>,
     /// Folder for results
     #[arg(long, default_value = "results")]
     pub out: PathBuf,
-    /// Most time to spend, as 60m; --resume goes on
+    /// Stop after this time, such as 60m; --resume continues [default: no limit]
     #[arg(long, value_name = "DURATION")]
     pub budget: Option<String>,
     /// Longest wait for a quiet machine before each run; 0s does not wait
     #[arg(long, value_name = "DURATION", default_value = "20s")]
     pub settle: String,
-    /// Go on with an interrupted selftest
+    /// Continue an interrupted selftest
     #[arg(long, value_name = "FOLDER")]
     pub resume: Option<PathBuf>,
     /// Run in the machine's network namespace instead of one of the experiment's own
@@ -288,7 +200,7 @@ pub enum TraceCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Hold two traces of one system beside each other
+    /// Compare two traces of one system
     Compare(TraceCompareArgs),
     /// Draw nodes and messages as Graphviz DOT or SVG, with rates and latencies
     Graph(GraphArgs),
@@ -296,7 +208,7 @@ pub enum TraceCommand {
     Report(TraceReportArgs),
     /// Write a span of time as JSON that Perfetto and Chrome show
     Window(WindowArgs),
-    /// Make a stack of a trace
+    /// Create a stack from a trace
     Learn(LearnArgs),
 }
 
@@ -312,7 +224,7 @@ pub struct RecordArgs {
     /// Record the running container in which this process of the host runs
     #[arg(long)]
     pub pid: Option<u32>,
-    /// Send SIGINT to the command, or let go of the container, after this time
+    /// Stop after this time: the command gets SIGINT, a container keeps running
     #[arg(long = "for", value_name = "DURATION")]
     pub length: Option<String>,
     /// Trace buffer of each CPU in MiB; from rate and free memory by default

@@ -89,6 +89,25 @@ pub const GROUPED: &str = "bare:grouped";
 /// Containers that the agent starts by itself.
 pub const CONTAINERS: &str = "oci";
 
+/// Places that the help of commands lists.
+pub const PLACES: [&str; 15] = [
+    FLAT,
+    "bare:session",
+    GROUPED,
+    "bare:grouped-lxc",
+    "bare:grouped-lxd",
+    CONTAINERS,
+    "docker",
+    "podman",
+    "cri",
+    "cri:runc",
+    "cri:crun",
+    "nspawn",
+    "lxc",
+    "lxd",
+    "incus",
+];
+
 /// Engines with a socket, and those to come, as experiments are given them.
 pub const TO_EXPERIMENTS: CallerEngines<'static> = CallerEngines {
     names: &OUTSIDE,

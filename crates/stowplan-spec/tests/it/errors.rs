@@ -62,6 +62,10 @@ messages! {
     chain_to_an_unknown_callback: "planner/timer, controller" => "planner/tick, controller";
     chain_with_a_gap: "clustering, planner/on_objects" => "planner/on_objects";
     chain_to_a_foreign_timer: "planner/timer, controller, brake" => "map_loader/timer";
+    brace_missing: "publishes: /trajectory\n        work: 3M" => "publishes: /trajectory\n        work: { iterations: 3M";
+    brace_missing_in_a_line: "publishes: /map, work: small }" => "publishes: /map, work: 100k";
+    comma_missing: "publishes: /map, work: small }" => "work: 100k publishes: /map }";
+    list_where_a_map_is_due: "watchdog: { subscribes: [/diagnostics, /status] }" => "watchdog: [/diagnostics, /status]";
     library_share: "touched: 0.4" => "touched: 40";
 }
 
@@ -155,6 +159,29 @@ fn experiments() {
 }
 
 #[test]
+fn limits_of_another_shape() {
+    for (name, text) in [
+        (
+            "cpus",
+            "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nlimits: { all: { cpus: 0.5 } }\n",
+        ),
+        (
+            "cpuset",
+            "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nlimits:\n  all: { cpuset: 0-2, cpu_weight: 1 }\n",
+        ),
+        (
+            "list_of_limits",
+            "name: a\nstack: hello\nplaces: [oci]\npartitions: [single]\nlimits: [all]\n",
+        ),
+    ] {
+        insta::assert_snapshot!(
+            format!("experiment_{name}"),
+            parse_experiment(text, "a.yaml", &known_engines()).unwrap_err()
+        );
+    }
+}
+
+#[test]
 fn partition_tables() {
     for (name, text) in [
         (
@@ -166,6 +193,8 @@ fn partition_tables() {
             "name: a\nservices:\n  x: { functions: [lidar] }\n",
         ),
         ("empty", "name: a\nservices: {}\n"),
+        ("list", "name: a\nservices:\n  x: [sensing]\n"),
+        ("nothing", "# Nothing yet.\n"),
     ] {
         insta::assert_snapshot!(
             format!("partition_{name}"),

@@ -4,10 +4,12 @@ mod against;
 mod clean;
 mod compare;
 mod doctor;
+mod files;
 mod import;
 mod learn;
 mod manual;
 mod measure;
+mod new;
 mod plan;
 mod report;
 mod selftest;
@@ -24,6 +26,9 @@ pub fn run(command: Command) -> Result<(), CommandError> {
     match command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Demo(args) => measure::demo(&args),
+        Command::New(args) => new::run(&args),
+        Command::Show(args) => files::show(&args),
+        Command::Schema { kind } => files::schema(kind),
         Command::Plan(args) => plan::run(&args),
         Command::Run(args) => measure::run(&args),
         Command::Startup(args) => measure::startup(&args),

@@ -22,9 +22,6 @@ use crate::output::tell_on;
 
 /// Runs the command.
 pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
-    if args.schema {
-        return documents::print(&stowplan_spec::stack_schema());
-    }
     if let Some(file) = &args.experiment {
         return experiment(file, args.skip_missing);
     }

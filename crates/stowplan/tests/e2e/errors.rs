@@ -46,7 +46,13 @@ fn wrong_usage_ends_with_2() {
     let text = refused(&bench, &["plam"], 2);
     assert!(text.contains("'plan'"), "{text}");
     let text = refused(&bench, &["latency", "hello", "--delta", "cpus=3%"], 2);
-    assert!(text.contains("did you mean 'cpu'?"), "{text}");
+    assert!(text.contains("hint: did you mean 'cpu'?"), "{text}");
+    let text = refused(&bench, &["latency", "hello", "--delta", "latency=3%"], 2);
+    assert!(
+        text.contains("hint: known: startup_last_node_loaded, "),
+        "{text}"
+    );
+    assert!(text.contains(", e2e_paper_mean, "), "{text}");
 }
 
 #[test]

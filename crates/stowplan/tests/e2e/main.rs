@@ -14,6 +14,7 @@ mod devices;
 mod edges;
 mod errors;
 mod faults;
+mod first;
 mod instrument;
 mod interrupted;
 mod known;

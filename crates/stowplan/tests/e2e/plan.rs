@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Bench, assert_valid, fixture, root};
+use crate::support::{Bench, fixture, root};
 
 const STACKS: [(&str, u64); 5] = [
     ("autoware-galactic", 242),
@@ -128,20 +128,4 @@ fn text_and_graph_are_as_committed() {
     insta::assert_snapshot!("plan_hello", text.replace("<n> ms.", "<n> s."));
     let dot = bench.run(["plan", "hello", "--partition", "modules", "--dot"]);
     insta::assert_snapshot!("plan_hello_dot", dot.expect(0).out);
-}
-
-#[test]
-fn the_schema_of_stack_files_is_printed_and_holds_for_the_shipped_stack() {
-    let schema = Bench::new().run(["plan", "hello", "--schema"]).expect(0);
-    let schema: Value = serde_json::from_str(&schema.out).unwrap();
-    let text = std::fs::read_to_string(root().join("stacks/hello.yaml")).unwrap();
-    let stack: Value = serde_json::from_value(yaml(&text)).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("schema.json");
-    std::fs::write(&path, schema.to_string()).unwrap();
-    assert_valid(&path, &stack);
-}
-
-fn yaml(text: &str) -> Value {
-    serde_saphyr::from_str(text).unwrap()
 }
