@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ablation, Comparison, EarlierResult, Experiment, Ranking, RunRow, Slower};
+use crate::{Ablation, Comparison, EarlierResult, Experiment, Ranking, RunRow, RunStatus, Slower};
 
 /// Format of `comparisons.json` and `against.json`.
 pub const COMPARE_SCHEMA: &str = "stowplan.compare/1";
@@ -40,17 +40,19 @@ pub struct Comparisons {
 pub struct Judged {
     /// Version of Stowplan and of its rules for verdicts.
     pub by: String,
-    /// Numbers of the runs that it judged, finished or not.
+    /// Numbers of the runs that it judged: those that were finished. One that failed may be measured again.
     pub runs: Vec<u32>,
 }
 
 impl Judged {
-    /// These runs, judged by these rules.
+    /// Those of these runs that are finished, judged by these rules.
     #[must_use]
     pub fn of(runs: &[RunRow], by: &str) -> Self {
+        let finished = runs.iter();
+        let finished = finished.filter(|run| run.status == RunStatus::Finished);
         Self {
             by: by.to_owned(),
-            runs: runs.iter().map(|run| run.run).collect(),
+            runs: finished.map(|run| run.run).collect(),
         }
     }
 }

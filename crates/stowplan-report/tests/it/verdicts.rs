@@ -1,6 +1,7 @@
 //! Verdicts that are taken back, and comparisons across results.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use stowplan_judge::{JudgeError, Judgement, across};
 use stowplan_model::METRICS;
@@ -489,4 +490,26 @@ fn verdicts_that_are_kept_are_read_and_not_given_again() {
     }
     results.keep(&kept).unwrap();
     assert_ne!(reason(&results), "kept");
+}
+
+/// A run that failed is measured again when its experiment is resumed, under the same number.
+#[test]
+fn verdicts_of_before_a_run_was_repeated_are_not_kept() {
+    let (_folder, results) = results();
+    let mut failed = results.clone();
+    failed.runs[0].status = RunStatus::Failed;
+    let kept = Judgement::read(&failed).unwrap().verdicts();
+    results.keep(&kept).unwrap();
+    let judged = Judgement::read(&results).unwrap().judged;
+    assert_ne!(Some(&judged), kept.judged.as_ref());
+    assert!(judged.runs.contains(&failed.runs[0].run));
+}
+
+#[test]
+fn verdicts_that_cannot_be_read_are_given_again() {
+    let (_folder, results) = results();
+    let judgement = Judgement::read(&results).unwrap();
+    fs::write(results.dir().join("comparisons.json"), "{").unwrap();
+    let again = Judgement::read(&results).unwrap();
+    assert_eq!(again.comparisons, judgement.comparisons);
 }
