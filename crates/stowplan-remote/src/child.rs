@@ -128,6 +128,10 @@ impl Transport for ChildAgent {
 
 /// Waits for the end of a child, at most `time`.
 fn wait_for(child: &mut Child, time: Duration) -> Option<ExitStatus> {
+    // Once it was waited for, its number may be that of another process.
+    if let Ok(Some(status)) = child.try_wait() {
+        return Some(status);
+    }
     let handle = rustix::process::Pid::from_raw(child.id().cast_signed())?;
     if let Ok(fd) = rustix::process::pidfd_open(handle, rustix::process::PidfdFlags::empty()) {
         let mut fds = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)];

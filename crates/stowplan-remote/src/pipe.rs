@@ -169,9 +169,8 @@ fn error(broken: &Broken) -> EngineError {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        if self.broken.is_none() {
-            self.link.end(Ending::Farewell(FAREWELL));
-        }
+        // Behind a broken link it may still remove what is of its run.
+        self.link.end(Ending::Farewell(FAREWELL));
     }
 }
 
