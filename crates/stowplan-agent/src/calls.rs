@@ -95,7 +95,7 @@ fn with_nodes(agent: &mut Agent, call: Call) -> Result<Answer, CallError> {
             t_arm_ns,
             window_ns,
         } => arm::arm(agent, t_arm_ns, window_ns),
-        Call::WaitWindow => arm::wait_window(agent),
+        Call::WaitWindow { .. } => arm::wait_window(agent),
         Call::StopNodes => {
             let nodes = &mut agent.run()?.nodes;
             nodes.tell(&Control::Stop).map_err(unwritable)?;

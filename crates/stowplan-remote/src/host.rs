@@ -295,9 +295,9 @@ impl Site for AgentHost {
         })
     }
 
-    fn wait_window(&self) -> Result<Armed, EngineError> {
+    fn wait_window(&self, longest_ns: u64) -> Result<Armed, EngineError> {
         expect!(
-            self.call(Call::WaitWindow),
+            self.call(Call::WaitWindow { longest_ns }),
             Answer::Armed { t_arm_ns, t_disarm_ns, own_switches, own_cpu_ns } => Armed {
                 t_arm_ns,
                 t_disarm_ns,

@@ -67,8 +67,6 @@ pub(crate) struct Pipe {
     link: Box<dyn Transport>,
     buffer: Vec<u8>,
     next: u64,
-    /// Length of the window that was armed last.
-    window: Duration,
     broken: Option<Broken>,
 }
 
@@ -78,7 +76,6 @@ impl Pipe {
             link,
             buffer: Vec::new(),
             next: 1,
-            window: Duration::ZERO,
             broken: None,
         }
     }
@@ -92,10 +89,7 @@ impl Pipe {
     /// # Errors
     /// What the agent says of a call that failed. When the link breaks, all further calls fail in the same way.
     pub(crate) fn call(&mut self, call: Call) -> Result<Answer, EngineError> {
-        if let Call::Arm { window_ns, .. } = &call {
-            self.window = Duration::from_nanos(*window_ns);
-        }
-        self.call_within(timeout_of(&call, self.window), call)
+        self.call_within(timeout_of(&call), call)
     }
 
     fn call_within(&mut self, time: Duration, call: Call) -> Result<Answer, EngineError> {

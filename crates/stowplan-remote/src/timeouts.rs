@@ -5,15 +5,14 @@ use std::time::Duration;
 use stowplan_wire::agent::Call;
 use stowplan_wire::deployment::StopMode;
 
-/// What a call may take: the time that it asks for itself, and generous room for a machine under load. `window` is how long
-/// the window is that was armed last.
-pub(crate) fn timeout_of(call: &Call, window: Duration) -> Duration {
+/// What a call may take: the time that it asks for itself, and generous room for a machine under load.
+pub(crate) fn timeout_of(call: &Call) -> Duration {
     let room = Duration::from_secs(60);
     match call {
-        Call::WaitWindow => room + window,
         Call::Quiet { timeout_ms } | Call::Watch { timeout_ms } => {
             room + Duration::from_millis(*timeout_ms)
         }
+        Call::WaitWindow { longest_ns } => room + Duration::from_nanos(*longest_ns),
         Call::Stop(_, StopMode::Terminate { grace_ms }) => {
             room * 2 + Duration::from_millis(*grace_ms)
         }
@@ -52,7 +51,9 @@ mod tests {
 
     #[test]
     fn a_window_is_waited_for() {
-        let hour = Duration::from_secs(3600);
-        assert!(timeout_of(&Call::WaitWindow, hour) > hour);
+        let call = Call::WaitWindow {
+            longest_ns: 3_600_000_000_000,
+        };
+        assert!(timeout_of(&call) > Duration::from_secs(3600));
     }
 }

@@ -36,7 +36,7 @@ fn without_a_run_there_is_nothing_to_arm() {
 fn a_window_that_nobody_armed_is_not_waited_for() {
     let (host, _) = open("unarmed");
     host.before_window(WINDOW_NS, false).unwrap();
-    let error = host.wait_window().unwrap_err();
+    let error = host.wait_window(WINDOW_NS).unwrap_err();
     assert_eq!(error.message, "no window was armed");
     host.close_run().unwrap();
 }
@@ -47,11 +47,14 @@ fn a_window_keeps_to_the_instant_that_was_asked_for() {
     let ready_ns = host.before_window(WINDOW_NS, false).unwrap();
     let t_arm_ns = ready_ns + 2_000_000_000;
     host.arm(t_arm_ns, WINDOW_NS).unwrap();
-    let armed = host.wait_window().unwrap();
+    let armed = host.wait_window(WINDOW_NS).unwrap();
     assert_eq!(armed.t_arm_ns, t_arm_ns);
     assert_eq!(armed.t_disarm_ns, t_arm_ns + WINDOW_NS);
     assert!(host.clock().unwrap() >= armed.t_disarm_ns);
-    assert!(host.wait_window().is_err(), "it is waited for once");
+    assert!(
+        host.wait_window(WINDOW_NS).is_err(),
+        "it is waited for once"
+    );
     host.close_run().unwrap();
 }
 
@@ -60,7 +63,7 @@ fn a_window_that_began_before_it_was_waited_for_is_refused() {
     let (host, _) = open("late");
     let ready_ns = host.before_window(WINDOW_NS, false).unwrap();
     host.arm(ready_ns, WINDOW_NS).unwrap();
-    let error = host.wait_window().unwrap_err();
+    let error = host.wait_window(WINDOW_NS).unwrap_err();
     assert_eq!(error.kind, FailureKind::Timeout);
     assert!(error.hint.is_some(), "{error}");
     host.close_run().unwrap();

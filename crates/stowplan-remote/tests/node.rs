@@ -254,5 +254,5 @@ fn armed(
 ) -> Result<Armed, EngineError> {
     let ready_ns = host.before_window(lead_ns + window_ns, preemption)?;
     host.arm(ready_ns + lead_ns, window_ns)?;
-    host.wait_window()
+    host.wait_window(lead_ns + window_ns)
 }

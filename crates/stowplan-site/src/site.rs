@@ -97,11 +97,11 @@ pub trait Site: Host {
     /// When a process is not ready by then, fails or ends; the error names it and its log.
     fn arm(&self, t_arm_ns: u64, window_ns: u64) -> Result<(), EngineError>;
 
-    /// Waits until the window that was armed is over.
+    /// Waits until the window that was armed is over, which is at most `longest_ns` away.
     ///
     /// # Errors
     /// When none was armed in time, or a process fails or ends in the window; the error names it and its log.
-    fn wait_window(&self) -> Result<Armed, EngineError>;
+    fn wait_window(&self, longest_ns: u64) -> Result<Armed, EngineError>;
 
     /// Tells every node program to stop and send its counters, which come by [`Site::watch`].
     ///

@@ -150,7 +150,10 @@ pub enum Call {
         window_ns: u64,
     },
     /// Say nothing until the window is over. The reply comes after disarm.
-    WaitWindow,
+    WaitWindow {
+        /// The longest from now to the end of the window: so long the caller has to wait for the reply.
+        longest_ns: u64,
+    },
     /// Find a DDS domain with nobody in it, in the network that services share.
     FreeDomain {
         /// Where to begin looking, so that two callers at once look at different ones.

@@ -190,7 +190,7 @@ fn window(plan: &SessionPlan<'_>, parts: &mut [Part<'_>]) -> Result<(), RunError
         let own_ns = offset.map_or(t_arm_ns, |offset| offset.read_at(t_arm_ns));
         part.site().arm(own_ns, window)?;
     }
-    each(parts, Part::wait_window)
+    each(parts, |part| part.wait_window(longest))
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -254,8 +254,8 @@ impl<'a> Part<'a> {
     }
 
     /// Waits for the end of the window that was armed.
-    pub(super) fn wait_window(&mut self) -> Result<(), RunError> {
-        let armed: Armed = self.site().wait_window()?;
+    pub(super) fn wait_window(&mut self, longest_ns: u64) -> Result<(), RunError> {
+        let armed: Armed = self.site().wait_window(longest_ns)?;
         self.measured.window = Some(armed);
         Ok(())
     }

@@ -116,7 +116,7 @@ impl Site for FakeHost {
         Ok(())
     }
 
-    fn wait_window(&self) -> Result<Armed, EngineError> {
+    fn wait_window(&self, _: u64) -> Result<Armed, EngineError> {
         self.called("wait_window")?;
         let armed = self.asked.window.take();
         let (t_arm_ns, window_ns) = armed.ok_or_else(|| EngineError::new("nothing was armed"))?;
