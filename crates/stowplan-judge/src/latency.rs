@@ -154,16 +154,6 @@ pub struct PartFigures {
     pub sketch: Sketch,
 }
 
-impl ChainLatency {
-    /// Without a deadline nothing is late.
-    fn has_deadline(&mut self, has: bool) {
-        if !has {
-            self.late = None;
-            self.runs.iter_mut().for_each(|run| run.late = None);
-        }
-    }
-}
-
 /// What one run contributes to comparisons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFigures {
@@ -194,12 +184,14 @@ struct Samples {
     overwritten: u64,
     without_output: u64,
     unanswered: u64,
-    late: u64,
+    /// Of the chain.
+    deadline_ns: Option<u64>,
+    past_deadline: u64,
     left_out: u64,
 }
 
 impl Samples {
-    fn add(&mut self, row: &LatencyRow, deadline_ns: Option<u64>) {
+    fn add(&mut self, row: &LatencyRow) {
         if !row.valid {
             self.left_out += 1;
             return;
@@ -208,16 +200,19 @@ impl Samples {
         self.overwritten += u64::from(row.overwritten);
         self.without_output += u64::from(row.output_ns.is_none());
         self.unanswered += u64::from(row.reaction_ns.is_none());
-        let is_in_time = |deadline: u64| {
-            let reaction = row.reaction_ns.and_then(|ns| u64::try_from(ns).ok());
-            reaction.is_some_and(|ns| ns <= deadline)
-        };
-        self.late += u64::from(deadline_ns.is_some_and(|deadline| !is_in_time(deadline)));
+        let reaction = row.reaction_ns.and_then(|ns| u64::try_from(ns).ok());
+        let is_late = |deadline| reaction.is_none_or(|ns| ns > deadline);
+        self.past_deadline += u64::from(self.deadline_ns.is_some_and(is_late));
         for part in Part::ALL {
             if let Some(ns) = part.of(row) {
                 self.sample(part, ns);
             }
         }
+    }
+
+    /// Inputs that missed the deadline, where there is one.
+    fn late(&self) -> Option<u64> {
+        self.deadline_ns.map(|_| self.past_deadline)
     }
 
     fn add_output(&mut self, row: &OutputRow) {
@@ -243,7 +238,11 @@ pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<ChainLate
             let chains = samples.entry((row.chain.clone(), row.deployment.clone()));
             let runs = chains.or_default();
             let deadline_ns = deadlines.get(&*row.chain).copied();
-            runs.entry(row.run).or_default().add(&row, deadline_ns);
+            let new = || Samples {
+                deadline_ns,
+                ..Samples::default()
+            };
+            runs.entry(row.run).or_insert_with(new).add(&row);
         }
     })?;
     results.scan(|row: OutputRow| {
@@ -254,9 +253,7 @@ pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<ChainLate
     })?;
     let mut chains = Vec::new();
     for ((chain, deployment), runs) in samples {
-        let mut one = one_chain(&chain, &deployment, runs, counted)?;
-        one.has_deadline(deadlines.contains_key(&*chain));
-        chains.push(one);
+        chains.push(one_chain(&chain, &deployment, runs, counted)?);
     }
     chains.sort_by_key(|c| (counted.chain_rank(&c.chain), counted.rank(&c.deployment)));
     Ok(chains)
@@ -281,7 +278,7 @@ fn one_chain(
     let (inputs, overwritten) = (sum(|s| s.inputs), sum(|s| s.overwritten));
     let (without_output, left_out) = (sum(|s| s.without_output), sum(|s| s.left_out));
     let unanswered = sum(|s| s.unanswered);
-    let late = Some(sum(|s| s.late));
+    let late = samples.values().map(Samples::late).sum();
     for run in samples.into_values() {
         for (part, values) in run.parts {
             pooled.entry(part).or_default().extend(values);
@@ -329,6 +326,6 @@ fn one_run(
         inputs: samples.inputs,
         without_output: samples.without_output,
         unanswered: samples.unanswered,
-        late: Some(samples.late),
+        late: samples.late(),
     })
 }
