@@ -26,7 +26,7 @@ pub fn value(unit: &str, value: Option<f64>) -> String {
         "bytes" => bytes(value),
         "cpus" => format!("{value:.3}"),
         "share" => format!("{:.2} %", value * 100.0),
-        _ => format!("{value:.3}"),
+        other => format!("{value:.3} {other}"),
     }
 }
 

@@ -24,6 +24,14 @@ pub struct Measurement {
     pub missing: BTreeMap<String, String>,
 }
 
+impl Measurement {
+    /// Its name for people.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.metric.replace('_', " ")
+    }
+}
+
 /// Reads the table, in the order in which the figures first stand in it.
 pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<Measurement>, JudgeError> {
     let mut all: Vec<Measurement> = Vec::new();

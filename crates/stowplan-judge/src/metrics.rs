@@ -222,7 +222,7 @@ fn of_measurement(measurement: &Measurement) -> Metric {
     let by = by.map(|(deployment, runs)| (deployment.clone(), by_block(runs.iter().copied())));
     Metric {
         key: measurement.metric.clone(),
-        label: measurement.metric.replace('_', " "),
+        label: measurement.label(),
         unit: measurement.unit.clone(),
         subject: measurement.subject.clone(),
         scale: Scale::LogRatio,

@@ -27,9 +27,11 @@ pub(crate) fn table(report: &Judgement) -> TextTable {
 }
 
 fn name(measurement: &Measurement) -> String {
-    let metric = measurement.metric.replace('_', " ");
-    let subject = measurement.subject.as_ref();
-    subject.map_or_else(|| metric.clone(), |subject| format!("{metric}, {subject}"))
+    let label = measurement.label();
+    match &measurement.subject {
+        None => label,
+        Some(subject) => format!("{label}, {subject}"),
+    }
 }
 
 /// Mean, number of runs and which values are better; the reason where there is no value.
@@ -41,11 +43,5 @@ fn row(measurement: &Measurement, deployment: &str) -> Option<Vec<String>> {
     };
     let sum: f64 = values.iter().map(|(_, value)| value).sum();
     let mean = value(&measurement.unit, Some(sum / values.len() as f64));
-    let known = ["ns", "bytes", "cpus", "share"].contains(&&*measurement.unit);
-    let mean = if known {
-        mean
-    } else {
-        format!("{mean} {}", measurement.unit)
-    };
     Some(vec![mean, values.len().to_string(), better])
 }
