@@ -458,9 +458,9 @@ impl fmt::Display for Machine {
 }
 
 impl Experiment {
-    /// An experiment of a suite that is not of stacks: everything else is still to be filled in.
+    /// An experiment of a suite, begun now by this version; everything else is still to be filled in.
     #[must_use]
-    pub fn of_suite(suite: &str, name: &str) -> Self {
+    pub fn new(suite: &str, name: &str) -> Self {
         Self {
             schema: EXPERIMENT_SCHEMA.to_owned(),
             suite: suite.to_owned(),

@@ -12,7 +12,7 @@ use stowplan_measure::lower::{LowerOptions, lower};
 use stowplan_measure::{HostPlan, Measured, RunError, SessionPlan, measure};
 use stowplan_model::WorkSpeed;
 use stowplan_remote::AgentHost;
-use stowplan_results::{BlockCalibration, RunData, StartKind};
+use stowplan_results::{BlockCalibration, RunData, ScheduledRun, StartKind};
 use stowplan_site::Site;
 use stowplan_suite::{Job, JobContext, OpenResult, RunFailed};
 use stowplan_wire::agent::FailureKind;
@@ -79,6 +79,12 @@ impl Live<'_, '_> {
         &self.prepared.deployments[job.deployment - self.part.first]
     }
 
+    /// A run of a job as it stands in the schedule.
+    pub(crate) fn scheduled(&self, job: Job, number: u32, start: StartKind) -> ScheduledRun {
+        let deployment = &self.planned(job).record.id;
+        job.scheduled(number, deployment, start, self.request.seed)
+    }
+
     /// Label of a deployment, also beside that of a new experiment.
     fn label(&self, planned: &Planned) -> String {
         let again = if self.part.first > 0 { " (before)" } else { "" };
@@ -125,13 +131,11 @@ impl Live<'_, '_> {
         let stack = self.stack(job.block).map_err(|e| self.failed(label, e))?;
         let speed = self.speed(job.block);
         let facts = RunFacts {
-            number: number.unwrap_or(0),
-            job,
+            // A start that is not kept has no number, and no row.
+            scheduled: &self.scheduled(job, number.unwrap_or(0), start.kind),
             planned,
-            start: start.kind,
             began_unix: began,
             quiet: quiet.quiet,
-            seed: self.request.seed,
             window_ns: (self.request.window_ns > 0).then_some(self.request.window_ns),
             cpus: self.prepared.machine.cpus,
             stack: &stack,

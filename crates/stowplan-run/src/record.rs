@@ -1,7 +1,6 @@
 //! `experiment.json` of a new experiment: everything that is needed to repeat it.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -9,8 +8,8 @@ use stowplan_host::facts::{SWAP, VIRTUAL_MACHINE};
 use stowplan_image::Image;
 use stowplan_model::{PlacedProcess, WorkSpeed};
 use stowplan_results::{
-    Assumption, DDS_PROFILE, EXPERIMENT_SCHEMA, Experiment, Machine, MetricPlan, NATURAL,
-    PartitionRecord, ProcessRecord, RE_BASED, STACKS, StackRecord,
+    Assumption, DDS_PROFILE, Experiment, Machine, MetricPlan, NATURAL, PartitionRecord,
+    ProcessRecord, RE_BASED, STACKS, StackRecord,
 };
 use stowplan_stats::DEFAULT_DELTA;
 use stowplan_suite::planned;
@@ -41,15 +40,7 @@ pub(crate) fn experiment(
         .chain(prepared.refused.iter().cloned())
         .collect();
     Experiment {
-        schema: EXPERIMENT_SCHEMA.to_owned(),
-        suite: STACKS.to_owned(),
-        name: request.name.clone(),
-        stowplan_version: env!("CARGO_PKG_VERSION").to_owned(),
         build_id: stowplan_wire::build_id(),
-        created_unix_s: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_secs(),
         command: request.command.clone(),
         stack: stack(request, prepared),
         places: request.places.clone(),
@@ -59,8 +50,6 @@ pub(crate) fn experiment(
         deployments,
         blocks_planned: blocks,
         pilot,
-        against: None,
-        schedule: Vec::new(),
         metrics: metrics(request),
         seed: request.seed,
         phase: Some(phase(request).to_owned()),
@@ -79,7 +68,6 @@ pub(crate) fn experiment(
             cgroup: facts.cgroup.clone(),
             settings: facts.settings.clone(),
         },
-        other_machines: Vec::new(),
         versions: versions.clone(),
         digests: prepared
             .image_digests
@@ -90,13 +78,12 @@ pub(crate) fn experiment(
                 ("image".to_owned(), image.digest.clone()),
             ])
             .collect(),
-        calibration: Vec::new(),
         assumptions: assumptions(request, prepared),
         sensitivity: sensitivity::plan(request, &prepared.spec),
         environment: environment(),
         parameters: parameters(request, prepared, speed),
-        stowplan_own: None,
         warnings: warnings(request, prepared, facts),
+        ..Experiment::new(STACKS, &request.name)
     }
 }
 

@@ -10,9 +10,8 @@ use stowplan_measure::rows::{
 };
 use stowplan_measure::{Measured, MeasuredHost, Preempted, RunError};
 use stowplan_model::{Stack, WorkSpeed};
-use stowplan_results::{ColdState, RunData, RunRow, RunStatus, ScheduledRun, StartKind};
+use stowplan_results::{ColdState, RunData, RunRow, RunStatus, ScheduledRun};
 use stowplan_site::Armed;
-use stowplan_suite::Job;
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::host::{HYPERVISOR, Preemptions, UsageSample};
 
@@ -26,13 +25,10 @@ const COLD_RESIDENT: f64 = 0.01;
 /// What is known of a run besides its measurements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunFacts<'a> {
-    pub number: u32,
-    pub job: Job,
+    pub scheduled: &'a ScheduledRun,
     pub planned: &'a Planned,
-    pub start: StartKind,
     pub began_unix: Duration,
     pub quiet: bool,
-    pub seed: u64,
     pub window_ns: Option<u64>,
     /// CPUs of the machine.
     pub cpus: u32,
@@ -115,21 +111,13 @@ pub(crate) fn check(
 }
 
 fn row(facts: &RunFacts<'_>, status: RunStatus, reason: Option<&str>) -> RunRow {
-    let scheduled = ScheduledRun {
-        run: facts.number,
-        block: facts.job.block + 1,
-        order: facts.job.order + 1,
-        deployment: facts.planned.record.id.clone(),
-        start: facts.start,
-        seed: facts.seed,
-    };
     RunRow {
         reason: reason.map(Into::into),
         start_unix_ns: i64::try_from(facts.began_unix.as_nanos()).unwrap_or(i64::MAX),
         window_ns: facts.window_ns.and_then(|ns| i64::try_from(ns).ok()),
         calibration_ns: facts.speed.map(WorkSpeed::ns),
         quiet: Some(facts.quiet),
-        ..RunRow::of_scheduled(&scheduled, status)
+        ..RunRow::of_scheduled(facts.scheduled, status)
     }
 }
 
@@ -147,9 +135,9 @@ pub(crate) fn finished(
     modules: &BTreeMap<String, String>,
 ) -> RunData {
     let key = RunKey {
-        run: facts.number,
-        block: facts.job.block + 1,
-        deployment: facts.planned.record.id.as_str().into(),
+        run: facts.scheduled.run,
+        block: facts.scheduled.block,
+        deployment: facts.scheduled.deployment.as_str().into(),
     };
     let totals = totals(measured);
     let mut run = row(facts, RunStatus::Finished, None);
@@ -183,7 +171,7 @@ pub(crate) fn finished(
     data.startup = startup_rows(
         &key,
         &StartUpFacts {
-            start: facts.start,
+            start: facts.scheduled.start,
             hosts: &measured.hosts,
             modules,
             first_outputs: &analysed.first_outputs,

@@ -1,6 +1,5 @@
 //! The experiments of one schedule: one, or a new one and an earlier one that is measured again in the same blocks.
 
-use stowplan_results::ScheduledRun;
 use stowplan_suite::{Job, JobContext, Kept, OpenResult, RunFailed, Suite};
 
 use crate::live::Live;
@@ -48,14 +47,8 @@ impl Suite for ScheduledExperiments<'_, '_> {
     fn kept(&self, job: Job) -> Kept {
         let (result, live) = self.of(job);
         let numbers = run_numbers(job, live.part.of, live.request.starts);
-        let runs = numbers.into_iter().map(|(run, start)| ScheduledRun {
-            run,
-            block: job.block + 1,
-            order: job.order + 1,
-            deployment: live.planned(job).record.id.clone(),
-            start,
-            seed: live.request.seed,
-        });
+        let runs = numbers.into_iter();
+        let runs = runs.map(|(number, start)| live.scheduled(job, number, start));
         Kept {
             result,
             runs: runs.collect(),

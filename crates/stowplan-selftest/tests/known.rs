@@ -10,8 +10,8 @@ use serde_json::json;
 use stowplan_measure::lower::callback_number;
 use stowplan_measure::phases::phase_share;
 use stowplan_results::{
-    CallbackRow, Experiment, LatencyRow, ResultsWriter, RunData, RunRow, RunStatus, Selftest,
-    SelftestKind, StartKind,
+    CallbackRow, Experiment, LatencyRow, ResultsWriter, RunData, RunRow, RunStatus, ScheduledRun,
+    Selftest, SelftestKind, StartKind,
 };
 use stowplan_selftest::{
     Ask, Design, Part, Progress, SelftestError, Target, injected, progress, selftest,
@@ -88,36 +88,21 @@ fn experiment(design: &Design, part: Part, host: &str) -> Experiment {
 }
 
 fn run(number: u32, block: u32, deployment: &str, e2e_ns: f64, idle_ns: f64) -> RunData {
-    let mut data = RunData::of(RunRow {
+    let scheduled = ScheduledRun {
         run: number,
         block,
         order: 1,
-        deployment: deployment.into(),
+        deployment: deployment.to_owned(),
         start: StartKind::Warm,
-        status: RunStatus::Finished,
-        reason: None,
-        start_unix_ns: 0,
         seed: 1,
+    };
+    let mut data = RunData::of(RunRow {
+        start_unix_ns: 0,
         window_ns: Some(2_000_000_000),
-        calibration_ns: None,
-        steal: None,
-        changed: None,
         quiet: Some(true),
-        prepare_ns: None,
-        cold: None,
-        cold_reason: None,
-        cold_resident: None,
-        cold_read_bytes: None,
         events: Some(1),
         discarded: Some(0),
-        published: None,
-        taken: None,
-        lost: None,
-        own_switches: None,
-        own_cpu_ns: None,
-        clock_uncertainty_ns: None,
-        program_sha256: None,
-        warnings: vec![],
+        ..RunRow::of_scheduled(&scheduled, RunStatus::Finished)
     });
     // Two instances a millisecond to either side of the mean.
     data.latency = [-1e6, 1e6]

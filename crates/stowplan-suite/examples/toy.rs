@@ -65,7 +65,7 @@ impl Observer for StepByStep {
 }
 
 fn experiment() -> Experiment {
-    let mut experiment = Experiment::of_suite("searching", "toy");
+    let mut experiment = Experiment::new("searching", "toy");
     experiment
         .deployments
         .extend(WAYS.map(DeploymentRecord::named));

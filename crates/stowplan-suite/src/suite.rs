@@ -37,14 +37,8 @@ impl Kept {
     #[must_use]
     pub fn one(job: Job, deployments: usize, deployment: &str, seed: u64) -> Self {
         let in_block = u32::try_from(deployments).unwrap_or(u32::MAX);
-        let run = ScheduledRun {
-            run: job.block * in_block + job.order + 1,
-            block: job.block + 1,
-            order: job.order + 1,
-            deployment: deployment.to_owned(),
-            start: StartKind::Warm,
-            seed,
-        };
+        let number = job.block * in_block + job.order + 1;
+        let run = job.scheduled(number, deployment, StartKind::Warm, seed);
         Self {
             result: 0,
             runs: vec![run],

@@ -7,7 +7,7 @@ use serde_json::json;
 use stowplan_judge::Judgement;
 use stowplan_results::{
     Ablation, Experiment, Label, LatencyRow, Results, ResultsWriter, RunData, RunRow, RunStatus,
-    StartKind,
+    ScheduledRun, StartKind,
 };
 use stowplan_stats::Verdict;
 
@@ -160,26 +160,20 @@ fn write(parent: &Path, breaks: Option<usize>) -> Results {
 }
 
 fn run(run: u32, block: u32, order: usize, deployment: &str) -> RunRow {
-    RunRow {
+    let scheduled = ScheduledRun {
         run,
         block,
         order: u32::try_from(order).unwrap() + 1,
-        deployment: deployment.into(),
+        deployment: deployment.to_owned(),
         start: StartKind::Warm,
-        status: RunStatus::Finished,
-        reason: None,
-        start_unix_ns: 0,
         seed: 1,
+    };
+    RunRow {
+        start_unix_ns: 0,
         window_ns: Some(10_000_000_000),
         calibration_ns: Some(1.0),
         steal: Some(0.0),
-        changed: None,
         quiet: Some(true),
-        prepare_ns: None,
-        cold: None,
-        cold_reason: None,
-        cold_resident: None,
-        cold_read_bytes: None,
         events: Some(1),
         discarded: Some(0),
         published: Some(1),
@@ -187,9 +181,7 @@ fn run(run: u32, block: u32, order: usize, deployment: &str) -> RunRow {
         lost: Some(0),
         own_switches: Some(1),
         own_cpu_ns: Some(1),
-        clock_uncertainty_ns: None,
-        program_sha256: None,
-        warnings: Vec::new(),
+        ..RunRow::of_scheduled(&scheduled, RunStatus::Finished)
     }
 }
 

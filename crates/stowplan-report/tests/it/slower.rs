@@ -7,7 +7,7 @@ use stowplan_judge::{JudgeError, Judgement, across, again, can_compare, pair};
 use stowplan_report::{regression_lines, slower_lines, write_html};
 use stowplan_results::{
     CallbackRow, Comparisons, EarlierResult, Experiment, Label, LatencyRow, Results, ResultsWriter,
-    RunData, RunRow, RunStatus, Slower, StartKind,
+    RunData, RunRow, RunStatus, ScheduledRun, Slower, StartKind,
 };
 use stowplan_stats::Verdict;
 
@@ -153,36 +153,19 @@ fn fill(writer: ResultsWriter, deployments: &[(&str, Option<Times>)]) -> Results
 }
 
 fn run_row(key: &(u32, u32, Label), order: u32) -> RunRow {
-    RunRow {
+    let scheduled = ScheduledRun {
         run: key.0,
         block: key.1,
         order,
-        deployment: key.2.clone(),
+        deployment: key.2.to_string(),
         start: StartKind::Warm,
-        status: RunStatus::Finished,
-        reason: None,
-        start_unix_ns: 0,
         seed: 1,
+    };
+    RunRow {
+        start_unix_ns: 0,
         window_ns: Some(2_000_000_000),
-        calibration_ns: None,
-        steal: None,
-        changed: None,
         quiet: Some(true),
-        prepare_ns: None,
-        cold: None,
-        cold_reason: None,
-        cold_resident: None,
-        cold_read_bytes: None,
-        events: None,
-        discarded: None,
-        published: None,
-        taken: None,
-        lost: None,
-        own_switches: None,
-        own_cpu_ns: None,
-        clock_uncertainty_ns: None,
-        program_sha256: None,
-        warnings: Vec::new(),
+        ..RunRow::of_scheduled(&scheduled, RunStatus::Finished)
     }
 }
 
