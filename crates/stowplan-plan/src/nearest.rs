@@ -31,6 +31,14 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<
     }
 }
 
+/// A hint that names the nearest of `known`, or lists all of them in their order.
+pub fn hint_or_all(word: &str, known: &[&str]) -> String {
+    nearest(word, known.iter().copied()).map_or_else(
+        || format!("known: {}", known.join(", ")),
+        |name| format!("did you mean '{name}'?"),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

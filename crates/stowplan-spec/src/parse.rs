@@ -141,9 +141,7 @@ fn keys(word: &str, expected: &[&'static str]) -> Option<String> {
         let both = "'cpu_quota: 0.5' is a share of CPU time, 'cpuset: [0]' is which CPUs";
         return Some(both.to_owned());
     }
-    nearest::nearest(word, expected.iter().copied())
-        .map(|name| format!("did you mean '{name}'?"))
-        .or_else(|| (!expected.is_empty()).then(|| format!("known: {}", expected.join(", "))))
+    (!expected.is_empty()).then(|| nearest::hint_or_all(word, expected))
 }
 
 /// The parser appends its own place, which stands before the message already.

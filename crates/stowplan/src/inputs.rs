@@ -74,10 +74,7 @@ pub fn deltas(given: &[String]) -> Result<BTreeMap<String, f64>, CommandError> {
         let (metric, share) =
             parts.ok_or_else(|| wrong(format!("'{text}' is not METRIC=SHARE, as cpu=3%")))?;
         if !METRICS.contains(&metric) {
-            let hint = nearest::nearest(metric, METRICS).map_or_else(
-                || format!("known: {}", METRICS.join(", ")),
-                |near| format!("did you mean '{near}'?"),
-            );
+            let hint = nearest::hint_or_all(metric, &METRICS);
             return Err(wrong(format!("'{metric}' is no metric")).hint(hint));
         }
         let share = units::parse_share(share).or_exit(ExitCode::Usage)?;
