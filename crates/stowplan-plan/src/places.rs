@@ -71,7 +71,7 @@ impl KnownEngines {
     }
 
     /// Every place on the machine itself, in the order of the engines.
-    fn places(&self) -> impl Iterator<Item = Place> {
+    pub fn places(&self) -> impl Iterator<Item = Place> {
         self.0.iter().flat_map(|engine| {
             let variants = match &engine.variants {
                 Variants::Known(variants) => &variants[..],

@@ -171,3 +171,56 @@ fn how_an_experiment_ended_is_its_exit_code_and_how_to_go_on() {
         Err((ExitCode::RunFailed, full))
     );
 }
+
+/// The help says the defaults in words: they are those of the code.
+#[test]
+fn the_help_has_the_defaults() {
+    let command = <Cli as clap::CommandFactory>::command();
+    let latency = command.find_subcommand("latency").unwrap();
+    let help = |option: &str| {
+        let mut all = latency.get_arguments();
+        let found = all.find(|arg| arg.get_long() == Some(option)).unwrap();
+        found.get_help().unwrap().to_string().replace('\n', " ")
+    };
+    let has = |option: &str, default: &str| {
+        let help = help(option);
+        assert!(help.contains(default), "--{option}: {default}: {help}");
+    };
+    let [ours, startups] = [LATENCY, STARTUP].map(|d| d.places.join(","));
+    has(
+        "place",
+        &format!("[default: {ours}; 'startup': {startups}]"),
+    );
+    assert_eq!(LATENCY.partitions, STARTUP.partitions);
+    has(
+        "partition",
+        &format!("[default: {}]", LATENCY.partitions.join(",")),
+    );
+    has(
+        "blocks",
+        &format!("[default: {BLOCKS}; with --pilot at most {MOST_BLOCKS}]"),
+    );
+    for (option, of) in [
+        ("window", [LATENCY.window, STARTUP.window]),
+        ("warm-up", [LATENCY.warm_up, STARTUP.warm_up]),
+    ] {
+        let [ours, startups] = of.map(|time| time.as_secs());
+        has(
+            option,
+            &format!("[default: {ours}s; 'startup': {startups}s]"),
+        );
+    }
+}
+
+#[test]
+fn the_help_lists_the_places_that_engines_have() {
+    let known = engines::known().unwrap();
+    let all: Vec<String> = known.places().map(|place| place.to_string()).collect();
+    let mut listed = engines::PLACES.map(str::to_owned).to_vec();
+    listed.retain(|place| !all.contains(place));
+    assert_eq!(listed, Vec::<String>::new());
+    let missing = all
+        .iter()
+        .filter(|place| !engines::PLACES.contains(&place.as_str()));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new());
+}
