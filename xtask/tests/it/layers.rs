@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::sources::root;
+use crate::sources::{files, root};
 
 /// Circles that are still there, each with all its modules. A new one is untangled and not added here.
 const CIRCLES: [(&str, &str); 1] = [("stowplan-node", "executor graph")];
@@ -14,18 +14,6 @@ type Uses = BTreeMap<String, BTreeSet<String>>;
 
 fn crates() -> PathBuf {
     root().join("crates")
-}
-
-/// Adds the files of Rust in a folder.
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            found.push(path);
-        }
-    }
 }
 
 /// Code without comments and without the modules of its tests, which may use whatever they test with.
@@ -133,10 +121,8 @@ fn uses(source: &Path) -> Uses {
     let roots = roots.join("\n");
     let modules = modules(&roots);
     let re_exports = re_exports(&roots, &modules);
-    let mut all: Vec<PathBuf> = Vec::new();
-    files(source, &mut all);
     let mut uses = Uses::new();
-    for file in all {
+    for file in files(source, "rs") {
         let path = file.strip_prefix(source).unwrap().with_extension("");
         let parts: Vec<_> = path.iter().map(|part| part.to_str().unwrap()).collect();
         let own = parts[0];

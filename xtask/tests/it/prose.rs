@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::sources::root;
+use crate::sources::{files, root};
 use crate::tidy::has_section;
 
 /// Words beyond which a sentence is long.
@@ -103,19 +103,9 @@ fn counted(sentence: &[&str]) -> (usize, String) {
 /// All pages below `docs/`, as paths from there.
 fn pages() -> Vec<PathBuf> {
     let docs = root().join("docs");
-    let (mut folders, mut found) = (vec![docs.clone()], Vec::new());
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "md") {
-                found.push(path.strip_prefix(&docs).unwrap().to_owned());
-            }
-        }
-    }
-    found.sort();
-    found
+    let pages = files(&docs, "md").into_iter();
+    let pages = pages.map(|path| path.strip_prefix(&docs).unwrap().to_owned());
+    pages.collect()
 }
 
 fn page(path: &Path) -> String {

@@ -19,6 +19,23 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// Files of this ending in a folder and below it, sorted.
+pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let (mut folders, mut found) = (vec![folder.to_owned()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// The programs' own sources and manifests with their paths from the root, each without its tests.
 pub(crate) fn sources() -> Vec<(String, String)> {
     let mut found = Vec::new();
