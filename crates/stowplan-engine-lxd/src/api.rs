@@ -52,7 +52,7 @@ pub(crate) struct Environment {
     pub(crate) driver_version: String,
 }
 
-/// `GET /1.0/storage-pools?recursion=1`.
+/// `GET /1.0/storage-pools/NAME`.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct PoolInfo {
     pub(crate) name: String,

@@ -105,11 +105,24 @@ fn object(server: Server, name: &str) -> Object {
     }
 }
 
+/// The server's pools, asked for one by one. LXD refuses its list with details when one of them goes meanwhile, such as
+/// the pool of another run.
 fn all(client: &Client) -> Result<Vec<PoolInfo>, EngineError> {
-    client
+    let paths: Vec<String> = client
         .serving()
-        .wait(client.list("/1.0/storage-pools?recursion=1"))
-        .map_err(|error| client.error("tell its storage pools", error))
+        .wait(client.list("/1.0/storage-pools"))
+        .map_err(|error| client.error("tell its storage pools", error))?;
+    let pools = paths.iter().map(|path| one(client, path));
+    pools.filter_map(Result::transpose).collect()
+}
+
+/// The pool at this path of the server, if there is one.
+fn one(client: &Client, path: &str) -> Result<Option<PoolInfo>, EngineError> {
+    match client.serving().wait(client.get(path)) {
+        Ok(pool) => Ok(Some(pool)),
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(client.error("tell its storage pools", error)),
+    }
 }
 
 /// Whether a pool was made here, by this process or another.
@@ -129,8 +142,8 @@ fn choice<'a>(pools: &'a [PoolInfo], of_profile: Option<&String>) -> Option<&'a 
 /// here stays.
 pub(crate) fn remove(client: &Client, name: &str) -> Result<bool, EngineError> {
     let failed = |error| client.error(format!("remove the storage pool {name}"), error);
-    let pools = all(client)?;
-    if !pools.iter().any(|pool| pool.name == name && is_ours(pool)) {
+    let path = format!("/1.0/storage-pools/{name}");
+    if !one(client, &path)?.is_some_and(|pool| is_ours(&pool)) {
         return Ok(false);
     }
     let instances = client.list("/1.0/instances?recursion=1");
@@ -142,7 +155,6 @@ pub(crate) fn remove(client: &Client, name: &str) -> Result<bool, EngineError> {
                 .wait(fleet::remove_instance(client, &instance.name))?;
         }
     }
-    let path = format!("/1.0/storage-pools/{name}");
     let removed = client.ask(Method::DELETE, &path, &Value::Null, Duration::ZERO);
     match client.serving().wait(removed) {
         Ok(()) => Ok(true),
