@@ -304,10 +304,11 @@ fn threads_sleep_while_an_exclusive_group_is_at_work() {
     );
 }
 
+/// Each step of the counted work loads what the next needs: no CPU does it in a shorter time.
+const LEAST_NS_PER_ITERATION: f64 = 0.2;
+
 #[test]
 fn serialising_is_work_before_dds_gets_the_message() {
-    /// Each step of the work loads what the next needs: no CPU does it in a shorter time.
-    const LEAST_NS_PER_ITERATION: f64 = 0.2;
     let mut plan = hello(125);
     let cost = SerialisationPlan {
         message_iterations: 1_000_000,
@@ -362,23 +363,22 @@ fn least_before_a_wait(domain: u32, cost: ExecutorCostPlan) -> Option<i64> {
     before.min()
 }
 
-/// Nobody can disturb the least of many waits by much, so it is the counted work.
+/// A machine under load takes longer for the counted work, and none takes less than the least.
 #[test]
 fn a_wait_takes_its_counted_work() {
     let cost = |wait_iterations, entity_iterations| ExecutorCostPlan {
         wait_iterations,
         entity_iterations,
     };
+    let least = |cost: ExecutorCostPlan| (cost.iterations(3) as f64 * LEAST_NS_PER_ITERATION) as i64;
+    let (of_wait, of_entities) = (cost(1_000_000, 0), cost(0, 300_000));
     let Some(none) = least_before_a_wait(129, cost(0, 0)) else {
         return;
     };
-    let wait = least_before_a_wait(129, cost(400_000, 0)).unwrap();
-    let both = least_before_a_wait(129, cost(400_000, 200_000)).unwrap();
-    assert!(none < wait / 10, "{none} ns without, {wait} ns with a cost");
-    // Three timers: 400,000 and three times 200,000 iterations.
-    let ratio = both as f64 / wait as f64;
-    assert!(
-        (1.9..3.4).contains(&ratio),
-        "{ratio} times instead of 2.5: {both} and {wait} ns"
-    );
+    let wait = least_before_a_wait(129, of_wait).unwrap();
+    let entities = least_before_a_wait(129, of_entities).unwrap();
+    // One wait of many is not interrupted.
+    assert!(none < least(of_wait), "{none} ns without a cost");
+    assert!(wait >= least(of_wait), "{wait} ns");
+    assert!(entities >= least(of_entities), "{entities} ns");
 }
