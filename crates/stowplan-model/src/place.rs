@@ -13,10 +13,15 @@ pub struct PlaceStep {
     pub variant: Option<String>,
 }
 
+/// Name of the host that Stowplan runs on. It need not be written in a place.
+pub const LOCAL_HOST: &str = "local";
+
 /// Where a deployment runs, of known words only: `docker`, or `qemu/docker` for Docker inside of QEMU.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// What the engine runs inside of, outermost first; empty on the machine itself.
+    /// Name of the host.
+    pub host: String,
+    /// What the engine runs inside of, outermost first; empty on the host itself.
     pub outer: Vec<PlaceStep>,
     /// What starts the services.
     pub engine: PlaceStep,
@@ -48,6 +53,9 @@ impl fmt::Display for PlaceStep {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host != LOCAL_HOST {
+            write!(f, "{}/", self.host)?;
+        }
         for step in &self.outer {
             write!(f, "{step}/")?;
         }
@@ -68,13 +76,16 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_told_with_every_step() {
-        let place = Place {
+    fn a_place_is_told_with_every_step_and_a_host_that_is_another() {
+        let mut place = Place {
+            host: LOCAL_HOST.to_owned(),
             outer: vec![step("qemu", None)],
             engine: step("bare", Some("flat")),
             facts: PlaceFacts::processes(CpuGroups::One),
         };
         assert_eq!(place.to_string(), "qemu/bare:flat");
         assert_eq!(place.steps().count(), 2);
+        place.host = "orin".to_owned();
+        assert_eq!(place.to_string(), "orin/qemu/bare:flat");
     }
 }

@@ -1,8 +1,11 @@
-//! The one resolver of places: `ENGINE[:VARIANT]`, or several such steps with `/` between, outermost first.
+//! The one resolver of places: `[HOST/]ENGINE[:VARIANT]`, or several such steps with `/` between, outermost first.
 
-use stowplan_model::{CpuGroups, Place, PlaceFacts, PlaceStep, ServiceKind};
+use stowplan_model::{CpuGroups, LOCAL_HOST, Place, PlaceFacts, PlaceStep, ServiceKind};
 
 use crate::nearest;
+
+/// Every host that a place can name.
+const HOSTS: [&str; 1] = [LOCAL_HOST];
 
 /// All engines whose names a place may have, on this machine or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,6 +81,7 @@ impl KnownEngines {
                 Variants::Planned(_) => &[],
             };
             variants.iter().map(|variant| Place {
+                host: LOCAL_HOST.to_owned(),
                 outer: Vec::new(),
                 engine: variant.step(&engine.name),
                 facts: variant.facts,
@@ -117,11 +121,15 @@ impl KnownEngines {
             problem,
             hint,
         };
-        let parts: Vec<&str> = text.split('/').collect();
-        let alone = parts.len() == 1;
+        let (host, rest) = match text.split_once('/') {
+            Some((host, rest)) if HOSTS.contains(&host) => (host, rest),
+            _ => (LOCAL_HOST, text),
+        };
         let mut steps = Vec::new();
-        for part in parts {
-            let step = self.step(part, alone);
+        for (nth, part) in rest.split('/').enumerate() {
+            let could_be_host = nth == 0 && rest == text && text.contains('/');
+            let hosts = if could_be_host { &HOSTS[..] } else { &[] };
+            let step = self.step(part, hosts);
             steps.push(step.map_err(|(problem, hint)| fail(problem, hint))?);
         }
         let Some(engine) = steps.pop() else {
@@ -140,17 +148,18 @@ impl KnownEngines {
             outer.insert(0, step);
         }
         Ok(Place {
+            host: host.to_owned(),
             outer,
             engine,
             facts,
         })
     }
 
-    /// One step, alone or with others; or what is wrong with it, and what may have been meant.
+    /// One step; or what is wrong with it, and what may have been meant. `hosts` could stand in its place.
     fn step(
         &self,
         text: &str,
-        alone: bool,
+        hosts: &[&str],
     ) -> Result<(PlaceStep, PlaceFacts), (String, Option<String>)> {
         let (name, variant) = match text.split_once(':') {
             None => (text, None),
@@ -163,7 +172,12 @@ impl KnownEngines {
         }
         let Some(known) = self.0.iter().find(|engine| engine.name == name) else {
             let names = self.0.iter().map(|engine| &*engine.name);
-            let what = if alone { "engine" } else { "engine or host" };
+            let what = if hosts.is_empty() {
+                "engine"
+            } else {
+                "engine or host"
+            };
+            let names = names.chain(hosts.iter().copied());
             return Err((format!("no {what} '{name}'"), nearest::hint(name, names)));
         };
         let variants = match &known.variants {
@@ -293,13 +307,15 @@ mod tests {
             ("oci", "oci"),
             ("cri", "cri"),
             ("cri:crun", "cri:crun"),
+            ("local/oci", "oci"),
+            ("local/qemu/oci", "qemu/oci"),
             ("qemu/oci", "qemu/oci"),
             ("qemu:tcg/bare", "qemu:tcg/bare:flat"),
             ("kube/qemu/cri:runc", "kube/qemu/cri:runc"),
         ] {
             let place = known().place(text).unwrap();
             assert_eq!(place.to_string(), resolved);
-            let steps = text.split('/').count();
+            let steps = resolved.split('/').count();
             assert_eq!(place.steps().count(), steps, "{text}");
             assert_eq!(known().place(resolved).unwrap(), place);
         }
@@ -312,6 +328,10 @@ mod tests {
             "moon/oci",
             "qemu/moon/oci",
             "qemu/ocy",
+            "local",
+            "loca/oci",
+            "oci/local",
+            "qemu/local/oci",
             "dockr",
             "bare:flot",
             "qemu/bare:flot",
