@@ -14,6 +14,7 @@ use crate::measurements::{self, Measurement};
 use crate::memory::{self, DeploymentMemory};
 use crate::phases::{self, TimerPhases};
 use crate::startup::{self, DeploymentStartup};
+use crate::throttling::{self, Throttled};
 use crate::usage::{self, DeploymentUsage};
 use crate::work::{self, WorkRatio};
 
@@ -37,6 +38,8 @@ pub struct Figures {
     pub memory: Vec<DeploymentMemory>,
     /// Losses, by deployment.
     pub losses: Vec<DeploymentLosses>,
+    /// Services that a CPU quota stopped.
+    pub throttled: Vec<Throttled>,
     /// Callbacks, those that took most time first.
     pub callbacks: Vec<CallbackTimes>,
     /// What a suite measured that is not of stacks.
@@ -66,6 +69,7 @@ impl Figures {
             usage: usage::read(results, &counted)?,
             memory: memory::read(results, &counted)?,
             losses: losses::read(results, &counted)?,
+            throttled: throttling::read(results, &counted)?,
             callbacks: callbacks::times(&called),
             measurements: measurements::read(results, &counted)?,
             phases: phases::of_timers(&called),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use stowplan_judge::conclusion::Conclusion;
 use stowplan_judge::memory::FIGURES;
 use stowplan_judge::places::{self, AtPartition};
 use stowplan_judge::{
@@ -40,6 +41,7 @@ pub(crate) struct Page<'a> {
     losses: Vec<Loss<'a>>,
     /// Timers whose phases nobody set.
     phases: Vec<&'a TimerPhases>,
+    conclusion: Conclusion,
     comparisons: &'a [Comparison],
     /// Each place beside `bare:flat` and its control, by partition.
     places: Vec<AtPartition<'a>>,
@@ -197,6 +199,7 @@ pub(crate) fn json(report: &Judgement) -> Result<String, ReportError> {
         memory: report.figures.memory.iter().map(shared_memory).collect(),
         losses: losses(report),
         phases: phase_tables::shown(report),
+        conclusion: report.conclusion(),
         comparisons: &report.comparisons,
         places: places::all(report),
         configured: configured::table(report),
