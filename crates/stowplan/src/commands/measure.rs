@@ -161,11 +161,12 @@ fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
     Ok(request)
 }
 
-/// What an experiment file asks for.
+/// What an experiment asks for: a shipped one, or a file.
 pub fn of_file(path: &Path) -> Result<Request, CommandError> {
     let known = engines::known()?;
-    let experiment = stowplan_spec::load_experiment(path, &known).or_exit(ExitCode::BadInput)?;
-    let base = path.parent().unwrap_or(Path::new("."));
+    let name = path.to_string_lossy();
+    let found = stowplan_spec::find_experiment(&name, &known).or_exit(ExitCode::BadInput)?;
+    let (experiment, base) = (found.0, found.1.as_path());
     let (file, text) = stack_text(&experiment.stack, base)?;
     let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
     let mut texts: Vec<&String> = experiment.partitions.iter().collect();
