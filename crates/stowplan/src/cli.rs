@@ -30,7 +30,7 @@ pub struct Cli {
 pub enum Command {
     /// Show what this machine can do, and what to install or change for the rest
     Doctor(DoctorArgs),
-    /// Measure the shipped stack contended in about four minutes and write a report
+    /// Measure the shipped stack contended in about five minutes and write a report
     Demo(DemoArgs),
     /// Write a stack, a partition and an experiment to begin with
     New(files::NewArgs),

@@ -437,10 +437,7 @@ fn end_of_report(
     verdicts: &Comparisons,
     page: &Path,
 ) -> String {
-    let skipped = verdicts.skipped.iter();
-    let mut lines: Vec<String> = skipped
-        .map(|skipped| format!("skipped: {}: {}", skipped.label, skipped.reason))
-        .collect();
+    let mut lines = vec![format!("report: {}", page.display())];
     if executed.outcome.end == End::Budget {
         lines.push(format!(
             "the budget ended the experiment after {} of {} blocks; go on with --resume {} --budget DURATION",
@@ -449,7 +446,8 @@ fn end_of_report(
             executed.dir.display()
         ));
     }
-    lines.push(format!("report: {}", page.display()));
+    let skipped = verdicts.skipped.iter();
+    lines.extend(skipped.map(|skipped| format!("skipped: {}: {}", skipped.label, skipped.reason)));
     lines.join("\n")
 }
 
