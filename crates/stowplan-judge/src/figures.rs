@@ -7,6 +7,7 @@ use stowplan_results::{
 
 use crate::callbacks::{self, CallbackTimes};
 use crate::counted::Counted;
+use crate::edges::{self, DeploymentEdges};
 use crate::error::JudgeError;
 use crate::latency::{self, ChainLatency};
 use crate::losses::{self, DeploymentLosses};
@@ -37,6 +38,8 @@ pub struct Figures {
     pub memory: Vec<DeploymentMemory>,
     /// Losses, by deployment.
     pub losses: Vec<DeploymentLosses>,
+    /// Edges as messages travelled on them, by deployment.
+    pub edges: Vec<DeploymentEdges>,
     /// Callbacks, those that took most time first.
     pub callbacks: Vec<CallbackTimes>,
     /// What a suite measured that is not of stacks.
@@ -66,6 +69,7 @@ impl Figures {
             usage: usage::read(results, &counted)?,
             memory: memory::read(results, &counted)?,
             losses: losses::read(results, &counted)?,
+            edges: edges::read(results, &counted)?,
             callbacks: callbacks::times(&called),
             measurements: measurements::read(results, &counted)?,
             phases: phases::of_timers(&called),

@@ -11,6 +11,7 @@ mod common;
 mod compare;
 mod controls;
 mod counted;
+mod edges;
 pub mod equality;
 mod error;
 mod figures;
@@ -45,6 +46,7 @@ pub use callbacks::{CallTimes, CallbackTimes};
 pub use common::can_compare;
 pub use compare::is_at_one_partition;
 pub use controls::{effect, engine_of, lacking_controls};
+pub use edges::{DeploymentEdges, TravelledEdge};
 pub use error::JudgeError;
 pub use figures::Figures;
 pub use judgement::{Judgement, pair};
@@ -59,7 +61,7 @@ pub use regressions::{is_regression, regressions};
 pub use remeasured::again;
 pub use settings::differing_settings;
 pub use size::Size;
-pub use startup::{DeploymentStartup, Instant, ModuleTimes, RunStartup, Spread};
+pub use startup::{DeploymentStartup, Instant, ModuleTimes, RunStartup, ServiceTimes, Spread};
 pub use usage::{
     DeploymentUsage, ENGINE, MACHINE, RunUsage, SERVICES, STOWPLAN, Series, engine_program,
 };

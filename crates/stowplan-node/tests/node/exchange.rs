@@ -370,7 +370,8 @@ fn a_wait_takes_its_counted_work() {
         wait_iterations,
         entity_iterations,
     };
-    let least = |cost: ExecutorCostPlan| (cost.iterations(3) as f64 * LEAST_NS_PER_ITERATION) as i64;
+    let least =
+        |cost: ExecutorCostPlan| (cost.iterations(3) as f64 * LEAST_NS_PER_ITERATION) as i64;
     let (of_wait, of_entities) = (cost(1_000_000, 0), cost(0, 300_000));
     let Some(none) = least_before_a_wait(129, cost(0, 0)) else {
         return;

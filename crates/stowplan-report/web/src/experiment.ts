@@ -2,26 +2,30 @@
 
 import { Shown } from "./colours";
 import type { Page } from "./data";
-import { choice, h, prose, table } from "./dom";
+import { choice, fold, h, prose, table } from "./dom";
 import { assumptions, machine, parameters } from "./facts";
 import { figure, linked } from "./figure";
-import { controls, frame, warnings, type Section } from "./frame";
+import { conclusion, headline, warningList } from "./conclusion";
+import { controls, frame, type Section } from "./frame";
 import { ablation } from "./figures/ablation";
+import { callbacks } from "./figures/callbacks";
 import { against, comparisonTable, effects } from "./figures/forest";
+import { gantt } from "./figures/gantt";
 import { ecdf, histogram, LatencyChoice } from "./figures/latency";
 import { parts } from "./figures/parts";
 import { earlier, slowerTable } from "./figures/slower";
 import { startupModules, startupRuns, StartChoice } from "./figures/startup";
 import { cpu, memory, SubjectChoice } from "./figures/usage";
 import { missing, plural } from "./format";
+import { partitions } from "./partitions";
 import { configured, places } from "./places";
-import { headline, summary } from "./summary";
 import { deployments, differenceList, inputs, losses, phases, rankings, sharedMemory, statistics } from "./tables";
 
 function startupSection(page: Page, shown: Shown): Section | null {
   if (page.startup.length === 0) return null;
   const start = new StartChoice(page);
   const specs = [startupRuns(page, shown, start)];
+  if (page.startup.some((s) => s.services.length)) specs.push(gantt(page, shown, start));
   if (page.startup.some((s) => s.modules.length)) specs.push(startupModules(page, shown, start));
   const content = [controls(start.control()), ...linked(specs, shown, start)];
   return { id: "startup", title: "Start-up", short: "Start-up", content };
@@ -33,6 +37,19 @@ function latencySection(page: Page, shown: Shown): Section | null {
   const specs = [ecdf(of, shown), histogram(of, shown), parts(of, shown)];
   const content = [controls(of.controls()), ...linked(specs, shown, of)];
   return { id: "latency", title: "Chain latency", short: "Latency", content };
+}
+
+function partitionSection(page: Page, shown: Shown): Section | null {
+  if (page.partitions.length === 0) return null;
+  return { id: "partitions", title: "Partitions", short: "Partitions", content: [partitions(page, shown, figure)] };
+}
+
+function callbackSection(page: Page, shown: Shown): Section | null {
+  if (page.callbacks.length === 0) return null;
+  let redraw = (): void => {};
+  const made = figure(callbacks(page, shown, () => redraw()), shown);
+  redraw = made.redraw;
+  return { id: "callbacks", title: "Callbacks", short: "Callbacks", content: [made.element] };
 }
 
 function usageSection(page: Page, shown: Shown): Section | null {
@@ -64,7 +81,7 @@ function differenceSection(page: Page, shown: Shown): Section | null {
     slower,
     all,
   ];
-  return { id: "comparisons", title: "Differences", short: "Differences", content };
+  return { id: "comparisons", title: "Differences", short: "Differences", content, open: true };
 }
 
 function placesSection(page: Page, shown: Shown): Section | null {
@@ -76,7 +93,7 @@ function placesSection(page: Page, shown: Shown): Section | null {
 function earlierSection(page: Page, shown: Shown): Section | null {
   const content = earlier(page, shown);
   if (content.length === 0) return null;
-  return { id: "against", title: "Against an earlier result", short: "Against", content };
+  return { id: "against", title: "Against an earlier result", short: "Against", content, open: true };
 }
 
 function ablationSection(page: Page, shown: Shown): Section | null {
@@ -110,11 +127,11 @@ function statisticsSection(page: Page, shown: Shown): Section | null {
   const note = h(
     "p",
     { class: "note" },
-    "All chain instances of all finished runs pooled: this describes, the comparisons infer. Standard deviation with n−1, " +
-      "adjusted skewness and excess kurtosis, quantiles after Hyndman and Fan 7; a quantile is left out where fewer than ten " +
-      "instances lie beyond it.",
+    "The mean is that over the blocks, as everywhere on this page. All else is of the chain instances of all finished runs pooled: this describes, " +
+      "the comparisons infer. Standard deviation with n−1, adjusted skewness and excess kurtosis, quantiles after Hyndman and Fan 7; " +
+      "a quantile is left out where fewer than ten instances lie beyond it.",
   );
-  const content = [note, ...page.chains.flatMap((c) => [statistics(page, c, shown), inputs(c, shown)])];
+  const content = [note, ...page.chains.flatMap((c) => [...statistics(page, c, shown), inputs(c, shown)])];
   if (page.losses.length) content.push(losses(page, shown));
   if (page.phases.length) content.push(phases(page, shown));
   return { id: "statistics", title: "Statistics", short: "Statistics", content };
@@ -145,7 +162,7 @@ function factsSection(page: Page, shown: Shown): Section {
             "Parameters that are assumed, not published or measured",
           )
         : null,
-      h("details", { class: "data wide" }, h("summary", {}, "Every parameter"), parameters(page)),
+      fold("Every parameter", parameters(page)),
     ],
   };
 }
@@ -157,26 +174,27 @@ export function build(page: Page, app: HTMLElement): void {
   const steps = ran.filter((d) => d.step).map((d) => d.id);
   const shown = new Shown(ran, "deployment", steps);
   const sections = [
-    startupSection(page, shown),
-    latencySection(page, shown),
-    usageSection(page, shown),
-    placesSection(page, shown),
     differenceSection(page, shown),
     earlierSection(page, shown),
+    latencySection(page, shown),
+    startupSection(page, shown),
+    callbackSection(page, shown),
+    usageSection(page, shown),
+    partitionSection(page, shown),
+    placesSection(page, shown),
     ablationSection(page, shown),
     sensitivitySection(page),
     statisticsSection(page, shown),
     factsSection(page, shown),
-    warnings("Warnings", page.warnings),
   ].filter((s): s is Section => s !== null);
-  const n = page.warnings.length;
+  const found = page.conclusion;
   frame(app, {
     head: [
       h("h1", {}, page.experiment.name),
       headline(page),
-      h("p", { class: "note" }, prose(page.instrument)),
-      n > 0 ? h("p", { class: "alert" }, h("a", { href: "#warnings" }, plural(n, "warning")), ": read before believing a figure.") : null,
-      summary(page, shown),
+      found ? conclusion(found, shown) : null,
+      warningList(found ? found.warnings : page.warnings.map((text) => ({ text, count: 1 }))),
+      page.instrument ? h("p", { class: "note instrument" }, prose(page.instrument)) : null,
     ],
     shown,
     sections,

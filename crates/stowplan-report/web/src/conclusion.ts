@@ -1,0 +1,95 @@
+// The answer, before any figure.
+
+import type { Shown } from "./colours";
+import type { Conclusion, Page, Question } from "./data";
+import { h, prose } from "./dom";
+import { change, reach, verdictOf } from "./figures/forest";
+import { missing, plural, sentence, time, value } from "./format";
+import { named } from "./tables";
+
+/** Warnings that stand on the page; the others are folded. */
+const SHOWN = 3;
+/** Longer warnings are folded after their beginning. */
+const LONG = 260;
+
+function row(q: Question, shown: Shown): HTMLElement {
+  const same = q.best === q.reference;
+  const what = q.subject ? `${q.label}, ${q.subject}` : q.label;
+  const cell = (head: string, ...content: (Node | string | null)[]) => h("td", { "data-head": head }, content);
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, h("span", { class: "question" }, q.question), h("span", { class: "beside" }, sentence(what))),
+    cell("Best", named(shown, q.best, shown.label(q.best))),
+    cell("Its value", value(q.unit, q.best_value)),
+    cell("Reference", value(q.unit, q.reference_value)),
+    cell("Difference", same ? "the reference" : change(q)),
+    cell("95 % interval", same ? missing : reach(q)),
+    cell("Verdict", same ? missing : verdictOf(q.verdict)),
+  );
+}
+
+function questions(of: Conclusion, shown: Shown): HTMLElement | null {
+  if (of.questions.length === 0) return null;
+  const references = [...new Set(of.questions.map((q) => shown.label(q.reference)))];
+  const heads = ["Question", "Best deployment", "Its value", "Reference", "Difference", "95 % interval", "Verdict"];
+  return h(
+    "table",
+    { class: "questions" },
+    h("caption", {}, `Best deployment against ${references.join(", ")}, the reference`),
+    h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
+    h("tbody", {}, of.questions.map((q) => row(q, shown))),
+  );
+}
+
+/** What the result says, a row for each question, and what to do about it. */
+export function conclusion(of: Conclusion, shown: Shown): HTMLElement {
+  return h(
+    "section",
+    { id: "answer", class: "answer", "aria-label": "Answer" },
+    h("p", { class: "answer-text" }, prose(of.answer)),
+    h("p", { class: "advice" }, prose(of.advice)),
+    questions(of, shown),
+    of.why.length ? h("ul", { class: "why" }, of.why.map((line) => h("li", {}, prose(line)))) : null,
+    of.settle ? h("p", { class: "settle" }, prose(of.settle)) : null,
+  );
+}
+
+function warning(text: string, count: number): HTMLElement {
+  const times = count > 1 ? h("span", { class: "times" }, ` (${count} times)`) : null;
+  if (text.length <= LONG) return h("li", {}, prose(text), times);
+  const cut = text.lastIndexOf(" ", LONG - 40);
+  return h("li", {}, h("details", { class: "long" }, h("summary", {}, prose(`${text.slice(0, cut)} …`), times), h("p", {}, prose(`… ${text.slice(cut + 1)}`))));
+}
+
+/** The warnings themselves; of many the first. */
+export function warningList(of: { text: string; count: number }[]): HTMLElement | null {
+  if (of.length === 0) return null;
+  const list = (some: typeof of) => h("ul", { class: "warnings" }, some.map((w) => warning(w.text, w.count)));
+  const rest = of.slice(SHOWN);
+  return h(
+    "section",
+    { id: "warnings", class: "of-head", "aria-label": "Warnings" },
+    h("h2", {}, "Warnings"),
+    list(of.slice(0, SHOWN)),
+    rest.length ? h("details", { class: "more" }, h("summary", {}, `${plural(rest.length, "more warning")}`), list(rest)) : null,
+  );
+}
+
+/** What was measured, where and when, in one line. */
+export function headline(page: Page): HTMLElement {
+  const e = page.experiment;
+  const ran = page.deployments.filter((d) => d.finished > 0);
+  const runs = page.deployments.reduce((sum, d) => sum + d.runs, 0);
+  const finished = page.deployments.reduce((sum, d) => sum + d.finished, 0);
+  const facts = [
+    `${e.stack.name}, ${plural(e.stack.nodes, "node")}`,
+    plural(ran.length, "deployment"),
+    `${page.blocks} of ${plural(e.blocks_planned, "block")}`,
+    finished === runs ? plural(runs, "run") : `${finished} of ${plural(runs, "run")} finished`,
+    `window ${time(e.window_s * 1e9).replace(/\.?0+ /, " ")}`,
+    `${e.machine.cpus} × ${e.machine.cpu_model}`,
+    new Date(e.created_unix_s * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC",
+  ];
+  return h("p", { class: "headline" }, facts.map((fact) => h("span", {}, fact)));
+}
