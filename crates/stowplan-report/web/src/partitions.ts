@@ -16,6 +16,9 @@ const CLASSES: [key: string, label: string, colour: string][] = [
   ["other-namespace", "between network namespaces", "var(--d3)"],
 ];
 
+/** Smaller than this nobody can read it. */
+const LEAST = 0.66;
+
 function classOf(edge: PartitionEdge): string | null {
   return edge.class?.replaceAll("_", "-") ?? null;
 }
@@ -72,6 +75,20 @@ export function sayTitles(svg: Element): void {
   }
 }
 
+/** As wide as there is room for, while it can still be read. */
+function scaled(svg: SVGElement, width: number): void {
+  const [wide, high] = [Number(svg.getAttribute("width")), Number(svg.getAttribute("height"))];
+  const scale = Math.max(LEAST, Math.min(1, (width - 2) / wide));
+  svg.setAttribute("width", String(wide * scale));
+  svg.setAttribute("height", String(high * scale));
+  // Thick arrows have no larger heads than thin ones.
+  for (const head of svg.querySelectorAll("marker")) {
+    head.setAttribute("markerUnits", "userSpaceOnUse");
+    head.setAttribute("markerWidth", "11");
+    head.setAttribute("markerHeight", "11");
+  }
+}
+
 export function partitionPicture(of: PartitionChoice): Figure {
   return {
     id: "partition-picture",
@@ -80,13 +97,14 @@ export function partitionPicture(of: PartitionChoice): Figure {
       "A frame is a service, a box a node; where there are too many nodes, a box is a service. Arrows have the topic and the rate that was measured " +
       "in the window, and the colour of the way that messages took. The chains are drawn thick.",
     controls: controlsOf(of),
-    draw() {
+    draw(width) {
       const partition = of.current();
       const drawing = partition.pictures[of.picture];
       if (!drawing) return [];
       const parsed = new DOMParser().parseFromString(drawing.svg, "image/svg+xml").documentElement;
       const svg = document.importNode(parsed, true) as unknown as SVGElement;
       sayTitles(svg);
+      scaled(svg, width);
       const box = h("div", { class: "scroll graph-scroll", tabindex: 0, role: "region", "aria-label": `Partition ${partition.partition}: ${drawing.label}` });
       box.append(svg);
       const used = CLASSES.filter(([key]) => partition.edges.some((edge) => classOf(edge) === key));

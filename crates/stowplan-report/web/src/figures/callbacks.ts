@@ -10,6 +10,8 @@ import { base, grid, linesOf, marginFor, says, under, wrapped } from "./common";
 
 /** Callbacks that are drawn; the table has all. */
 const DRAWN = 16;
+/** Times that differ by more than this factor are drawn on a logarithmic axis. */
+const FAR = 30;
 
 type Key = "wall_ns" | "cpu_ns" | "preempted_ns";
 
@@ -52,6 +54,9 @@ export function callbacks(page: Page, shown: Shown, changed: () => void): Figure
       const names = [...new Set(points.map((p) => p.callback))];
       const onChain = new Set(drawn.filter((c) => c.chains.length).map((c) => c.callback));
       const margin = marginFor(names, width);
+      const times = points.map((p) => p.ns);
+      // Callbacks that take microseconds would all lie on the axis beside one that takes half a second.
+      const log = Math.min(...times) > 0 && Math.max(...times) > FAR * Math.min(...times);
       const spans = names.map((callback) => {
         const ns = points.filter((p) => p.callback === callback).map((p) => p.ns);
         return { callback, from: Math.min(...ns), to: Math.max(...ns) };
@@ -63,7 +68,7 @@ export function callbacks(page: Page, shown: Shown, changed: () => void): Figure
           marginLeft: margin,
           marginRight: 24,
           height: 52 + names.length * Math.max(24, linesOf(names, margin) * 15),
-          x: { ...under, label: `${label()} of a call (${unit.name})`, zero: true, transform: (ns: number) => ns / unit.ns },
+          x: { ...under, label: `${label()} of a call (${unit.name}${log ? ", logarithmic" : ""})`, ...(log ? { type: "log", tickFormat: "~g", ticks: Math.max(3, Math.floor(width / 200)) } : { zero: true }), transform: (ns: number) => ns / unit.ns },
           y: { domain: names, label: null, axis: null },
           color: shown.scale(),
           marks: [

@@ -58,13 +58,15 @@ export const NARROW = 560;
 /** Labels as lines of words that fit this margin. */
 export function wrapped(label: string, margin: number, size = 12): string {
   const room = Math.max(6, Math.floor((margin - 14) / (size * 0.56)));
-  const lines: string[] = [];
-  for (const word of label.split(" ")) {
-    const last = lines[lines.length - 1];
-    if (last !== undefined && last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`;
+  // Long names are parted where their parts end, and never inside these.
+  const words = label.split(/(?<= )/).flatMap((word) => (word.trim().length > room ? word.split(/(?<=[/_])/) : [word]));
+  const lines = [""];
+  for (const word of words) {
+    const last = lines[lines.length - 1]!;
+    if (last === "" || last.length + word.trimEnd().length <= room) lines[lines.length - 1] = last + word;
     else lines.push(word);
   }
-  return lines.join("\n");
+  return lines.map((line) => line.trimEnd()).join("\n");
 }
 
 /** Most lines that any of these labels needs. */

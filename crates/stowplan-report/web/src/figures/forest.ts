@@ -117,7 +117,7 @@ interface Room {
 function room(rows: Row[], width: number): Room {
   const narrow = width < NARROW;
   const names = rows.map((r) => r.row);
-  const label = narrow ? width - 170 : marginFor(names, width);
+  const label = narrow ? width - 190 : marginFor(names, width);
   const lines = linesOf(names, label) * 14;
   return { narrow, label, height: narrow ? lines + 24 : Math.max(24, lines + 6) };
 }
@@ -151,8 +151,9 @@ function facet(rows: Row[], width: number, of: Room, last: boolean): Element {
   const inside = rows.map((r) => ({ ...r, from: Math.max(low, r.low), to: Math.min(high, r.high) }));
   const { delta } = rows[0]!.c;
   const { narrow, height } = of;
-  const [marginLeft, marginRight] = narrow ? [8, 8] : [of.label, BESIDE];
+  const [marginLeft, marginRight] = narrow ? [22, 22] : [of.label, BESIDE];
   const dy = narrow ? height / 2 - 11 : 0;
+  const ticks = Math.max(3, Math.min(7, Math.floor((width - marginLeft - marginRight) / 80)));
   return Plot.plot({
     ...base,
     width,
@@ -166,13 +167,13 @@ function facet(rows: Row[], width: number, of: Room, last: boolean): Element {
       domain: [low, high],
       label: last ? "difference from the reference (left of zero is less)" : null,
       tickFormat: (v: number) => percent(v, high - low < 0.1 ? 1 : 0),
-      ticks: Math.max(3, Math.min(7, Math.floor((width - marginLeft - marginRight) / 80))),
+      ticks,
       tickSize: 3,
     },
     y: { domain: rows.map((r) => r.row), label: null, axis: null },
     marks: [
       Plot.rectX([delta], { x1: (d) => -d, x2: (d) => d, fill: "var(--shade)" }),
-      Plot.gridX(grid),
+      Plot.gridX({ ...grid, ticks }),
       Plot.ruleX([0], { stroke: "var(--line)", strokeWidth: 1.5 }),
       Plot.ruleY(inside, { x1: "from", x2: "to", y: "row", stroke: "colour", strokeWidth: 3, dy }),
       ...arrows(inside, [low, high], dy),
