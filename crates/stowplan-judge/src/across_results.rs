@@ -6,7 +6,7 @@ use stowplan_stats::{AcrossComparison, Verdict, apply_holm_across, compare_acros
 
 use crate::blocks::Blocks;
 use crate::common::{Common, Side};
-use crate::compare::{Losses, OF_PHASES, comparable, delta, plan, rule, without_figures};
+use crate::compare::{Losses, OF_PHASES, Withheld, comparable, delta, plan, rule, without_figures};
 use crate::error::JudgeError;
 use crate::figures::Figures;
 use crate::marked::{self, Marked};
@@ -152,18 +152,18 @@ impl<'a> Both<'a> {
 
     fn row(&self, found: &Found<'_>) -> Comparison {
         let mut row = row(self.old.1, found, self.is_primary());
-        if let Some(reason) = self.withheld(found.candidate) {
-            (row.verdict, row.verdict_reason) = (Verdict::Inconclusive, reason);
+        if let Some(withheld) = self.withheld(found.candidate) {
+            (row.verdict, row.verdict_reason) = withheld;
         }
         row
     }
 
     /// Why the figures cannot carry a verdict, whatever the interval says.
-    fn withheld(&self, candidate: &DeploymentRecord) -> Option<String> {
+    fn withheld(&self, candidate: &DeploymentRecord) -> Option<Withheld> {
         let metric = self.old.1;
         let natural = self.old.0.has_natural_phases() || self.new.0.has_natural_phases();
         if metric.of_phase && natural {
-            return Some(OF_PHASES.to_owned());
+            return Some((Verdict::Inconclusive, OF_PHASES.to_owned()));
         }
         let (old, new) = self.losses;
         let delta = delta(&self.old.0.experiment, metric);

@@ -341,6 +341,9 @@ pub(crate) fn row(
     }
 }
 
+/// The verdict that stands instead of one that figures gave, and its reason.
+pub(crate) type Withheld = (Verdict, String);
+
 /// Takes back a verdict that the figures cannot carry, whatever the interval says.
 pub(crate) fn withhold(
     figures: &Figures,
@@ -349,21 +352,20 @@ pub(crate) fn withhold(
     losses: &Losses,
     row: &mut Comparison,
 ) {
-    if row.verdict == Verdict::Inconclusive {
+    if !row.verdict.is_decided() {
         return;
     }
-    let reason = if metric.of_phase && figures.has_natural_phases() {
-        Some(OF_PHASES.to_owned())
+    let withheld = if metric.of_phase && figures.has_natural_phases() {
+        Some((Verdict::Inconclusive, OF_PHASES.to_owned()))
     } else if metric.of_loss
-        && let Some(text) = losses.differ(metric, pair, delta(&figures.experiment, metric))
+        && let Some(differ) = losses.differ(metric, pair, delta(&figures.experiment, metric))
     {
-        Some(text)
+        Some(differ)
     } else {
-        missing_controls(figures, pair)
+        missing_controls(figures, pair).map(|reason| (Verdict::NoControl, reason))
     };
-    if let Some(reason) = reason {
-        row.verdict = Verdict::Inconclusive;
-        row.verdict_reason = reason;
+    if let Some(withheld) = withheld {
+        (row.verdict, row.verdict_reason) = withheld;
     } else if let Some(text) = control_of_another_shape(figures, pair) {
         row.verdict_reason += &format!("; {text}");
     }
@@ -382,7 +384,7 @@ impl Losses {
     }
 
     /// Whether two deployments lose shares that differ by more than `delta`.
-    fn differ(&self, metric: &Metric, (a, b): Pair<'_>, delta: f64) -> Option<String> {
+    fn differ(&self, metric: &Metric, (a, b): Pair<'_>, delta: f64) -> Option<Withheld> {
         let chain = metric.subject.clone()?;
         different_loss(self.share(&chain, a)?, self.share(&chain, b)?, delta)
     }
@@ -394,7 +396,7 @@ impl Losses {
         metric: &Metric,
         deployment: &DeploymentRecord,
         delta: f64,
-    ) -> Option<String> {
+    ) -> Option<Withheld> {
         let chain = metric.subject.clone()?;
         let share = |of: &Self| of.share(&chain, deployment);
         different_loss(share(self)?, share(later)?, delta)
@@ -406,12 +408,13 @@ impl Losses {
     }
 }
 
-fn different_loss(a: f64, b: f64, delta: f64) -> Option<String> {
+fn different_loss(a: f64, b: f64, delta: f64) -> Option<Withheld> {
     ((a - b).abs() > delta).then(|| {
-        format!(
-            "not comparable: different loss (no output rests on {:.1} % of the inputs against {:.1} %)",
+        let reason = format!(
+            "no output rests on {:.1} % of the inputs against {:.1} %, so the figures are of different inputs",
             a * 100.0,
             b * 100.0
-        )
+        );
+        (Verdict::LostInputsDiffer, reason)
     })
 }

@@ -15,6 +15,7 @@ use crate::measurements::{self, Measurement};
 use crate::memory::{self, DeploymentMemory};
 use crate::phases::{self, TimerPhases};
 use crate::startup::{self, DeploymentStartup};
+use crate::throttling::{self, Throttled};
 use crate::usage::{self, DeploymentUsage};
 use crate::work::{self, WorkRatio};
 
@@ -40,6 +41,8 @@ pub struct Figures {
     pub losses: Vec<DeploymentLosses>,
     /// Edges as messages travelled on them, by deployment.
     pub edges: Vec<DeploymentEdges>,
+    /// Services that a CPU quota stopped.
+    pub throttled: Vec<Throttled>,
     /// Callbacks, those that took most time first.
     pub callbacks: Vec<CallbackTimes>,
     /// What a suite measured that is not of stacks.
@@ -70,6 +73,7 @@ impl Figures {
             memory: memory::read(results, &counted)?,
             losses: losses::read(results, &counted)?,
             edges: edges::read(results, &counted)?,
+            throttled: throttling::read(results, &counted)?,
             callbacks: callbacks::times(&called),
             measurements: measurements::read(results, &counted)?,
             phases: phases::of_timers(&called),

@@ -30,6 +30,14 @@ pub fn value(unit: &str, value: Option<f64>) -> String {
     }
 }
 
+/// A share as a percentage, with a decimal where it has one.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = usize::from((percent - percent.round()).abs() > 0.05);
+    format!("{percent:.decimals$} %")
+}
+
 /// Bytes with a binary unit.
 #[must_use]
 pub fn bytes(value: f64) -> String {
@@ -76,5 +84,6 @@ mod tests {
         assert_eq!(value("bytes", Some(12.0)), "12 B");
         assert_eq!(value("cpus", None), "–");
         assert_eq!(difference(true, "ns", Some(-0.0812)), "-8.1 %");
+        assert_eq!([percent(0.02), percent(0.025)], ["2 %", "2.5 %"]);
     }
 }

@@ -8,7 +8,7 @@ use crate::{ablation, compare, sensitivity};
 
 /// What verdicts are given by. The number after the version is that of the rules: raise it with any change by which the same rows get
 /// other verdicts or reasons, so that those that are kept are not taken for them.
-const BY: &str = concat!(env!("CARGO_PKG_VERSION"), ", rules 1");
+const BY: &str = concat!(env!("CARGO_PKG_VERSION"), ", rules 2");
 
 /// What a result says: its figures, and the verdicts on them.
 #[derive(Debug, Clone)]

@@ -277,7 +277,7 @@ fn usage_metrics(figures: &Figures) -> Vec<Metric> {
 
 #[cfg(test)]
 mod tests {
-    use stowplan_model::METRICS;
+    use stowplan_model::{METRICS, MetricUnit};
 
     use super::*;
 
@@ -287,6 +287,10 @@ mod tests {
         chain_metrics("chain", &[], &mut metrics);
         let unknown = metrics.iter().find(|m| !METRICS.contains(&&*m.key));
         assert_eq!(unknown.map(|m| &m.key), None);
+        for metric in &metrics {
+            let declared = MetricUnit::of(&metric.key).map(MetricUnit::name);
+            assert_eq!(declared, Some(&*metric.unit), "{}", metric.key);
+        }
         let p99 = metrics.iter().any(|m| m.key == "e2e_paper_p99");
         assert!(p99 && metrics.len() == 21, "{}", metrics.len());
     }

@@ -6,7 +6,7 @@ use stowplan_stats::{PairedComparison, Verdict, apply_holm, compare};
 
 use crate::across_results::row_of_gone;
 use crate::blocks::Blocks;
-use crate::compare::{Losses, OF_PHASES, comparable, delta, plan, row, rule};
+use crate::compare::{Losses, OF_PHASES, Withheld, comparable, delta, plan, row, rule};
 use crate::error::JudgeError;
 use crate::figures::Figures;
 use crate::marked::{self, Marked};
@@ -153,18 +153,20 @@ impl Both {
         let mut row = row(metric, own, &tested.blocks, &tested.c, tested.primary);
         row.reference = before(&candidate.id);
         row.candidate = after(&candidate.id);
-        if row.verdict != Verdict::Inconclusive
-            && let Some(reason) = self.withheld(metric, candidate)
+        if row.verdict.is_decided()
+            && let Some(withheld) = self.withheld(metric, candidate)
         {
-            (row.verdict, row.verdict_reason) = (Verdict::Inconclusive, reason);
+            (row.verdict, row.verdict_reason) = withheld;
         }
         row
     }
 
     /// Why the figures cannot carry a verdict, whatever the interval says.
-    fn withheld(&self, metric: &Metric, candidate: &DeploymentRecord) -> Option<String> {
-        if metric.of_phase && self.of_phases.is_some() {
-            return self.of_phases.clone();
+    fn withheld(&self, metric: &Metric, candidate: &DeploymentRecord) -> Option<Withheld> {
+        if metric.of_phase
+            && let Some(reason) = &self.of_phases
+        {
+            return Some((Verdict::Inconclusive, reason.clone()));
         }
         let delta = delta(&self.new.experiment, metric);
         let (old, new) = &self.losses;

@@ -70,6 +70,8 @@ impl Figures {
         warnings.extend(self.phase_warnings());
         warnings.extend(self.ablation_warnings());
         warnings.extend(self.unanswered());
+        let throttled = self.throttled.iter();
+        warnings.extend(throttled.map(|t| t.sentence(self.label(&t.deployment))));
         warnings.extend(self.residuals());
         warnings.extend(self.run_warnings());
         warnings

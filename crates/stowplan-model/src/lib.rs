@@ -28,10 +28,10 @@ pub use endpoints::Endpoints;
 pub use executor_cost::ExecutorCost;
 pub use injection::{Injection, PhaseSpan};
 pub use launching::Launching;
-pub use metric::METRICS;
+pub use metric::{METRICS, MetricUnit};
 pub use names::Name;
 pub use partition::{Partition, ServiceAssignment};
-pub use place::{Place, PlaceStep};
+pub use place::{LOCAL_HOST, Place, PlaceStep};
 pub use place_facts::{CpuGroups, PlaceFacts, ServiceKind};
 pub use placed::PlacedProcess;
 pub use stack::{

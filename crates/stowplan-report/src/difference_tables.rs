@@ -121,7 +121,7 @@ pub(crate) fn verdict(c: &Comparison) -> String {
     };
     if let Some(clean) = &c.unmarked
         && clean.verdict != Some(c.verdict)
-        && c.verdict != Verdict::Inconclusive
+        && c.verdict.is_decided()
     {
         let found = clean.verdict.unwrap_or(Verdict::Inconclusive);
         verdict += &format!("; {found} without marked runs");

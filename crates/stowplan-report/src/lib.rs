@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod ablation_tables;
+mod conclusion;
 mod configured;
 mod deadline_tables;
 mod difference_tables;
@@ -30,6 +31,7 @@ use std::path::Path;
 
 use stowplan_judge::Judgement;
 
+pub use conclusion::{Screen, conclusion};
 pub use error::ReportError;
 pub use graph::{Form, GraphEdge, GraphNode, Limits, NodeGraph, View};
 pub use slower_tables::{regression_lines, slower_lines};

@@ -1,6 +1,7 @@
 //! The data of the page: as small as the figures allow.
 
 mod callbacks;
+mod hops;
 mod partitions;
 mod startup;
 
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use stowplan_judge::conclusion::Conclusion;
 use stowplan_judge::memory::FIGURES;
 use stowplan_judge::places::{self, AtPartition};
 use stowplan_judge::{
@@ -46,6 +48,7 @@ pub(crate) struct Page<'a> {
     callbacks: Vec<callbacks::Callback<'a>>,
     /// Timers whose phases nobody set.
     phases: Vec<&'a TimerPhases>,
+    conclusion: Conclusion,
     comparisons: &'a [Comparison],
     /// Each place beside `bare:flat` and its control, by partition.
     places: Vec<AtPartition<'a>>,
@@ -159,6 +162,7 @@ pub(crate) fn json(report: &Judgement) -> Result<String, ReportError> {
             chain.deployments.push(chain_deployment(view, points));
         }
     }
+    let hops = hops::Hops::of(&report.figures.experiment.stack);
     let page = Page {
         schema: "stowplan.page/1",
         experiment: experiment(report)?,
@@ -178,9 +182,10 @@ pub(crate) fn json(report: &Judgement) -> Result<String, ReportError> {
         usage: report.figures.usage.iter().map(usage).collect(),
         memory: report.figures.memory.iter().map(shared_memory).collect(),
         losses: losses(report),
-        partitions: partitions::all(report),
+        partitions: partitions::all(report, &hops),
         callbacks: callbacks::all(report),
         phases: phase_tables::shown(report),
+        conclusion: report.conclusion(),
         comparisons: &report.comparisons,
         places: places::all(report),
         configured: configured::table(report),

@@ -12,7 +12,7 @@ use stowplan_results::PilotRecord;
 use crate::text_table::TextTable;
 
 /// One line under the head and nothing else: figures stand closest that way.
-const LINES: TableStyle =
+pub(crate) const LINES: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A column that is wider than this may wrap.
@@ -148,7 +148,7 @@ fn escape(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;")
 }
 
-fn push_wrapped(out: &mut String, text: &str, width: usize, indent: &str) {
+pub(crate) fn push_wrapped(out: &mut String, text: &str, width: usize, indent: &str) {
     let mut line = String::new();
     for word in text.split(' ') {
         let full = line.chars().count() + 1 + word.chars().count() > width;

@@ -84,7 +84,8 @@ pub struct Comparison {
     pub p_t: Option<f64>,
     /// Blocks in which both finished.
     pub blocks: usize,
-    /// Verdict on the candidate: better, worse, equivalent or inconclusive.
+    /// Verdict on the candidate: better, worse, equivalent, inconclusive; or why there is none, no-control or
+    /// lost-inputs-differ.
     #[schemars(with = "VerdictWord")]
     pub verdict: Verdict,
     /// Why it came out so; where inconclusive, what would help.
@@ -127,4 +128,6 @@ pub(crate) enum VerdictWord {
     Worse,
     Equivalent,
     Inconclusive,
+    NoControl,
+    LostInputsDiffer,
 }

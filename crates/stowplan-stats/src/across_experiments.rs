@@ -103,7 +103,7 @@ pub fn apply_holm_across<'a>(family: impl IntoIterator<Item = &'a mut AcrossComp
         let holds = match c.verdict {
             Verdict::Better | Verdict::Worse => p_t <= ALPHA,
             Verdict::Equivalent => p_equivalence <= ALPHA,
-            Verdict::Inconclusive => true,
+            Verdict::Inconclusive | Verdict::NoControl | Verdict::LostInputsDiffer => true,
         };
         if !holds {
             c.verdict = Verdict::Inconclusive;

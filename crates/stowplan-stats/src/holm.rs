@@ -39,7 +39,7 @@ pub fn apply_holm<'a>(family: impl IntoIterator<Item = &'a mut PairedComparison>
         let holds = match comparison.verdict {
             Verdict::Better | Verdict::Worse => p_t <= ALPHA,
             Verdict::Equivalent => p_equivalence <= ALPHA,
-            Verdict::Inconclusive => true,
+            Verdict::Inconclusive | Verdict::NoControl | Verdict::LostInputsDiffer => true,
         };
         if !holds {
             comparison.verdict = Verdict::Inconclusive;

@@ -66,6 +66,20 @@ pub enum Verdict {
     Equivalent,
     /// Neither can be said.
     Inconclusive,
+    /// Containers against plain processes, and the plain processes in groups that tell isolation from group scheduling
+    /// were not measured beside them. Never given by figures alone.
+    NoControl,
+    /// The two lost different shares of their inputs, so that their figures are of different inputs. Never given by
+    /// figures alone.
+    LostInputsDiffer,
+}
+
+impl Verdict {
+    /// Whether it answers the question.
+    #[must_use]
+    pub const fn is_decided(self) -> bool {
+        matches!(self, Self::Better | Self::Worse | Self::Equivalent)
+    }
 }
 
 impl fmt::Display for Verdict {
@@ -75,6 +89,8 @@ impl fmt::Display for Verdict {
             Self::Worse => "worse",
             Self::Equivalent => "equivalent",
             Self::Inconclusive => "inconclusive",
+            Self::NoControl => "no control",
+            Self::LostInputsDiffer => "lost inputs differ",
         })
     }
 }

@@ -30,7 +30,7 @@ pub struct Cli {
 pub enum Command {
     /// Show what this machine can do, and what to install or change for the rest
     Doctor(DoctorArgs),
-    /// Measure a shipped stack in under three minutes and write a report
+    /// Measure the shipped stack contended in about four minutes and write a report
     Demo(DemoArgs),
     /// Write a stack, a partition and an experiment to begin with
     New(files::NewArgs),
@@ -95,6 +95,15 @@ pub struct DemoArgs {
     /// Folder for results
     #[arg(long, default_value = "results")]
     pub out: PathBuf,
+    /// Number of blocks; fewer than 6 give no verdict
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
+    pub blocks: u32,
+    /// Print every table before the conclusion; the report has them, too
+    #[arg(long)]
+    pub full: bool,
+    /// Print no progress
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// Options of `plan`.
@@ -450,6 +459,9 @@ pub struct CompareArgs {
     pub a: String,
     /// Candidate: a result folder, or RESULT:DEPLOYMENT
     pub b: String,
+    /// Print every comparison, not only what answers the question and what differs
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -460,6 +472,8 @@ pub struct CompareArgs {
 pub enum ReportForm {
     /// One self-contained page
     Html,
+    /// The conclusion on one screen
+    Conclusion,
     /// Tables for a terminal
     Text,
     /// Tables in Markdown
@@ -474,7 +488,7 @@ pub struct ReportArgs {
     /// Form
     #[arg(long, value_enum, default_value = "html")]
     pub form: ReportForm,
-    /// File for the HTML; report.html in the result folder by default
+    /// File to write [default: report.html in the result folder; text and markdown go to standard output]
     #[arg(long, short)]
     pub output: Option<PathBuf>,
 }

@@ -8,14 +8,12 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use stowplan_judge::Figures;
-use stowplan_model::units::show_ns;
 use stowplan_results::{Results, ResultsError};
 pub use stowplan_run::Executed;
 use stowplan_run::{Earlier, ExperimentError, Programs, Request, Session};
-use stowplan_suite::{Fixed, Observer, Step};
+use stowplan_suite::{Fixed, Observer};
 
 use crate::failure::{CommandError, ExitCode};
-use crate::output::note;
 use crate::{engines, programs};
 
 /// What the experiments of one command share: programs, and the one place where signals arrive.
@@ -52,7 +50,7 @@ impl Sessions {
         request: &Request,
         earlier: Option<&Earlier>,
         out: &Path,
-        observer: &mut Printed,
+        observer: &mut dyn Observer,
     ) -> Result<Executed, CommandError> {
         self.run(observer, |session| {
             stowplan_run::begin(request, earlier, out, session)
@@ -64,7 +62,7 @@ impl Sessions {
         &self,
         folder: &Path,
         budget_ns: Option<u64>,
-        observer: &mut Printed,
+        observer: &mut dyn Observer,
     ) -> Result<Executed, CommandError> {
         self.run(observer, |session| {
             stowplan_run::resume(folder, budget_ns.map(Duration::from_nanos), session)
@@ -73,7 +71,7 @@ impl Sessions {
 
     fn run(
         &self,
-        observer: &mut Printed,
+        observer: &mut dyn Observer,
         run: impl FnOnce(Session<'_>) -> Result<Executed, ExperimentError>,
     ) -> Result<Executed, CommandError> {
         let Interruption { stop, agent } = &self.interruption;
@@ -206,37 +204,6 @@ fn end_agent(pid: i32) {
     if let Some(pid) = rustix::process::Pid::from_raw(pid) {
         // It may have ended by itself in this moment; then there is nothing to end.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-    }
-}
-
-/// One line for each start, on standard error, before it begins.
-#[derive(Debug, Default)]
-pub struct Printed {
-    /// What the experiment is a part of; stands before each line.
-    pub of: String,
-}
-
-impl Observer for Printed {
-    fn step(&mut self, step: &Step<'_>) {
-        note!(
-            "{}block {}/{} · run {}/{} · {} · {} · {} so far",
-            self.of,
-            step.block,
-            step.blocks,
-            step.place_in_block,
-            step.deployments,
-            step.label,
-            step.detail,
-            show_ns(step.elapsed.as_nanos() as f64),
-        );
-    }
-
-    fn warning(&mut self, text: &str) {
-        note!("warning: {text}");
-    }
-
-    fn sized(&mut self, blocks: u32, reason: &str) {
-        note!("{}the pilot fixes {blocks} blocks: {reason}", self.of);
     }
 }
 

@@ -10,6 +10,7 @@ mod failure;
 mod inputs;
 mod output;
 mod programs;
+mod progress;
 mod table;
 
 use std::process;

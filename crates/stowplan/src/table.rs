@@ -1,7 +1,10 @@
 //! Tables of the terminal, all of one look.
 
+use std::io::IsTerminal as _;
+
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use rustix::termios::tcgetwinsize;
+use stowplan_report::Screen;
 
 /// One line under the head and nothing else, as in reports.
 const LINES: TableStyle =
@@ -19,6 +22,15 @@ pub fn width() -> u16 {
     said.or_else(has)
         .filter(|columns| *columns > 0)
         .unwrap_or(COLUMNS)
+}
+
+/// Standard output as a conclusion needs to know it. `NO_COLOR` takes the colours away (no-color.org).
+pub fn screen() -> Screen {
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    Screen {
+        width: width().into(),
+        colour: wanted && std::io::stdout().is_terminal(),
+    }
 }
 
 /// A table with a header, as wide as what is in it: a name or figure is not to be broken over two lines.

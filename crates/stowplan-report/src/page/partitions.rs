@@ -1,11 +1,12 @@
 //! A picture of each partition: services, their nodes, and the edges between these.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
-use stowplan_judge::{DeploymentEdges, Judgement, TravelledEdge};
-use stowplan_results::{PartitionRecord, StackRecord};
+use stowplan_judge::{DeploymentEdges, Judgement};
+use stowplan_results::PartitionRecord;
 
+use super::hops::Hops;
 use crate::graph::{Form, GraphEdge, GraphNode, Limits, NodeGraph, View};
 
 /// Services that get a picture of their own where all nodes do not fit one.
@@ -41,13 +42,20 @@ struct Edge<'a> {
     chain: bool,
 }
 
-pub(super) fn all(report: &Judgement) -> Vec<Partition<'_>> {
+pub(super) fn all<'a>(report: &'a Judgement, hops: &Hops<'_>) -> Vec<Partition<'a>> {
     let partitions = &report.figures.experiment.partitions;
-    partitions.iter().filter_map(|of| one(report, of)).collect()
+    partitions
+        .iter()
+        .filter_map(|of| one(report, of, hops))
+        .collect()
 }
 
 /// Nothing of a partition that never ran, or of which the result has no nodes.
-fn one<'a>(report: &'a Judgement, of: &'a PartitionRecord) -> Option<Partition<'a>> {
+fn one<'a>(
+    report: &'a Judgement,
+    of: &'a PartitionRecord,
+    hops: &Hops<'_>,
+) -> Option<Partition<'a>> {
     if of.nodes.is_empty() {
         return None;
     }
@@ -55,8 +63,7 @@ fn one<'a>(report: &'a Judgement, of: &'a PartitionRecord) -> Option<Partition<'
     let mut of_partition = ran.filter(|d| d.partition == of.name);
     let travelled = |id: &str| report.figures.edges.iter().find(|e| e.deployment == id);
     let found = of_partition.find_map(|d| travelled(&d.id))?;
-    let hops = hops(&report.figures.experiment.stack);
-    let graph = graph(of, found, &hops);
+    let graph = graph(of, found, hops);
     let service = |node: &str| of.nodes.get(node).map(String::as_str);
     let edges = found.edges.iter().map(|edge| Edge {
         topic: &edge.topic,
@@ -67,7 +74,7 @@ fn one<'a>(report: &'a Judgement, of: &'a PartitionRecord) -> Option<Partition<'
         class: edge.class.as_deref(),
         hz: edge.hz().map(|hz| (hz * 1e3).round() / 1e3),
         lost: edge.lost_share().map(|share| (share * 1e4).round() / 1e4),
-        chain: is_on_chain(edge, &hops),
+        chain: hops.rank(edge.from.as_deref(), &edge.to).is_some(),
     });
     Some(Partition {
         partition: &of.name,
@@ -79,28 +86,8 @@ fn one<'a>(report: &'a Judgement, of: &'a PartitionRecord) -> Option<Partition<'
     })
 }
 
-/// From which node to which the chains go.
-fn hops(stack: &StackRecord) -> BTreeSet<(&str, &str)> {
-    let mut hops = BTreeSet::new();
-    for callbacks in stack.chain_callbacks.values() {
-        let nodes = callbacks.iter();
-        let nodes: Vec<&str> = nodes.filter_map(|c| Some(c.rsplit_once('/')?.0)).collect();
-        hops.extend(nodes.windows(2).map(|pair| (pair[0], pair[1])));
-    }
-    hops
-}
-
-fn is_on_chain(edge: &TravelledEdge, hops: &BTreeSet<(&str, &str)>) -> bool {
-    let from = edge.from.as_deref();
-    from.is_some_and(|from| hops.contains(&(from, &*edge.to)))
-}
-
 /// Services stand where a trace has processes, and for modules.
-fn graph(
-    of: &PartitionRecord,
-    found: &DeploymentEdges,
-    hops: &BTreeSet<(&str, &str)>,
-) -> NodeGraph {
+fn graph(of: &PartitionRecord, found: &DeploymentEdges, hops: &Hops<'_>) -> NodeGraph {
     let order: BTreeMap<&str, usize> = of.services.iter().map(String::as_str).zip(0..).collect();
     let nodes: Vec<GraphNode> = of
         .nodes
@@ -123,7 +110,7 @@ fn graph(
             hz: edge.hz(),
             latency_ns: None,
             class: edge.class.clone(),
-            chain: is_on_chain(edge, hops),
+            chain: hops.rank(edge.from.as_deref(), &edge.to).is_some(),
         })
     });
     NodeGraph {

@@ -114,7 +114,7 @@ fn the_answer_is_seen_first_and_the_rest_is_folded() {
     assert_eq!(session.ask(marks), true);
     session.ask("dispatchEvent(new Event('afterprint'))");
     let open = session.ask("document.querySelectorAll('details.section[open]').length");
-    assert_eq!(open, 2);
+    assert_eq!(open, 3);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod ablation;
 mod browser;
 mod chromium;
 mod common;
+mod conclusion;
 mod examples;
 mod graph;
 mod million;

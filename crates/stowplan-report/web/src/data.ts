@@ -66,6 +66,15 @@ export interface Partition {
   edges: PartitionEdge[];
 }
 
+/** Means over the blocks of what a message takes from publication to the start of its callback, by deployment. */
+export interface EdgeLatency {
+  topic: string;
+  from: string | null;
+  to: string;
+  chain: boolean;
+  by: Record<string, { mean_ns: number | null; p99_ns: number | null }>;
+}
+
 /** Means over the blocks of what a call takes, by deployment. */
 export interface CallbackTimes {
   callback: string;
@@ -135,33 +144,50 @@ export interface Loss {
 
 export type Verdict = "better" | "worse" | "equivalent" | "inconclusive" | "no-control" | "lost-inputs-differ";
 
-/** What one question comes to: the best deployment against the reference. */
+/** What one question comes to. */
 export interface Question {
   question: string;
   metric: string;
   label: string;
   subject: string | null;
   unit: string;
+  /** Whether it answers the question of the experiment; all else is exploratory. */
+  primary: boolean;
   relative: boolean;
   /** May be the reference. */
   best: string;
   reference: string;
+  /** Whose difference from the reference is given: the best, or the next best where that is the reference. */
+  candidate: string;
   best_value: number | null;
   reference_value: number | null;
   difference: number | null;
   low: number | null;
   high: number | null;
   verdict: Verdict;
+  verdict_reason: string;
+}
+
+/** What each deployment came to: its id, and a cell for each column. */
+export interface Overview {
+  columns: { name: string; metric: string; unit: string; relative: boolean }[];
+  rows: [id: string, cells: { value: number | null; difference: number | null; verdict: Verdict | null }[]][];
+  main: number;
+  chain: string | null;
+  other_chains: number;
 }
 
 /** What the result says in short. */
 export interface Conclusion {
   answer: string;
+  /** Which deployment to use, or that there is nothing to choose by. */
   advice: string;
   questions: Question[];
+  overview: Overview;
   why: string[];
   /** What would settle an inconclusive answer. */
   settle: string | null;
+  /** Each once, with the number of deployments that it is of. */
   warnings: { text: string; count: number }[];
 }
 
@@ -301,7 +327,7 @@ export interface TimerPhases {
 export interface Page {
   schema: string;
   experiment: Experiment;
-  conclusion?: Conclusion;
+  conclusion: Conclusion;
   reference: string | null;
   deployments: Deployment[];
   blocks: number;
@@ -313,6 +339,7 @@ export interface Page {
   memory: SharedMemory[];
   losses: Loss[];
   partitions: Partition[];
+  edges?: EdgeLatency[];
   callbacks: CallbackTimes[];
   phases: TimerPhases[];
   comparisons: Comparison[];

@@ -5,10 +5,12 @@ import type { Page } from "./data";
 import { choice, fold, h, prose, table } from "./dom";
 import { assumptions, machine, parameters } from "./facts";
 import { figure, linked } from "./figure";
-import { conclusion, headline, warningList } from "./conclusion";
+import { conclusion, headline, overview, warningList } from "./conclusion";
 import { controls, frame, type Section } from "./frame";
 import { ablation } from "./figures/ablation";
 import { callbacks } from "./figures/callbacks";
+import { dots, type Dots } from "./figures/dots";
+import { edges } from "./figures/edges";
 import { against, comparisonTable, effects } from "./figures/forest";
 import { gantt } from "./figures/gantt";
 import { ecdf, histogram, LatencyChoice } from "./figures/latency";
@@ -20,6 +22,12 @@ import { missing, plural } from "./format";
 import { partitions } from "./partitions";
 import { configured, places } from "./places";
 import { deployments, differenceList, inputs, losses, phases, rankings, sharedMemory, statistics } from "./tables";
+
+function overviewSection(page: Page, shown: Shown): Section | null {
+  const of = page.conclusion.overview;
+  if (of.rows.length === 0 || of.columns.length === 0) return null;
+  return { id: "deployments", title: "What each deployment came to", short: "Deployments", content: [overview(of, page.reference, shown)], open: true };
+}
 
 function startupSection(page: Page, shown: Shown): Section | null {
   if (page.startup.length === 0) return null;
@@ -44,12 +52,21 @@ function partitionSection(page: Page, shown: Shown): Section | null {
   return { id: "partitions", title: "Partitions", short: "Partitions", content: [partitions(page, shown, figure)] };
 }
 
-function callbackSection(page: Page, shown: Shown): Section | null {
-  if (page.callbacks.length === 0) return null;
+/** A figure that redraws itself when its own control changes. */
+function dotted(spec: Dots, shown: Shown): HTMLElement {
   let redraw = (): void => {};
-  const made = figure(callbacks(page, shown, () => redraw()), shown);
+  const made = figure(dots(spec, shown, () => redraw()), shown);
   redraw = made.redraw;
-  return { id: "callbacks", title: "Callbacks", short: "Callbacks", content: [made.element] };
+  return made.element;
+}
+
+function callbackSection(page: Page, shown: Shown): Section | null {
+  const content = [
+    page.callbacks.length ? dotted(callbacks(page, shown), shown) : null,
+    page.edges?.length ? dotted(edges(page, shown), shown) : null,
+  ];
+  if (content.every((one) => one === null)) return null;
+  return { id: "callbacks", title: "Callbacks and edges", short: "Callbacks", content };
 }
 
 function usageSection(page: Page, shown: Shown): Section | null {
@@ -174,6 +191,7 @@ export function build(page: Page, app: HTMLElement): void {
   const steps = ran.filter((d) => d.step).map((d) => d.id);
   const shown = new Shown(ran, "deployment", steps);
   const sections = [
+    overviewSection(page, shown),
     differenceSection(page, shown),
     earlierSection(page, shown),
     latencySection(page, shown),
@@ -187,13 +205,12 @@ export function build(page: Page, app: HTMLElement): void {
     statisticsSection(page, shown),
     factsSection(page, shown),
   ].filter((s): s is Section => s !== null);
-  const found = page.conclusion;
   frame(app, {
     head: [
       h("h1", {}, page.experiment.name),
       headline(page),
-      found ? conclusion(found, shown) : null,
-      warningList(found ? found.warnings : page.warnings.map((text) => ({ text, count: 1 }))),
+      conclusion(page.conclusion, shown),
+      warningList(page.conclusion.warnings),
       page.instrument ? h("p", { class: "note instrument" }, prose(page.instrument)) : null,
     ],
     shown,

@@ -117,9 +117,19 @@ pub struct MeasureArgs {
     /// With --against: compare with the stored figures instead of re-measuring, relative to the shared reference
     #[arg(long, requires = "against", help_heading = CI)]
     pub as_measured: bool,
+    /// Exit with 6 when the mean of a metric is above this in any deployment, such as deadline_misses=1% or
+    /// e2e_paper_p99=80ms
+    #[arg(long, value_name = "METRIC=MOST", value_delimiter = ',', help_heading = CI)]
+    pub require: Vec<String>,
     /// Exit with 7 when no primary comparison has a verdict
     #[arg(long, help_heading = CI)]
     pub require_verdict: bool,
+    /// Print every table before the conclusion; the report has them, too
+    #[arg(long, conflicts_with = "json", help_heading = CI)]
+    pub full: bool,
+    /// Print no progress
+    #[arg(long, short, help_heading = CI)]
+    pub quiet: bool,
     /// Print the comparisons as JSON at the end; with --against, those with the earlier result
     #[arg(long, help_heading = CI)]
     pub json: bool,

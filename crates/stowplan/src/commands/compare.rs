@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use stowplan_results::{BEFORE, Comparison, Comparisons, Results};
+use stowplan_stats::Verdict;
 
 use crate::cli::CompareArgs;
 use crate::documents;
@@ -33,12 +34,73 @@ pub fn run(args: &CompareArgs) -> Result<(), CommandError> {
     if args.json {
         return documents::print(&document);
     }
-    tell!("{}", text(&document.comparisons))?;
+    let rows = shown(&document.comparisons, args.full);
+    tell!("{}\n", answer(&document.comparisons))?;
+    if !rows.is_empty() {
+        tell!("{}", text(&rows))?;
+    }
+    let hidden = document.comparisons.len() - rows.len();
+    if hidden > 0 {
+        tell!("{hidden} more comparisons: --full prints them")?;
+    }
     let slower = stowplan_report::slower_lines(&document.slower);
     if slower.is_empty() {
         return Ok(());
     }
     tell!("\nWhat got slower\n- {}", slower.join("\n- "))
+}
+
+/// Comparisons that are printed without `--full`, at most.
+const ROWS: usize = 24;
+
+/// What answers the question, then what differs; with `full` everything.
+fn shown(all: &[Comparison], full: bool) -> Vec<&Comparison> {
+    let differs = |c: &&Comparison| matches!(c.verdict, Verdict::Better | Verdict::Worse);
+    let mut rows: Vec<&Comparison> = all
+        .iter()
+        .filter(|c| full || c.primary || differs(c))
+        .collect();
+    if !full {
+        rows.sort_by_key(|c| !c.primary);
+        rows.truncate(ROWS);
+    }
+    rows
+}
+
+/// The verdicts on what answers the question, counted.
+fn answer(all: &[Comparison]) -> String {
+    let primary: Vec<&Comparison> = all.iter().filter(|c| c.primary).collect();
+    let (what, of): (&str, Vec<&Comparison>) = match primary.is_empty() {
+        true => ("comparisons", all.iter().collect()),
+        false => ("primary comparisons", primary),
+    };
+    if let [only] = &of[..] {
+        let subject = only.subject.as_deref().unwrap_or_default();
+        return format!(
+            "{} {subject}: {} {} ({}).",
+            only.label,
+            signed(only, only.difference),
+            only.verdict,
+            only.verdict_reason
+        );
+    }
+    let mut counts: Vec<(Verdict, usize)> = Vec::new();
+    for c in &of {
+        match counts.iter_mut().find(|(verdict, _)| *verdict == c.verdict) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((c.verdict, 1)),
+        }
+    }
+    let counts: Vec<String> = counts.iter().map(|(v, n)| format!("{n} {v}")).collect();
+    format!("{} {what}: {}.", of.len(), counts.join(", "))
+}
+
+fn signed(c: &Comparison, value: Option<f64>) -> String {
+    match value {
+        None => "–".to_owned(),
+        Some(v) if c.relative => format!("{:+.1} %", v * 100.0),
+        Some(v) => format!("{v:+.0} {}", c.unit),
+    }
 }
 
 /// Two results, of which the first may be what was measured again beside the second.
@@ -93,7 +155,7 @@ fn side(text: &str) -> Result<Side, CommandError> {
     })
 }
 
-fn text(comparisons: &[Comparison]) -> comfy_table::Table {
+fn text(comparisons: &[&Comparison]) -> comfy_table::Table {
     let mut table = table::new([
         "metric",
         "of",
@@ -104,11 +166,7 @@ fn text(comparisons: &[Comparison]) -> comfy_table::Table {
         "verdict",
     ]);
     for c in comparisons {
-        let value = |v: Option<f64>| match v {
-            None => "–".to_owned(),
-            Some(v) if c.relative => format!("{:+.1} %", v * 100.0),
-            Some(v) => format!("{v:+.0} {}", c.unit),
-        };
+        let value = |v: Option<f64>| signed(c, v);
         table.add_row([
             c.label.clone(),
             c.subject.clone().unwrap_or_default(),

@@ -11,18 +11,19 @@ use stowplan_results::{Comparisons, Results};
 use stowplan_run::request::DeploymentRequest;
 use stowplan_run::{Ask, Question, Request, Starts};
 use stowplan_spec::{ListedDeployment, RunOptions};
-use stowplan_stats::Verdict;
 use stowplan_suite::{End, Outcome};
 
 use crate::calibration;
 use crate::cli::{DemoArgs, MeasureArgs, ReadyMadeArgs, RunArgs};
 use crate::commands::against::{self, Against};
+use crate::commands::require::Requirements;
 use crate::documents;
 use crate::engines;
-use crate::execute::{self, Printed, Sessions};
+use crate::execute::{self, Sessions};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::output::{tell, tell_on};
+use crate::progress::{ProgressLine, Style};
 use crate::table;
 
 /// Blocks below which no verdict is given (docs/measuring.md §5).
@@ -84,7 +85,7 @@ pub fn usage(args: &ReadyMadeArgs) -> Result<(), CommandError> {
     ready_made(args, &USAGE)
 }
 
-/// `stowplan demo`: `hello` on the three places of the reference question, six blocks, with a report.
+/// `stowplan demo`: `contended` in one service and in several, on the three places of the reference question.
 pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
     let asked = of_demo(args);
     let request = request(
@@ -101,11 +102,11 @@ pub fn demo(args: &DemoArgs) -> Result<(), CommandError> {
 /// The options that `demo` stands for.
 fn of_demo(args: &DemoArgs) -> ReadyMadeArgs {
     ReadyMadeArgs {
-        stack: Some("hello".to_owned()),
+        stack: Some("contended".to_owned()),
         place: Vec::new(),
-        partition: vec!["modules".to_owned()],
+        partition: Vec::new(),
         ablation: false,
-        blocks: Some(BLOCKS),
+        blocks: Some(args.blocks),
         pilot: false,
         sensitivity: false,
         window: Some("2s".to_owned()),
@@ -127,7 +128,10 @@ fn of_demo(args: &DemoArgs) -> ReadyMadeArgs {
             skip_missing: true,
             against: None,
             as_measured: false,
+            require: Vec::new(),
             require_verdict: false,
+            full: args.full,
+            quiet: args.quiet,
             json: false,
         },
     }
@@ -233,9 +237,11 @@ fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
     }
     let Against { as_measured, again } = Against::of_new(measure)?;
     let sessions = Sessions::new(settle(measure)?)?.comparable(as_measured.clone());
-    let mut printed = Printed::default();
-    let executed = sessions.begin(request, again.as_ref(), &measure.out, &mut printed)?;
-    finish(&executed, measure, as_measured.as_ref())
+    let requirements = Requirements::read(&measure.require)?;
+    let mut progress = ProgressLine::new(Style::of(measure.quiet), String::new());
+    let executed = sessions.begin(request, again.as_ref(), &measure.out, &mut progress)?;
+    drop(progress);
+    finish(&executed, measure, as_measured.as_ref(), &requirements)
 }
 
 fn ready_made(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<(), CommandError> {
@@ -248,8 +254,11 @@ fn ready_made(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<(), CommandEr
 fn resume(folder: &Path, measure: &MeasureArgs) -> Result<(), CommandError> {
     let Against { as_measured, .. } = Against::of_resumed(folder, measure)?;
     let sessions = Sessions::new(settle(measure)?)?.comparable(as_measured.clone());
-    let executed = sessions.resume(folder, budget(measure)?, &mut Printed::default())?;
-    finish(&executed, measure, as_measured.as_ref())
+    let requirements = Requirements::read(&measure.require)?;
+    let mut progress = ProgressLine::new(Style::of(measure.quiet), String::new());
+    let executed = sessions.resume(folder, budget(measure)?, &mut progress)?;
+    drop(progress);
+    finish(&executed, measure, as_measured.as_ref(), &requirements)
 }
 
 fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, CommandError> {
@@ -358,16 +367,18 @@ fn finish(
     executed: &execute::Executed,
     measure: &MeasureArgs,
     as_measured: Option<&Results>,
+    requirements: &Requirements,
 ) -> Result<(), CommandError> {
     let shown = show(executed, measure, as_measured);
     // Why runs failed says more than what could not be shown of them.
     ended(&executed.outcome, &executed.dir)?;
-    let verdicts = shown?;
+    let (judgement, verdicts) = shown?;
+    requirements.check(&judgement)?;
     if verdicts.against.is_some() {
         against::judge(&verdicts)?;
     }
     let mut comparisons = verdicts.comparisons.iter();
-    let decided = comparisons.any(|c| c.primary && c.verdict != Verdict::Inconclusive);
+    let decided = comparisons.any(|c| c.primary && c.verdict.is_decided());
     if measure.require_verdict && !decided {
         let message = "no primary comparison has a verdict";
         return Err(
@@ -386,7 +397,7 @@ fn show(
     executed: &execute::Executed,
     measure: &MeasureArgs,
     as_measured: Option<&Results>,
-) -> Result<Comparisons, CommandError> {
+) -> Result<(Judgement, Comparisons), CommandError> {
     let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
     calibration::beside(&results);
     // Before the report, which shows it.
@@ -400,16 +411,30 @@ fn show(
     if measure.json {
         documents::print(&verdicts)?;
     } else {
-        tell_on!(
-            "{}",
-            stowplan_report::terminal(&judgement, table::width().into())
-        )?;
-        tell!("\nreport: {}", page.display())?;
-        for skipped in &verdicts.skipped {
-            tell!("skipped: {}: {}", skipped.label, skipped.reason)?;
-        }
+        concluded(&judgement, &verdicts, &page, measure.full)?;
     }
-    Ok(verdicts)
+    Ok((judgement, verdicts))
+}
+
+/// The conclusion at the end of standard output, with `full` after every table.
+fn concluded(
+    judgement: &Judgement,
+    verdicts: &Comparisons,
+    page: &Path,
+    full: bool,
+) -> Result<(), CommandError> {
+    if full {
+        let tables = stowplan_report::terminal(judgement, table::width().into());
+        tell!("{tables}")?;
+    }
+    let mut report = format!("report: {}", page.display());
+    for skipped in &verdicts.skipped {
+        report += &format!("\nskipped: {}: {}", skipped.label, skipped.reason);
+    }
+    tell_on!(
+        "{}",
+        stowplan_report::conclusion(judgement, &report, table::screen())
+    )
 }
 
 fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {

@@ -12,6 +12,7 @@ mod measure;
 mod new;
 mod plan;
 mod report;
+mod require;
 mod selftest;
 mod trace;
 

@@ -1,5 +1,7 @@
 //! `stowplan report`: views of a saved result.
 
+use std::path::Path;
+
 use stowplan_ctf::dir::TraceFolder;
 use stowplan_judge::Judgement;
 use stowplan_results::Results;
@@ -28,12 +30,30 @@ pub fn run(args: &ReportArgs) -> Result<(), CommandError> {
             stowplan_report::write_html(&judgement, &path).or_exit(ExitCode::RunFailed)?;
             tell!("{}", path.display())
         }
-        ReportForm::Text => {
-            tell_on!(
-                "{}",
-                stowplan_report::terminal(&judgement, table::width().into())
-            )
+        ReportForm::Conclusion => {
+            let page = format!("result: {}", args.result.display());
+            let text = stowplan_report::conclusion(&judgement, &page, table::screen());
+            put(&text, args.output.as_deref())
         }
-        ReportForm::Markdown => tell_on!("{}", stowplan_report::markdown(&judgement)),
+        ReportForm::Text => {
+            let text = stowplan_report::terminal(&judgement, table::width().into());
+            put(&text, args.output.as_deref())
+        }
+        ReportForm::Markdown => put(
+            &stowplan_report::markdown(&judgement),
+            args.output.as_deref(),
+        ),
     }
+}
+
+/// Into a file, where one is named, else to standard output.
+fn put(text: &str, file: Option<&Path>) -> Result<(), CommandError> {
+    let Some(file) = file else {
+        return tell_on!("{text}");
+    };
+    std::fs::write(file, text).map_err(|error| {
+        let message = format!("cannot write {}: {error}", file.display());
+        CommandError::new(ExitCode::RunFailed, message)
+    })?;
+    tell!("{}", file.display())
 }

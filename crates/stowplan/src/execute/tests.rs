@@ -6,6 +6,7 @@ use std::process::{Child, Command};
 use stowplan_engine::EngineError;
 
 use super::*;
+use crate::progress::ProgressLine;
 
 /// Sessions that no signal reaches but by `interruption`.
 fn sessions(interruption: Interruption) -> Sessions {
@@ -45,7 +46,7 @@ fn broken(
 fn a_signal_ends_the_agent_at_once_and_is_why_the_experiment_broke() {
     let sessions = sessions(Interruption::listen().unwrap());
     let mut child = agent();
-    let error = sessions.run(&mut Printed::default(), |session| {
+    let error = sessions.run(&mut ProgressLine::default(), |session| {
         broken(session, |session| {
             (session.agent_started)(child.id());
             assert!(!session.stop.load(Ordering::SeqCst));
@@ -74,7 +75,7 @@ fn an_agent_that_starts_after_the_signal_is_ended_too() {
     let sessions = sessions(unheard());
     sessions.interruption.stop.store(true, Ordering::SeqCst);
     let mut child = agent();
-    let error = sessions.run(&mut Printed::default(), |session| {
+    let error = sessions.run(&mut ProgressLine::default(), |session| {
         broken(session, |session| (session.agent_started)(child.id()))
     });
     assert_eq!(error.unwrap_err().code, ExitCode::Interrupted);
@@ -85,7 +86,7 @@ fn an_agent_that_starts_after_the_signal_is_ended_too() {
 fn an_agent_that_has_ended_is_forgotten() {
     let sessions = sessions(unheard());
     let agent = &sessions.interruption.agent;
-    let error = sessions.run(&mut Printed::default(), |session| {
+    let error = sessions.run(&mut ProgressLine::default(), |session| {
         broken(session, |session| {
             (session.agent_started)(7);
             assert_eq!(agent.load(Ordering::SeqCst), 7);

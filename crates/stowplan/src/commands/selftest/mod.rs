@@ -14,10 +14,11 @@ use super::measure::{nanos, stack_text};
 use crate::calibration;
 use crate::cli::SelftestArgs;
 use crate::documents;
-use crate::execute::{self, Printed, Sessions};
+use crate::execute::{self, Sessions};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::output::{note, tell};
+use crate::progress::{ProgressLine, Style};
 
 #[cfg(test)]
 pub use summary::tests::example;
@@ -130,9 +131,8 @@ fn measure(folder: &Path, design: &mut Design, args: &SelftestArgs) -> Result<()
             return Err(out_of_budget(folder, design)?);
         }
         note!("{}", clock.line(design, part));
-        let mut observer = Printed {
-            of: format!("{} · ", in_words(design, part)),
-        };
+        let of = format!("{} · ", in_words(design, part));
+        let mut observer = ProgressLine::new(Style::of(false), of);
         let interrupted = |error: CommandError| match error.code {
             ExitCode::Interrupted => error.hint(go_on(folder)),
             _ => error,

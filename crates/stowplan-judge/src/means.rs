@@ -1,0 +1,37 @@
+//! The mean of a metric over the blocks of each deployment: the one that is compared.
+
+use crate::judgement::Judgement;
+use crate::metrics::metrics;
+use crate::usage::mean;
+
+/// The mean of a metric in one deployment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mean {
+    /// Label of the deployment.
+    pub label: String,
+    /// What it is of, where the metric has several.
+    pub subject: Option<String>,
+    /// Mean over the blocks, in the unit of the metric.
+    pub value: f64,
+}
+
+impl Judgement {
+    /// The means of a metric, by subject and deployment, without the steps of an ablation; empty where the result has none.
+    #[must_use]
+    pub fn means(&self, metric: &str) -> Vec<Mean> {
+        let mut ran = self.figures.deployments();
+        ran.retain(|d| !self.figures.experiment.is_step(d));
+        let mut all = Vec::new();
+        for of in metrics(&self.figures).iter().filter(|m| m.key == metric) {
+            all.extend(ran.iter().filter_map(|d| {
+                let blocks = of.values.get(&d.id)?;
+                Some(Mean {
+                    label: self.figures.label(&d.id).to_owned(),
+                    subject: of.subject.clone(),
+                    value: mean(blocks.values().copied())?,
+                })
+            }));
+        }
+        all
+    }
+}
