@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use stowplan_results::{LossRow, Results};
+use stowplan_results::{EdgeRow, LossRow, Results};
 
 use crate::counted::Counted;
 use crate::error::JudgeError;
+use crate::metrics::by_block;
+use crate::usage::mean;
 
 /// The edges of a deployment, over the windows of its finished runs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -33,6 +35,10 @@ pub struct TravelledEdge {
     pub lost: u64,
     /// Length of the windows, s.
     pub seconds: f64,
+    /// Mean over the blocks of publication → start of the callback that takes the message, ns.
+    pub mean_ns: Option<f64>,
+    /// Mean over the blocks of the 99th percentile of the same, ns.
+    pub p99_ns: Option<f64>,
 }
 
 impl TravelledEdge {
@@ -58,9 +64,12 @@ struct Sums {
     lost: u64,
     /// By run: each cause of loss has a row with the same number.
     published: BTreeMap<u32, u64>,
+    /// Block and figure of each run.
+    mean_ns: Vec<(u32, f64)>,
+    p99_ns: Vec<(u32, f64)>,
 }
 
-/// Reads the losses table of the runs that count: it has a row for each edge, also where nothing was lost.
+/// Reads the tables of losses and edges of the runs that count. The former has a row for each edge, also where nothing was lost.
 pub(crate) fn read(
     results: &Results,
     counted: &Counted,
@@ -81,6 +90,20 @@ pub(crate) fn read(
             sums.class = Some(class.to_string());
         }
     })?;
+    results.scan(|row: EdgeRow| {
+        let from = row.publisher.as_ref().map(ToString::to_string);
+        let key = (row.topic.to_string(), from, row.subscriber.to_string());
+        let edges = by.get_mut(&counted.rank(&row.deployment));
+        if counted.latency(row.run).is_none() {
+            return;
+        }
+        if let Some(sums) = edges.and_then(|edges| edges.get_mut(&key)) {
+            let of_block = |ns: Option<f64>| ns.map(|ns| (row.block, ns));
+            sums.mean_ns.extend(of_block(row.latency_mean_ns));
+            sums.p99_ns.extend(of_block(row.latency_p99_ns));
+        }
+    })?;
+    let over_blocks = |values: Vec<(u32, f64)>| mean(by_block(values.into_iter()).into_values());
     let seconds = |run: &u32| {
         let window = counted.latency(*run).and_then(|run| run.window_ns);
         window.unwrap_or(0) as f64 / 1e9
@@ -97,6 +120,8 @@ pub(crate) fn read(
                 published: sums.published.values().sum(),
                 lost: sums.lost,
                 seconds: sums.published.keys().map(seconds).sum(),
+                mean_ns: over_blocks(sums.mean_ns),
+                p99_ns: over_blocks(sums.p99_ns),
             })
             .collect(),
     });

@@ -1,6 +1,7 @@
 //! The data of the page: as small as the figures allow.
 
 mod callbacks;
+mod edges;
 mod hops;
 mod partitions;
 mod startup;
@@ -45,6 +46,7 @@ pub(crate) struct Page<'a> {
     memory: Vec<SharedMemory<'a>>,
     losses: Vec<Loss<'a>>,
     partitions: Vec<partitions::Partition<'a>>,
+    edges: Vec<edges::Edge<'a>>,
     callbacks: Vec<callbacks::Callback<'a>>,
     /// Timers whose phases nobody set.
     phases: Vec<&'a TimerPhases>,
@@ -183,6 +185,7 @@ pub(crate) fn json(report: &Judgement) -> Result<String, ReportError> {
         memory: report.figures.memory.iter().map(shared_memory).collect(),
         losses: losses(report),
         partitions: partitions::all(report, &hops),
+        edges: edges::all(report, &hops),
         callbacks: callbacks::all(report),
         phases: phase_tables::shown(report),
         conclusion: report.conclusion(),

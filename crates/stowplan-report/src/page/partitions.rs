@@ -108,7 +108,7 @@ fn graph(of: &PartitionRecord, found: &DeploymentEdges, hops: &Hops<'_>) -> Node
             topic: edge.topic.clone(),
             messages: edge.published,
             hz: edge.hz(),
-            latency_ns: None,
+            latency_ns: edge.mean_ns,
             class: edge.class.clone(),
             chain: hops.rank(edge.from.as_deref(), &edge.to).is_some(),
         })

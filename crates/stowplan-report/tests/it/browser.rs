@@ -13,7 +13,7 @@ use stowplan_results::Results;
 use crate::chromium::{self, Session, Window};
 use crate::common;
 
-const FIGURES: [&str; 12] = [
+const FIGURES: [&str; 13] = [
     "startup-runs",
     "startup-gantt",
     "startup-modules",
@@ -21,6 +21,7 @@ const FIGURES: [&str; 12] = [
     "latency-histogram",
     "latency-parts",
     "callbacks-times",
+    "edges-latency",
     "partition-picture",
     "usage-cpu",
     "usage-memory",

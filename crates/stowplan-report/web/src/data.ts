@@ -339,7 +339,7 @@ export interface Page {
   memory: SharedMemory[];
   losses: Loss[];
   partitions: Partition[];
-  edges?: EdgeLatency[];
+  edges: EdgeLatency[];
   callbacks: CallbackTimes[];
   phases: TimerPhases[];
   comparisons: Comparison[];

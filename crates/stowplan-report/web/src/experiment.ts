@@ -63,7 +63,7 @@ function dotted(spec: Dots, shown: Shown): HTMLElement {
 function callbackSection(page: Page, shown: Shown): Section | null {
   const content = [
     page.callbacks.length ? dotted(callbacks(page, shown), shown) : null,
-    page.edges?.length ? dotted(edges(page, shown), shown) : null,
+    page.edges.length ? dotted(edges(page, shown), shown) : null,
   ];
   if (content.every((one) => one === null)) return null;
   return { id: "callbacks", title: "Callbacks and edges", short: "Callbacks", content };

@@ -22,15 +22,15 @@ export function edges(page: Page, shown: Shown): Dots {
       ["mean_ns", "Mean"],
       ["p99_ns", "P99"],
     ],
-    rows: (page.edges ?? []).map((edge) => ({
+    rows: page.edges.map((edge) => ({
       name: name(edge),
       chain: edge.chain,
       by: edge.by,
       more: () => [`from ${edge.from ?? "any node"}${edge.chain ? ", on a chain" : ""}`],
     })),
     data() {
-      const ids = shown.ids().filter((id) => (page.edges ?? []).some((edge) => edge.by[id]));
-      const means = (page.edges ?? []).flatMap((edge) => ids.map((id) => edge.by[id]?.mean_ns ?? 0));
+      const ids = shown.ids().filter((id) => page.edges.some((edge) => edge.by[id]));
+      const means = page.edges.flatMap((edge) => ids.map((id) => edge.by[id]?.mean_ns ?? 0));
       const unit = unitFor(Math.max(0, ...means));
       const show = (edge: EdgeLatency, id: string): string => {
         const of = edge.by[id];
@@ -45,7 +45,7 @@ export function edges(page: Page, shown: Shown): Dots {
           { head: "Chain", cell: (edge) => (edge.chain ? "yes" : missing) },
           ...ids.map((id) => ({ head: shown.label(id), number: true, cell: (edge: EdgeLatency) => show(edge, id) })),
         ],
-        page.edges ?? [],
+        page.edges,
         `Mean in ${unit.name}, and the 99th percentile in brackets`,
       );
     },
