@@ -1,5 +1,6 @@
 //! The engine: what it can do, and preparing a deployment.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -88,9 +89,21 @@ impl Engine for OciEngine {
         host: Rc<dyn Host>,
     ) -> Result<Box<dyn Deployment>, EngineError> {
         self.capabilities().require(NAME, plan)?;
-        check(plan)?;
-        Ok(Box::new(OciDeployment::prepare(&self.helper, plan, host)?))
+        let plan = as_this_user_can(plan);
+        check(&plan)?;
+        Ok(Box::new(OciDeployment::prepare(&self.helper, &plan, host)?))
     }
+}
+
+/// Without root a container lives in a user namespace, and nobody gives it a cgroup: the deployment says so as its
+/// deviations.
+fn as_this_user_can(plan: &DeploymentPlan) -> Cow<'_, DeploymentPlan> {
+    let mut plan = Cow::Borrowed(plan);
+    if !rustix::process::geteuid().is_root() {
+        let own = &mut plan.to_mut().isolation;
+        (own.user, own.cgroup) = (true, false);
+    }
+    plan
 }
 
 /// The runtime with its parts.
@@ -130,20 +143,8 @@ fn check(plan: &DeploymentPlan) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Without root a container lives in a user namespace, and nobody gives it a cgroup.
+/// What the user namespace of somebody who is not root does not have.
 fn check_rootless(plan: &DeploymentPlan) -> Result<(), EngineError> {
-    if !plan.isolation.user {
-        return Err(EngineError::new(
-            "without root, services cannot be started without isolation feature 'user'",
-        )
-        .hint("switch 'user' on, or run as root"));
-    }
-    if plan.isolation.cgroup {
-        return Err(
-            EngineError::new("isolation feature 'cgroup' cannot be had without root")
-                .hint("switch 'cgroup' off, or run as root"),
-        );
-    }
     let as_another = |service: &&ServiceStart| {
         matches!(&service.program, Program::Command { access, .. }
             if access.user.as_deref().is_some_and(|user| user != "0" && user != "root"))
@@ -177,8 +178,13 @@ fn check_service(plan: &DeploymentPlan, service: &ServiceStart) -> Result<(), En
     };
     if !plan.isolation.cgroup && in_cgroup != LimitsPlan::default() {
         return Err(
-            EngineError::new("limits cannot be had without isolation feature 'cgroup'")
-                .hint("switch 'cgroup' on, or leave out the limits"),
+            EngineError::new("limits cannot be had without isolation feature 'cgroup'").hint(
+                if rustix::process::geteuid().is_root() {
+                    "switch 'cgroup' on, or leave out the limits"
+                } else {
+                    "run as root, or leave out the limits"
+                },
+            ),
         );
     }
     if let Program::Command { rootfs, access, .. } = &service.program {

@@ -43,7 +43,9 @@ pub fn conclusion(judgement: &Judgement, report: &str, screen: Screen) -> String
         paragraph(&mut out, text);
     }
     let mut end = String::new();
-    paragraph(&mut end, report);
+    for line in report.lines() {
+        paragraph(&mut end, line);
+    }
     let room = HEIGHT.saturating_sub(out.lines().count() + end.lines().count() + 1);
     out.push_str(&warned(&said.warnings, room, screen.width));
     out + &end

@@ -57,9 +57,13 @@ pub(crate) fn write(page: &str, out: &Path) -> Result<(), ReportError> {
     name.push(".new");
     std::fs::write(&name, page)
         .and_then(|()| std::fs::rename(&name, out))
-        .map_err(|source| ReportError::Write {
-            path: out.to_owned(),
-            source,
+        .map_err(|source| {
+            // Half a page is of no use, and a full disk needs the space.
+            let _ = std::fs::remove_file(&name);
+            ReportError::Write {
+                path: out.to_owned(),
+                source,
+            }
         })
 }
 
@@ -110,6 +114,18 @@ mod tests {
         ] {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let taken = folder.path().join("report.html");
+        std::fs::create_dir(&taken).unwrap();
+        let error = write("page", &taken).unwrap_err();
+        assert!(error.to_string().contains("report.html"), "{error}");
+        let left = std::fs::read_dir(folder.path()).unwrap();
+        let names: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["report.html"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::dds;
 use crate::earlier::{Earlier, keep_common};
 use crate::engines::CallerEngines;
 use crate::error::ExperimentError;
+use crate::expected::expected;
 use crate::live::{Live, Shared};
 use crate::missing::{keep_recorded, require_all};
 use crate::prepare::Prepared;
@@ -92,6 +93,11 @@ pub fn begin(
         record
     });
     let mut records: Vec<Experiment> = records.collect();
+    let expected = expected(request, &ready[0].prepared)?;
+    let short = expected.and_then(|expected| expected.short_of(request.budget_ns?));
+    if let Some(short) = short {
+        session.observer.warning(&short);
+    }
     records[0].against = of.cloned();
     (session.accept)(&records[0]).map_err(ExperimentError::NotAccepted)?;
     std::fs::create_dir_all(out).map_err(|source| ExperimentError::Write {

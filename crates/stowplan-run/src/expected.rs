@@ -1,6 +1,8 @@
 //! How long an experiment takes at least, before anything is started.
 
+use stowplan_model::units::show_ns;
 use stowplan_plan::{PlanOptions, Schedule};
+use stowplan_stats::MIN_BLOCKS;
 
 use crate::error::ExperimentError;
 use crate::prepare::{Planned, Prepared};
@@ -22,6 +24,22 @@ pub struct Expected {
 }
 
 impl Expected {
+    /// What the budget leaves of the blocks, and of a verdict; `None` where it holds all of them.
+    #[must_use]
+    pub fn short_of(&self, budget_ns: u64) -> Option<String> {
+        let blocks = self.in_budget.filter(|blocks| *blocks < self.blocks)?;
+        let verdict = if (blocks as usize) < MIN_BLOCKS {
+            format!("; no verdict can come of it, which takes {MIN_BLOCKS} blocks")
+        } else {
+            String::new()
+        };
+        Some(format!(
+            "the budget of {} holds at most {blocks} of {} blocks{verdict}",
+            show_ns(budget_ns as f64),
+            self.blocks
+        ))
+    }
+
     /// So many blocks.
     #[must_use]
     pub fn blocks_s(&self, blocks: u32) -> f64 {
@@ -111,6 +129,19 @@ mod tests {
         request.starts = Starts::ReRun;
         assert!((of(&request).block_s - 3.0 * sum).abs() < 1e-9);
         assert_eq!((once.pilot, once.in_budget), (None, None));
+        let told = |blocks: f64, request: &mut Request| {
+            request.blocks = 10;
+            request.budget_ns = Some((blocks * sum * 1e9) as u64);
+            of(request).short_of(60_000_000_000)
+        };
+        assert_eq!(told(10.5, &mut request.clone()), None);
+        let few = told(7.5, &mut request.clone()).unwrap();
+        assert!(few.ends_with("holds at most 7 of 10 blocks"), "{few}");
+        let none = told(2.5, &mut request.clone()).unwrap();
+        assert!(
+            none.ends_with("no verdict can come of it, which takes 6 blocks"),
+            "{none}"
+        );
         for (blocks, in_budget) in [(0.1, 1), (1.01, 1), (2.99, 2), (8.01, 8)] {
             request.budget_ns = Some((blocks * 3.0 * sum * 1e9) as u64);
             assert_eq!(of(&request).in_budget, Some(in_budget));

@@ -41,6 +41,14 @@ pub fn beside(results: &Results) {
     }
 }
 
+/// Day of the selftest that calibrates this machine, if there is one.
+pub fn day(host: &str, cpu_model: &str, cpus: u32) -> Option<String> {
+    let kept = Selftest::load(&path()).ok()??;
+    let own = &kept.machine;
+    let same = (&*own.host, &*own.cpu_model, own.cpus) == (host, cpu_model, cpus);
+    same.then(|| date(kept.measured_unix_s))
+}
+
 fn copy(results: &Results) -> Result<(), String> {
     let told = |error: ResultsError| in_words(&error);
     let beside = results.dir().join(SELFTEST_FILE);

@@ -159,7 +159,7 @@ mod tests {
         let second = progress.line(&step(1, 2, 21));
         assert_eq!(
             second,
-            "block 1/6 · run 2/3 · oci · single · warm start · 21 s so far · about 6 min left"
+            "block 1/6 · run 2/3 · oci · single · warm start · 21.0 s so far · about 6 min left"
         );
         let last = progress.line(&step(6, 3, 341));
         assert!(last.ends_with("about 20 s left"), "{last}");

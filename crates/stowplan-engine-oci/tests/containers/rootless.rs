@@ -89,7 +89,17 @@ fn inside() {
         let plan = run.plan(plan, vec![run.service("one", &["true"])]);
         run.prepare(&plan).err().unwrap().to_string()
     };
-    assert!(refused(|plan| plan.user = false).contains("'user'"));
-    assert!(refused(|plan| plan.cgroup = true).contains("'cgroup'"));
+    // A user gets what a user can have, and is told of it.
+    let (mut asked, id) = (isolation, "id -u");
+    (asked.user, asked.cgroup) = (false, true);
+    assert_eq!(
+        run_once(&run, asked, &["sh", "-c", id]),
+        (0, "0\n".to_owned())
+    );
+    let plan = run.plan(asked, vec![run.service("one", &["true"])]);
+    let deviations = run.prepare(&plan).unwrap().deviations().join("; ");
+    for told in ["user namespace has one id", "no cgroup of its own"] {
+        assert!(deviations.contains(told), "{deviations}");
+    }
     assert!(refused(|plan| plan.overlay = true).contains("'overlay'"));
 }

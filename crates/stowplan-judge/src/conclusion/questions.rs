@@ -177,12 +177,10 @@ pub(super) fn comparisons<'a>(
     judgement: &'a Judgement,
     question: &Question,
 ) -> impl Iterator<Item = &'a Comparison> {
-    let all = judgement.comparisons.iter().filter({
-        let (metric, subject) = (question.metric.clone(), question.subject.clone());
-        let reference = question.reference.clone();
-        move |c| c.reference == reference && c.metric == metric && c.subject == subject
-    });
-    all
+    let (metric, subject) = (question.metric.clone(), question.subject.clone());
+    let reference = question.reference.clone();
+    let all = judgement.comparisons.iter();
+    all.filter(move |c| c.reference == reference && c.metric == metric && c.subject == subject)
 }
 
 /// Better ones come first, then what is not decided, then what is as good or worse; each by its difference.

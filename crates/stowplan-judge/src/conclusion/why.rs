@@ -31,7 +31,10 @@ fn effects(judgement: &Judgement, main: &Question) -> Option<String> {
                 experiment.deployment(&c.reference),
                 experiment.deployment(&c.candidate),
             );
-            a.zip(b).map_or(usize::MAX, |(a, b)| distance(own, a, b))
+            let distance = a.zip(b).map(|(a, b)| distance(own, a, b));
+            // Splitting is told where the reference is, so that the effects follow one another.
+            let elsewhere = kind == Effect::Splitting && c.reference != main.reference;
+            distance.map_or(usize::MAX, |distance| distance + usize::from(elsewhere) * 4)
         })?;
         let (a, b) = (
             experiment.deployment(&found.reference)?,

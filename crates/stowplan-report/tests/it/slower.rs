@@ -294,8 +294,11 @@ fn more_lost_inputs_are_a_regression_although_the_latency_is_not_compared() {
     let verdicts = held(QUICK, Some(Times { lost: 8, ..SLOW }));
     let mut all = verdicts.comparisons.iter();
     let e2e = all.find(|c| c.metric == "e2e_paper_mean").unwrap();
-    assert_eq!(e2e.verdict, Verdict::Inconclusive);
-    assert!(e2e.verdict_reason.contains("different loss"), "{e2e:?}");
+    assert_eq!(e2e.verdict, Verdict::LostInputsDiffer);
+    assert!(
+        e2e.verdict_reason.contains("of different inputs"),
+        "{e2e:?}"
+    );
     let told = regression_lines(&verdicts);
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(

@@ -75,6 +75,17 @@ fn lines(names: &[&str]) -> String {
     text
 }
 
+/// What an experiment keeps from its beginning, so that nobody can say it again with `--resume`.
+const FIXED: [&str; 7] = [
+    "out",
+    "delta",
+    "RunOptions",
+    "dds",
+    "parallelism",
+    "launch",
+    "natural_phase",
+];
+
 /// What `run` and the ready-made experiments share.
 #[derive(Debug, Args, Clone)]
 pub struct MeasureArgs {
@@ -88,7 +99,7 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "DURATION", default_value = "20s", help_heading = LONG)]
     pub settle: String,
     /// Continue an interrupted experiment in its result folder
-    #[arg(long, value_name = "RESULT", help_heading = CI)]
+    #[arg(long, value_name = "RESULT", help_heading = CI, conflicts_with_all = FIXED)]
     pub resume: Option<PathBuf>,
     /// Smallest difference of a metric that matters, such as e2e_paper_mean=3% [default: 2% of each metric]
     #[arg(long, value_name = "METRIC=SHARE", value_delimiter = ',', help_heading = CI)]
@@ -139,7 +150,7 @@ pub struct MeasureArgs {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// Experiment file; not needed with --resume
-    #[arg(required_unless_present = "resume")]
+    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
     pub experiment: Option<PathBuf>,
     /// How it is measured
     #[command(flatten)]
@@ -150,40 +161,40 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 pub struct ReadyMadeArgs {
     /// Stack: a YAML file or the name of a shipped stack; not needed with --resume
-    #[arg(required_unless_present = "resume")]
+    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
     pub stack: Option<String>,
     /// Places, separated by commas; the first is the reference [default: bare:flat,bare:grouped,oci; 'startup':
     /// bare:flat,oci]
-    #[arg(long, value_delimiter = ',', value_name = "PLACE,…", help_heading = WHAT)]
+    #[arg(long, value_delimiter = ',', value_name = "PLACE,…", help_heading = WHAT, conflicts_with = "resume")]
     pub place: Vec<String>,
     /// Partitions, separated by commas: presets or YAML files [default: single,modules]
-    #[arg(long, value_delimiter = ',', value_name = "PARTITION,…", help_heading = WHAT)]
+    #[arg(long, value_delimiter = ',', value_name = "PARTITION,…", help_heading = WHAT, conflicts_with = "resume")]
     pub partition: Vec<String>,
     /// Measure the isolation features of `oci` one at a time, on one partition, and report the effect of each
-    #[arg(long, help_heading = WHAT)]
+    #[arg(long, help_heading = WHAT, conflicts_with = "resume")]
     pub ablation: bool,
     /// Number of blocks; fewer than 6 give no verdict [default: 6; with --pilot at most 60]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = LONG)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = LONG, conflicts_with = "resume")]
     pub blocks: Option<u32>,
     /// Choose the number of blocks from the first 10
-    #[arg(long, help_heading = LONG)]
+    #[arg(long, help_heading = LONG, conflicts_with = "resume")]
     pub pilot: bool,
     /// Vary the assumed parameters of the stack from block to block, and report how often the ranking of the partitions
     /// stays the same
-    #[arg(long, help_heading = WHAT)]
+    #[arg(long, help_heading = WHAT, conflicts_with = "resume")]
     pub sensitivity: bool,
     /// Length of the measured window [default: 20s; 'startup': 0s]
-    #[arg(long, value_name = "DURATION", help_heading = LONG)]
+    #[arg(long, value_name = "DURATION", help_heading = LONG, conflicts_with = "resume")]
     pub window: Option<String>,
     /// Time between the last match of endpoints and the window; for 'startup' the longest wait for the first outputs
     /// [default: 2s; 'startup': 3s]
-    #[arg(long, value_name = "DURATION", help_heading = LONG)]
+    #[arg(long, value_name = "DURATION", help_heading = LONG, conflicts_with = "resume")]
     pub warm_up: Option<String>,
     /// Scale callback work to this share of the machine's CPUs, 0 to 1 [default: not scaled]
-    #[arg(long, value_name = "SHARE", help_heading = WHAT)]
+    #[arg(long, value_name = "SHARE", help_heading = WHAT, conflicts_with = "resume")]
     pub utilisation: Option<f64>,
     /// Seed of phases, draws and order [default: 1]
-    #[arg(long, help_heading = HOW)]
+    #[arg(long, help_heading = HOW, conflicts_with = "resume")]
     pub seed: Option<u64>,
     /// How it is measured
     #[command(flatten)]

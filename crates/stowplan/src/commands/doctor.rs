@@ -11,11 +11,17 @@ use stowplan_run::PLANNED_ENGINE;
 use stowplan_wire::agent::ProbeAnswer;
 
 use crate::cli::DoctorArgs;
-use crate::documents::doctor::{Doctor, EngineStatus, Machine};
+use crate::documents::doctor::{Doctor, EngineStatus, Machine, Quiet};
 use crate::documents::{self};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::output::tell;
-use crate::{engines, programs, table};
+use crate::{calibration, engines, programs, table};
+
+/// Status of what does not work here.
+const ABSENT: &str = "absent";
+
+/// How long to look whether the machine is quiet, ms: a little more than the two seconds for which it has to be.
+const QUIET_MS: u64 = 3_000;
 
 /// Runs the command.
 pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
@@ -35,16 +41,23 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     }
     statuses.extend(engines::PLANNED.iter().map(|(name, _)| EngineStatus {
         name: (*name).to_owned(),
-        status: "absent".to_owned(),
+        status: ABSENT.to_owned(),
         version: None,
         reason: Some(PLANNED_ENGINE.to_owned()),
         hint: None,
     }));
     let facts = host.facts().or_exit(ExitCode::RunFailed)?;
+    let quiet = host.quiet(QUIET_MS).or_exit(ExitCode::RunFailed)?;
     let document = Doctor {
         schema: "stowplan.doctor/1",
         engines: statuses,
         tools: vec![lttng(), preemption()],
+        calibrated: calibration::day(&facts.host, &facts.cpu_model, facts.cpu_count()),
+        quiet: Quiet {
+            quiet: quiet.quiet,
+            busy: quiet.busy,
+            dirty_bytes: quiet.dirty_bytes,
+        },
         machine: Machine {
             cpus: facts.cpu_count(),
             host: facts.host,
@@ -113,7 +126,7 @@ fn lttng() -> EngineStatus {
         },
         Err(error) => EngineStatus {
             name,
-            status: "absent".to_owned(),
+            status: ABSENT.to_owned(),
             version: None,
             reason: Some(stowplan_host::chain(&error)),
             hint: error.hint,
@@ -128,7 +141,7 @@ fn preemption() -> EngineStatus {
     EngineStatus {
         name: "preemption".to_owned(),
         status: if failed.is_some() {
-            "absent"
+            ABSENT
         } else {
             "available"
         }
@@ -141,6 +154,7 @@ fn preemption() -> EngineStatus {
 
 fn print(doctor: &Doctor) -> Result<(), CommandError> {
     let machine = &doctor.machine;
+    tell!("{}", conclusion(doctor))?;
     tell!(
         "{}: {} × {}, {}, kernel {}, cgroup {}",
         machine.host,
@@ -150,26 +164,66 @@ fn print(doctor: &Doctor) -> Result<(), CommandError> {
         machine.kernel,
         machine.cgroup
     )?;
+    let is_there = |row: &&EngineStatus| row.status != ABSENT;
     for (of, rows) in [("engine", &doctor.engines), ("tool", &doctor.tools)] {
-        let mut table = table::new([of, "status", "version", "why", "what to do"]);
+        let mut table = table::new([of, "status", "version", "condition"]);
         // Its cells are sentences, for people to read where there is no terminal, too.
         table.set_width(table::width());
-        for row in rows {
+        for row in rows.iter().filter(is_there) {
             let text = |field: &Option<String>| field.clone().unwrap_or_default();
             table.add_row([
                 row.name.clone(),
                 row.status.clone(),
                 text(&row.version),
                 text(&row.reason),
-                text(&row.hint),
             ]);
         }
-        tell!("\n{table}")?;
+        if table.row_count() > 0 {
+            tell!("\n{table}")?;
+        }
     }
+    let all = doctor.engines.iter().chain(&doctor.tools);
+    let absent: Vec<String> = all.filter(|row| !is_there(row)).map(in_one_line).collect();
+    if !absent.is_empty() {
+        tell!("\nabsent:\n  {}", absent.join("\n  "))?;
+    }
+    tell!("\nsettings:")?;
     for (setting, value) in &machine.settings {
         tell!("  {setting}: {value}")?;
     }
     Ok(())
+}
+
+/// What can be measured here, and what limits it.
+fn conclusion(doctor: &Doctor) -> String {
+    let there = doctor.engines.iter().filter(|row| row.status != ABSENT);
+    let there: Vec<&str> = there.map(|row| &*row.name).collect();
+    let can = match there.is_empty() {
+        true => "no engine works here".to_owned(),
+        false => format!("can measure {}", there.join(", ")),
+    };
+    let calibrated = doctor.calibrated.as_ref().map_or_else(
+        || "no (run 'stowplan selftest')".to_owned(),
+        |day| format!("yes ({day})"),
+    );
+    let quiet = &doctor.quiet;
+    let busy = format!(
+        "{:.0} % busy, {} to be written",
+        quiet.busy * 100.0,
+        show_bytes(quiet.dirty_bytes as f64)
+    );
+    let word = if quiet.quiet { "yes" } else { "no" };
+    format!("{can}\ncalibrated: {calibrated}\nquiet: {word} ({busy})\n")
+}
+
+/// What is absent, and what it takes.
+fn in_one_line(row: &EngineStatus) -> String {
+    let hint = row.hint.as_ref().map(|hint| format!(": {hint}"));
+    match (&row.reason, hint) {
+        (_, Some(hint)) => format!("{}{hint}", row.name),
+        (Some(reason), None) => format!("{}: {reason}", row.name),
+        (None, None) => row.name.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -214,6 +268,48 @@ mod tests {
         );
         let else_absent = cells(absent(WITH_HOST_NETWORK), Some(absent("start it")));
         assert_eq!(else_absent, ["absent", "", "no way", "start it"]);
+    }
+
+    #[test]
+    fn the_conclusion_says_what_can_be_measured_and_what_limits_it() {
+        let row = |name: &str, status: &str, hint: Option<&str>| EngineStatus {
+            name: name.to_owned(),
+            status: status.to_owned(),
+            version: None,
+            reason: Some("because".to_owned()),
+            hint: hint.map(str::to_owned),
+        };
+        let doctor = Doctor {
+            schema: "stowplan.doctor/1",
+            engines: vec![
+                row("bare", "available", None),
+                row("oci", "available", None),
+                row("kube", ABSENT, None),
+            ],
+            tools: Vec::new(),
+            machine: Machine {
+                cpus: 2,
+                host: "h".to_owned(),
+                cpu_model: "m".to_owned(),
+                memory_bytes: 1 << 30,
+                kernel: "6".to_owned(),
+                cgroup: "v2".to_owned(),
+                settings: std::collections::BTreeMap::new(),
+            },
+            calibrated: None,
+            quiet: Quiet {
+                quiet: false,
+                busy: 0.12,
+                dirty_bytes: 0,
+            },
+        };
+        assert_eq!(
+            conclusion(&doctor),
+            "can measure bare, oci\ncalibrated: no (run 'stowplan selftest')\nquiet: no (12 % busy, 0 B to be written)\n"
+        );
+        assert_eq!(in_one_line(&doctor.engines[2]), "kube: because");
+        let hint = row("lxd", ABSENT, Some("install it"));
+        assert_eq!(in_one_line(&hint), "lxd: install it");
     }
 
     #[test]

@@ -411,30 +411,45 @@ fn show(
     if measure.json {
         documents::print(&verdicts)?;
     } else {
-        concluded(&judgement, &verdicts, &page, measure.full)?;
+        let end = end_of_report(executed, &results, &verdicts, &page);
+        concluded(&judgement, &end, measure.full)?;
     }
     Ok((judgement, verdicts))
 }
 
 /// The conclusion at the end of standard output, with `full` after every table.
-fn concluded(
-    judgement: &Judgement,
-    verdicts: &Comparisons,
-    page: &Path,
-    full: bool,
-) -> Result<(), CommandError> {
+fn concluded(judgement: &Judgement, end: &str, full: bool) -> Result<(), CommandError> {
     if full {
         let tables = stowplan_report::terminal(judgement, table::width().into());
         tell!("{tables}")?;
     }
-    let mut report = format!("report: {}", page.display());
-    for skipped in &verdicts.skipped {
-        report += &format!("\nskipped: {}: {}", skipped.label, skipped.reason);
-    }
     tell_on!(
         "{}",
-        stowplan_report::conclusion(judgement, &report, table::screen())
+        stowplan_report::conclusion(judgement, end, table::screen())
     )
+}
+
+/// What was not measured and how to go on, and where the report is.
+fn end_of_report(
+    executed: &execute::Executed,
+    results: &Results,
+    verdicts: &Comparisons,
+    page: &Path,
+) -> String {
+    let skipped = verdicts.skipped.iter();
+    let mut lines: Vec<String> = skipped
+        .map(|skipped| format!("skipped: {}: {}", skipped.label, skipped.reason))
+        .collect();
+    if executed.outcome.end == End::Budget {
+        lines.push(format!(
+            "the budget ended the experiment after {} of {} blocks; go on with --resume {} --budget DURATION",
+            executed.outcome.complete_blocks,
+            results.experiment.blocks_planned,
+            executed.dir.display()
+        ));
+    }
+    lines.push(format!("report: {}", page.display()));
+    lines.join("\n")
 }
 
 fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {

@@ -88,22 +88,10 @@ fn notes(request: &Request, checked: &Checked) -> String {
 
 /// What becomes of the blocks within the budget, and of verdicts with so few.
 fn budget(request: &Request, expected: Option<&Expected>) -> Vec<String> {
-    let in_budget = expected.and_then(|e| e.in_budget);
-    let blocks = in_budget.map_or(request.blocks, |most| most.min(request.blocks));
-    let mut notes = Vec::new();
-    if let Some(budget_ns) = request.budget_ns.filter(|_| blocks < request.blocks) {
-        notes.push(format!(
-            "the budget of {} holds at most {blocks} of {} blocks",
-            show_ns(budget_ns as f64),
-            request.blocks
-        ));
-    }
-    if (blocks as usize) < MIN_BLOCKS {
-        notes.push(format!(
-            "below {MIN_BLOCKS} blocks every verdict is inconclusive"
-        ));
-    }
-    notes
+    let short = expected.and_then(|expected| expected.short_of(request.budget_ns?));
+    let few = (request.blocks as usize) < MIN_BLOCKS;
+    let few = few.then(|| format!("below {MIN_BLOCKS} blocks every verdict is inconclusive"));
+    short.into_iter().chain(few).collect()
 }
 
 /// Expected durations for people.
@@ -132,13 +120,13 @@ fn durations(expected: &Expected) -> String {
     out
 }
 
-/// One start with the default warm-up and window.
+/// One start with the warm-up and the window that `latency` has by default.
 fn one_run() -> Schedule {
     Schedule {
         deployments: 1,
         blocks: 1,
         warm_up_ns: 2_000_000_000,
-        window_ns: 10_000_000_000,
+        window_ns: 20_000_000_000,
         starts: 1,
     }
 }
@@ -293,7 +281,8 @@ pub fn text(plan: &Plan, assumptions: usize, no_calibration: Option<&str>) -> St
     if let Some(duration) = &plan.duration {
         let _ = writeln!(
             out,
-            "One run takes at least {}, of which start-up {}.",
+            "One run with a window of {} takes at least {}, of which start-up {}.",
+            show_ns(one_run().window_ns as f64),
             show_ns(duration.run_s * 1e9),
             show_ns(duration.start_up_s * 1e9)
         );

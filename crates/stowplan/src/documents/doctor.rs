@@ -16,6 +16,21 @@ pub struct Doctor {
     pub tools: Vec<EngineStatus>,
     /// The machine.
     pub machine: Machine,
+    /// Day of the self-test that calibrates the instrument on this machine, as 2026-11-26; null where there is none.
+    pub calibrated: Option<String>,
+    /// Whether it is quiet enough for a run to begin.
+    pub quiet: Quiet,
+}
+
+/// How quiet the machine is now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Quiet {
+    /// Whether a run would begin at once.
+    pub quiet: bool,
+    /// Share of all CPUs that was busy in the last two seconds, 0 to 1.
+    pub busy: f64,
+    /// Bytes that wait to be written to disks.
+    pub dirty_bytes: u64,
 }
 
 /// One engine or tool.

@@ -90,6 +90,29 @@ fn what_the_user_says_is_asked_for() {
 }
 
 #[test]
+fn what_a_resumed_experiment_keeps_cannot_be_said_again() {
+    for more in [
+        "--out x",
+        "--delta cpu=3%",
+        "--callback-cpu",
+        "--dds autoware",
+        "--parallelism 2",
+        "--launch native",
+        "--natural-phase",
+        "--seed 3",
+        "--place oci",
+        "--window 3s",
+        "hello",
+    ] {
+        let line = format!("stowplan latency --resume x {more}");
+        let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+        let told = error.to_string();
+        assert!(told.contains("cannot be used with"), "{more}: {told}");
+    }
+    parsed("latency --resume x --budget 3m --settle 0s --full --quiet --require cpu=1");
+}
+
+#[test]
 fn a_window_of_nothing_measures_starts_alone() {
     let refused = asked("latency hello --window 0s").unwrap_err();
     assert_eq!(refused.code, ExitCode::Usage);
