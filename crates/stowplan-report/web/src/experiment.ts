@@ -165,7 +165,7 @@ function factsSection(page: Page, shown: Shown): Section {
       deployments(page, shown),
       differenceList(page, shown),
       h("h3", {}, "Machine"),
-      machine(page),
+      ...machine(page),
       assumed.length ? h("h3", {}, "Assumptions") : null,
       assumed.length
         ? table(

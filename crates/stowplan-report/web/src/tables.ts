@@ -64,18 +64,24 @@ const FIGURES: Statistic[] = [
   ["Max", (s) => s.max],
 ];
 
+/** The papers' four, and what an input waits for. */
+const ANSWERING = ["e2e_paper", "idle", "communication", "computation", "reaction", "data_age"];
+
 /** What is looked for first, and the layout of betz2024's Table VI folded beneath. */
 export function statistics(page: Page, chain: Chain, shown: Shown): HTMLElement[] {
   return [
     statisticsTable(page, chain, shown, FEW, true),
-    fold(`Every figure of chain ${chain.chain}: pooled mean, skewness, kurtosis, quartiles`, statisticsTable(page, chain, shown, FIGURES, false)),
+    fold(`Every part and figure of chain ${chain.chain}: pooled mean, skewness, kurtosis, quartiles`, statisticsTable(page, chain, shown, FIGURES, false)),
   ];
 }
 
 function statisticsTable(page: Page, chain: Chain, shown: Shown, figures: Statistic[], ofBlocks: boolean): HTMLElement {
   const e2e = chain.deployments.map((d) => d.parts["e2e_paper"]?.summary.q75 ?? 0);
   const unit = unitFor(Math.max(0, ...e2e));
-  const bodies = page.parts.flatMap(([key, label]) => {
+  const summaries = chain.deployments.flatMap((d) => Object.values(d.parts).map((part) => part.summary));
+  const known = figures.filter(([, of]) => summaries.some((s) => of(s) !== null));
+  const parts = page.parts.filter(([key]) => !ofBlocks || ANSWERING.includes(key));
+  const bodies = parts.flatMap(([key, label]) => {
     const rows = chain.deployments.flatMap((d) => {
       const samples = d.parts[key];
       return samples ? [{ id: d.deployment, summary: samples.summary, mean: samples.block_mean }] : [];
@@ -93,7 +99,7 @@ function statisticsTable(page: Page, chain: Chain, shown: Shown, figures: Statis
             h("th", { scope: "row" }, named(shown, row.id, shown.label(row.id))),
             h("td", { class: "number" }, count(row.summary.n)),
             ofBlocks ? h("td", { class: "number" }, inUnit(row.mean, unit)) : null,
-            figures.map(([, of, pure]) =>
+            known.map(([, of, pure]) =>
               h("td", { class: "number" }, pure ? plain(of(row.summary)) : inUnit(of(row.summary), unit)),
             ),
           ),
@@ -101,7 +107,7 @@ function statisticsTable(page: Page, chain: Chain, shown: Shown, figures: Statis
       ),
     ];
   });
-  const head = ["Metric", "Deployment", "N", ...(ofBlocks ? ["Mean"] : []), ...figures.map(([name]) => name)];
+  const head = ["Metric", "Deployment", "N", ...(ofBlocks ? ["Mean"] : []), ...known.map(([name]) => name)];
   const caption = `Chain ${chain.chain}, ${unit.name}`;
   return h(
     "div",
