@@ -123,7 +123,9 @@ impl Picture {
         let at = |key: &Key| keys.binary_search(key);
         for ((from, to), ways) in &ways {
             if let (Ok(from), Ok(to)) = (at(from), at(to)) {
-                let arrow = arrow(from, to, ways);
+                let mut arrow = arrow(from, to, ways);
+                let [a, b] = [from, to].map(|end| &picture.blocks[end].name);
+                arrow.title = format!("{a} → {b}\n{}", arrow.title);
                 for end in [from, to] {
                     picture.blocks[end].chain |= arrow.chain;
                 }

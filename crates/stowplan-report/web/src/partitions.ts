@@ -94,8 +94,8 @@ export function partitionPicture(of: PartitionChoice): Figure {
     id: "partition-picture",
     title: "What each service holds",
     read:
-      "A frame is a service, a box a node; where there are too many nodes, a box is a service. Arrows have the topic and the rate that was measured " +
-      "in the window, and the colour of the way that messages took. The chains are drawn thick.",
+      "A frame is a service, a box a node; where there are too many nodes, a box is a service. Arrows have the topic, and the rate and mean latency " +
+      "that were measured in the window. Their colour is the way that messages took. The chains are drawn thick.",
     controls: controlsOf(of),
     draw(width) {
       const partition = of.current();

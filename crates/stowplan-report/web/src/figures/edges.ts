@@ -19,8 +19,8 @@ export function edges(page: Page, shown: Shown): Dots {
       "their order, then those that took longest.",
     of: "of a message",
     times: [
-      ["mean_ns", "Mean"],
-      ["p99_ns", "P99"],
+      ["mean_ns", "Mean latency"],
+      ["p99_ns", "P99 of the latency"],
     ],
     rows: page.edges.map((edge) => ({
       name: name(edge),
