@@ -21,7 +21,7 @@ function row(q: Question, shown: Shown): HTMLElement {
     "tr",
     {},
     h("th", { scope: "row" }, h("span", { class: "question" }, q.question), h("span", { class: "beside" }, sentence(what))),
-    cell("Best", named(shown, q.best, shown.label(q.best)), next),
+    cell("Deployment", named(shown, q.best, shown.label(q.best)), next),
     cell("Its value", value(q.unit, q.best_value)),
     cell("Reference", value(q.unit, q.reference_value)),
     cell("Difference", change(q)),
@@ -33,11 +33,11 @@ function row(q: Question, shown: Shown): HTMLElement {
 function questions(of: Conclusion, shown: Shown): HTMLElement | null {
   if (of.questions.length === 0) return null;
   const references = [...new Set(of.questions.map((q) => shown.label(q.reference)))];
-  const heads = ["Question", "Best deployment", "Its value", "Reference", "Difference", "95 % interval", "Verdict"];
+  const heads = ["Question", "Deployment", "Its value", "Reference", "Difference", "95 % interval", "Verdict"];
   return h(
     "table",
     { class: "questions" },
-    h("caption", {}, `Against the reference, ${references.join(", ")}`),
+    h("caption", {}, `The deployment that is best, or may be, against the reference, ${references.join(", ")}`),
     h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
     h("tbody", {}, of.questions.map((q) => row(q, shown))),
   );

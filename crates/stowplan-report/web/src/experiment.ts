@@ -119,12 +119,12 @@ function ablationSection(page: Page, shown: Shown): Section | null {
   if (spec === null) return null;
   const made = figure(spec, shown);
   redraw = made.redraw;
-  return { id: "ablation", title: "Ablation", short: "Ablation", content: [made.element] };
+  return { id: "ablation", title: "Ablation", short: "Ablation", content: [made.element], open: true };
 }
 
 function sensitivitySection(page: Page): Section | null {
   if (page.rankings.length === 0) return null;
-  return { id: "sensitivity", title: "Sensitivity", short: "Sensitivity", content: [rankings(page)] };
+  return { id: "sensitivity", title: "Sensitivity", short: "Sensitivity", content: [rankings(page)], open: true };
 }
 
 function allComparisons(page: Page, shown: Shown): HTMLElement {

@@ -17,7 +17,7 @@ const CLASSES: [key: string, label: string, colour: string][] = [
 ];
 
 /** Smaller than this nobody can read it. */
-const LEAST = 0.66;
+const LEAST = 0.8;
 
 function classOf(edge: PartitionEdge): string | null {
   return edge.class?.replaceAll("_", "-") ?? null;

@@ -70,8 +70,8 @@ export function wrapped(label: string, margin: number, size = 12): string {
 }
 
 /** Most lines that any of these labels needs. */
-export function linesOf(labels: string[], margin: number): number {
-  return Math.max(1, ...labels.map((label) => wrapped(label, margin).split("\n").length));
+export function linesOf(labels: string[], margin: number, size = 12): number {
+  return Math.max(1, ...labels.map((label) => wrapped(label, margin, size).split("\n").length));
 }
 
 /** From the least to the largest, with some room; from zero where the data begin near it. */

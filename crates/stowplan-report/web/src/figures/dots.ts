@@ -33,6 +33,8 @@ export interface Dots {
 const DRAWN = 16;
 /** Times that differ by more than this factor are drawn on a logarithmic axis. */
 const FAR = 30;
+/** Size of names for what they need: bold ones are wider. */
+const SIZE = 13.5;
 
 interface Point {
   row: string;
@@ -60,20 +62,20 @@ function draw(spec: Dots, shown: Shown, width: number, key: string, what: string
   const log = least > 0 && most > FAR * least;
   const names = [...new Set(drawn.map((p) => p.row))];
   const bold = new Set(spec.rows.filter((row) => row.chain).map((row) => row.name));
-  const margin = marginFor(names, width);
+  const margin = marginFor(names, width, SIZE);
   const spans = names.map((row) => {
     const ns = drawn.filter((p) => p.row === row).map((p) => p.ns);
     return { row, from: Math.min(...ns), to: Math.max(...ns) };
   });
   const name = (weight: number, rows: string[]) =>
-    Plot.text(rows, { y: (row) => row, text: (row) => wrapped(row, margin), frameAnchor: "left", textAnchor: "end", dx: -10, fontWeight: weight });
+    Plot.text(rows, { y: (row) => row, text: (row) => wrapped(row, margin, SIZE), frameAnchor: "left", textAnchor: "end", dx: -10, fontWeight: weight });
   return [
     Plot.plot({
       ...base,
       width,
       marginLeft: margin,
       marginRight: 24,
-      height: 52 + names.length * Math.max(24, linesOf(names, margin) * 15),
+      height: 52 + names.length * Math.max(24, linesOf(names, margin, SIZE) * 15),
       x: {
         ...under,
         label: `${what} (${unit.name}${log ? ", logarithmic" : ""})`,
