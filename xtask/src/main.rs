@@ -1,5 +1,6 @@
 //! Repository tasks: `cargo run -p xtask -- node`.
 
+mod dist;
 mod node;
 #[cfg(feature = "peers")]
 mod peers;
@@ -31,6 +32,12 @@ enum Task {
     /// Write the committed code of the gRPC interfaces that the engine `cri` speaks
     #[cfg(feature = "proto")]
     Proto,
+    /// Make what users install, in target/dist: an archive of programs, stacks, man pages, completions and licences
+    Dist {
+        /// And a Debian package, with cargo-deb
+        #[arg(long)]
+        deb: bool,
+    },
     /// Write the committed JSON Schemas from the code
     Schema,
     /// Run the tests: the everyday set, or those with a part of their names; report the slowest, the skipped and the disturbed
@@ -46,6 +53,7 @@ fn main() -> std::process::ExitCode {
         Task::Report { check } => report::bundle(check),
         #[cfg(feature = "proto")]
         Task::Proto => proto::write(),
+        Task::Dist { deb } => dist::make(deb),
         Task::Schema => schema::write(),
         Task::Test(args) => test::run(&args),
         #[cfg(feature = "peers")]

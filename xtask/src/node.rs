@@ -18,7 +18,8 @@ pub(crate) fn build() -> Result<(), String> {
     Ok(())
 }
 
-const PROGRAMS: [&str; 2] = ["stowplan-node", "stowplan-agent"];
+/// The programs that run inside services and on hosts.
+pub(crate) const PROGRAMS: [&str; 2] = ["stowplan-node", "stowplan-agent"];
 
 /// Builds both and gives the folder where they are.
 pub(crate) fn build_static(root: &Path) -> Result<PathBuf, String> {

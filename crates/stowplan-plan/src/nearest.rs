@@ -20,7 +20,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// A hint that names the nearest of `known`, or lists them where they are few.
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    const FEW: usize = 12;
+    const FEW: usize = 16;
     let mut known: Vec<&str> = known.into_iter().collect();
     // Callers often hold their names in hash maps, and a message must not change from run to run.
     known.sort_unstable();

@@ -26,7 +26,7 @@ pub struct Screen {
     pub colour: bool,
 }
 
-/// The conclusion on at most 40 lines. `report` says where the rest stands.
+/// The conclusion on at most 40 lines. `report` ends it as it is: what was left out, and where the rest stands.
 #[must_use]
 pub fn conclusion(judgement: &Judgement, report: &str, screen: Screen) -> String {
     let said = judgement.conclusion();
@@ -42,10 +42,8 @@ pub fn conclusion(judgement: &Judgement, report: &str, screen: Screen) -> String
     for text in said.why.iter().chain(&said.settle) {
         paragraph(&mut out, text);
     }
-    let mut end = String::new();
-    for line in report.lines() {
-        paragraph(&mut end, line);
-    }
+    // Paths stay whole, for people to copy.
+    let end = format!("{report}\n");
     let room = HEIGHT.saturating_sub(out.lines().count() + end.lines().count() + 1);
     out.push_str(&warned(&said.warnings, room, screen.width));
     out + &end

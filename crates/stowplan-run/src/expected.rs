@@ -131,7 +131,7 @@ mod tests {
         assert_eq!((once.pilot, once.in_budget), (None, None));
         let told = |blocks: f64, request: &mut Request| {
             request.blocks = 10;
-            request.budget_ns = Some((blocks * sum * 1e9) as u64);
+            request.budget_ns = Some((blocks * 3.0 * sum * 1e9) as u64);
             of(request).short_of(60_000_000_000)
         };
         assert_eq!(told(10.5, &mut request.clone()), None);

@@ -30,7 +30,8 @@ pub use quantity::Unit;
 pub use run_options::RunOptions;
 pub use schema::{experiment_schema, partition_schema, stack_schema};
 pub use shipped::{
-    Shipped, all_shipped, shipped, shipped_names, shipped_partition, shipped_partition_names,
+    Shipped, all_shipped, shipped, shipped_experiment, shipped_experiment_names, shipped_names,
+    shipped_partition, shipped_partition_names,
 };
 
 /// A stack and what its file assumes.
@@ -198,6 +199,28 @@ pub fn parse_experiment(
 /// When the file cannot be read, or as [`parse_experiment`].
 pub fn load_experiment(path: &Path, known: &KnownEngines) -> Result<Experiment, SpecError> {
     parse_experiment(&read(path)?, &path.display().to_string(), known)
+}
+
+/// The experiment that `name` means, a shipped one or else a file, and the folder that its relative paths start from.
+///
+/// # Errors
+/// When `name` is neither shipped nor a file, or as [`load_experiment`].
+pub fn find_experiment(
+    name: &str,
+    known: &KnownEngines,
+) -> Result<(Experiment, PathBuf), SpecError> {
+    if let Some(text) = shipped_experiment(name) {
+        let file = format!("stacks/experiments/{name}.yaml");
+        return Ok((parse_experiment(text, &file, known)?, PathBuf::from(".")));
+    }
+    let path = existing(
+        "experiment",
+        name,
+        Path::new(""),
+        shipped_experiment_names(),
+    )?;
+    let base = path.parent().unwrap_or(Path::new(".")).to_owned();
+    Ok((load_experiment(&path, known)?, base))
 }
 
 /// The file that `name` means, which must exist, or an error that lists what is shipped.

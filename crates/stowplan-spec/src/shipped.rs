@@ -97,6 +97,17 @@ pub fn shipped_partition_names() -> impl Iterator<Item = &'static str> {
     PARTITIONS.iter().map(|(name, _)| *name)
 }
 
+/// The text of the shipped experiment `name`.
+#[must_use]
+pub fn shipped_experiment(name: &str) -> Option<&'static str> {
+    find(EXPERIMENTS, name)
+}
+
+/// Names of the shipped experiments.
+pub fn shipped_experiment_names() -> impl Iterator<Item = &'static str> {
+    EXPERIMENTS.iter().map(|(name, _)| *name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,7 +30,7 @@ pub struct Cli {
 pub enum Command {
     /// Show what this machine can do, and what to install or change for the rest
     Doctor(DoctorArgs),
-    /// Measure the shipped stack contended in about four minutes and write a report
+    /// Measure the shipped stack contended in about five minutes and write a report
     Demo(DemoArgs),
     /// Write a stack, a partition and an experiment to begin with
     New(files::NewArgs),
@@ -44,7 +44,7 @@ pub enum Command {
     },
     /// Check a stack and a partition and show what would run; starts nothing
     Plan(PlanArgs),
-    /// Measure the deployments of an experiment file
+    /// Measure the deployments of an experiment
     #[command(after_help = measure::RUN_EXAMPLES)]
     Run(RunArgs),
     /// Compare start-up times of partitions and places
@@ -112,7 +112,7 @@ pub struct PlanArgs {
     /// Stack: a YAML file or the name of a shipped stack
     #[arg(required_unless_present = "experiment")]
     pub stack: Option<String>,
-    /// Check this experiment file against this machine and show how long it takes, instead of a stack
+    /// Check this experiment, a file or a shipped one, against this machine and show how long it takes, instead of a stack
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "json", "dot", "utilisation"])]
     pub experiment: Option<PathBuf>,
     /// With --experiment: leave out deployments that cannot run here and show the rest

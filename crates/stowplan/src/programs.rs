@@ -26,7 +26,7 @@ pub fn agent() -> Result<PathBuf, CommandError> {
 /// The program named by `variable`, else in `../libexec/stowplan/` of this program, else beside it.
 /// A program with a dynamic loader would not be the same in every deployment and is refused.
 fn find(name: &str, variable: &str) -> Result<PathBuf, CommandError> {
-    let build = "build the static programs with `cargo xtask node`";
+    let build = "keep bin/ and libexec/ of an installation beside each other; in the source, run `cargo xtask node`";
     if let Some(path) = env::var_os(variable) {
         let path = PathBuf::from(path);
         return stowplan_image::require_static(&path)

@@ -149,7 +149,7 @@ pub struct MeasureArgs {
 /// Options of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Experiment file; not needed with --resume
+    /// Experiment: a file, or the name of a shipped one; not needed with --resume
     #[arg(required_unless_present = "resume", conflicts_with = "resume")]
     pub experiment: Option<PathBuf>,
     /// How it is measured

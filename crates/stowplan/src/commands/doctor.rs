@@ -5,7 +5,7 @@ use std::time::Duration;
 use stowplan_engine::{Engine, Probe, SharedNetwork, WITH_HOST_NETWORK};
 use stowplan_host::Host;
 use stowplan_host::preemption::SwitchRecorder;
-use stowplan_model::units::show_bytes;
+use stowplan_judge::format;
 use stowplan_remote::{AgentHost, Network, RemoteEngine};
 use stowplan_run::PLANNED_ENGINE;
 use stowplan_wire::agent::ProbeAnswer;
@@ -160,7 +160,7 @@ fn print(doctor: &Doctor) -> Result<(), CommandError> {
         machine.host,
         machine.cpus,
         machine.cpu_model,
-        show_bytes(machine.memory_bytes as f64),
+        format::bytes(machine.memory_bytes as f64),
         machine.kernel,
         machine.cgroup
     )?;
@@ -210,7 +210,7 @@ fn conclusion(doctor: &Doctor) -> String {
     let busy = format!(
         "{:.0} % busy, {} to be written",
         quiet.busy * 100.0,
-        show_bytes(quiet.dirty_bytes as f64)
+        format::bytes(quiet.dirty_bytes as f64)
     );
     let word = if quiet.quiet { "yes" } else { "no" };
     format!("{can}\ncalibrated: {calibrated}\nquiet: {word} ({busy})\n")

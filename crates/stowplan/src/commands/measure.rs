@@ -161,11 +161,12 @@ fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
     Ok(request)
 }
 
-/// What an experiment file asks for.
+/// What an experiment asks for: a shipped one, or a file.
 pub fn of_file(path: &Path) -> Result<Request, CommandError> {
     let known = engines::known()?;
-    let experiment = stowplan_spec::load_experiment(path, &known).or_exit(ExitCode::BadInput)?;
-    let base = path.parent().unwrap_or(Path::new("."));
+    let name = path.to_string_lossy();
+    let found = stowplan_spec::find_experiment(&name, &known).or_exit(ExitCode::BadInput)?;
+    let (experiment, base) = (found.0, found.1.as_path());
     let (file, text) = stack_text(&experiment.stack, base)?;
     let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
     let mut texts: Vec<&String> = experiment.partitions.iter().collect();
@@ -436,10 +437,7 @@ fn end_of_report(
     verdicts: &Comparisons,
     page: &Path,
 ) -> String {
-    let skipped = verdicts.skipped.iter();
-    let mut lines: Vec<String> = skipped
-        .map(|skipped| format!("skipped: {}: {}", skipped.label, skipped.reason))
-        .collect();
+    let mut lines = vec![format!("report: {}", page.display())];
     if executed.outcome.end == End::Budget {
         lines.push(format!(
             "the budget ended the experiment after {} of {} blocks; go on with --resume {} --budget DURATION",
@@ -448,7 +446,8 @@ fn end_of_report(
             executed.dir.display()
         ));
     }
-    lines.push(format!("report: {}", page.display()));
+    let skipped = verdicts.skipped.iter();
+    lines.extend(skipped.map(|skipped| format!("skipped: {}: {}", skipped.label, skipped.reason)));
     lines.join("\n")
 }
 
