@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use stowplan_results::CallbackRow;
 
+use crate::usage::mean;
+
 /// A callback in the deployments that called it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallbackTimes {
@@ -18,6 +20,18 @@ pub struct CallbackTimes {
 }
 
 impl CallbackTimes {
+    /// Mean over the blocks of a figure of a deployment's calls; `None` where a block does not have it.
+    #[must_use]
+    pub fn mean_of_blocks(
+        &self,
+        deployment: &str,
+        of: impl Fn(&CallTimes) -> Option<f64>,
+    ) -> Option<f64> {
+        let blocks = self.by_block.get(deployment)?.values();
+        let values: Vec<f64> = blocks.map(of).collect::<Option<_>>()?;
+        mean(values.into_iter())
+    }
+
     fn add(&mut self, row: &CallbackRow) {
         let deployment = row.deployment.to_string();
         let blocks = self.by_block.entry(deployment.clone()).or_default();

@@ -7,6 +7,7 @@ use stowplan_results::{
 
 use crate::callbacks::{self, CallbackTimes};
 use crate::counted::Counted;
+use crate::edges::{self, DeploymentEdges};
 use crate::error::JudgeError;
 use crate::latency::{self, ChainLatency};
 use crate::losses::{self, DeploymentLosses};
@@ -38,6 +39,8 @@ pub struct Figures {
     pub memory: Vec<DeploymentMemory>,
     /// Losses, by deployment.
     pub losses: Vec<DeploymentLosses>,
+    /// Edges as messages travelled on them, by deployment.
+    pub edges: Vec<DeploymentEdges>,
     /// Services that a CPU quota stopped.
     pub throttled: Vec<Throttled>,
     /// Callbacks, those that took most time first.
@@ -69,6 +72,7 @@ impl Figures {
             usage: usage::read(results, &counted)?,
             memory: memory::read(results, &counted)?,
             losses: losses::read(results, &counted)?,
+            edges: edges::read(results, &counted)?,
             throttled: throttling::read(results, &counted)?,
             callbacks: callbacks::times(&called),
             measurements: measurements::read(results, &counted)?,

@@ -7,6 +7,8 @@ use stowplan_stats::{DEFAULT_POINTS, Moments, Sketch, Sorted, Summary};
 
 use crate::counted::Counted;
 use crate::error::JudgeError;
+use crate::metrics::by_block;
+use crate::usage::mean;
 
 /// A figure of a chain instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,6 +142,15 @@ impl ChainLatency {
     #[must_use]
     pub fn part(&self, part: Part) -> Option<&PartFigures> {
         self.parts.iter().find(|figures| figures.part == part)
+    }
+
+    /// Mean of a part over the blocks, ns, as comparisons have it: each block counts once, whatever number of instances it
+    /// has.
+    #[must_use]
+    pub fn mean_of_blocks(&self, part: Part) -> Option<f64> {
+        let runs = self.runs.iter();
+        let means = runs.filter_map(|run| Some((run.block, run.parts.get(&part)?.mean?)));
+        mean(by_block(means).into_values())
     }
 }
 

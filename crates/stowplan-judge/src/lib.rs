@@ -12,6 +12,7 @@ mod compare;
 pub mod conclusion;
 mod controls;
 mod counted;
+mod edges;
 pub mod equality;
 mod error;
 mod figures;
@@ -48,6 +49,7 @@ pub use callbacks::{CallTimes, CallbackTimes};
 pub use common::can_compare;
 pub use compare::is_at_one_partition;
 pub use controls::{effect, engine_of, lacking_controls};
+pub use edges::{DeploymentEdges, TravelledEdge};
 pub use error::JudgeError;
 pub use figures::Figures;
 pub use judgement::{Judgement, pair};
@@ -63,7 +65,7 @@ pub use regressions::{is_regression, regressions};
 pub use remeasured::again;
 pub use settings::differing_settings;
 pub use size::Size;
-pub use startup::{DeploymentStartup, Instant, ModuleTimes, RunStartup, Spread};
+pub use startup::{DeploymentStartup, Instant, ModuleTimes, RunStartup, ServiceTimes, Spread};
 pub use throttling::Throttled;
 pub use usage::{
     DeploymentUsage, ENGINE, MACHINE, RunUsage, SERVICES, STOWPLAN, Series, engine_program,

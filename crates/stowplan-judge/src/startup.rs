@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stowplan_results::{Results, StartKind, StartupRow, SubjectKind};
+use stowplan_results::{Experiment, PartitionRecord, Results, StartKind, StartupRow, SubjectKind};
 use stowplan_stats::Sorted;
 
 use crate::counted::Counted;
@@ -46,6 +46,8 @@ pub struct DeploymentStartup {
     pub runs: Vec<RunStartup>,
     /// Modules in the order of the stack.
     pub modules: Vec<ModuleTimes>,
+    /// Services in the order of the partition.
+    pub services: Vec<ServiceTimes>,
 }
 
 /// One start-up, ns since t0.
@@ -144,6 +146,23 @@ pub struct ModuleTimes {
     pub took: Option<Spread>,
 }
 
+/// When a service came up, over the runs, ns since t0; what its program does not announce is `None`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ServiceTimes {
+    /// Service.
+    pub service: String,
+    /// First instruction inside it.
+    pub first_instruction: Option<Spread>,
+    /// Its launcher has evaluated everything.
+    pub launch_ready: Option<Spread>,
+    /// Its first node begins to load.
+    pub first_load: Option<Spread>,
+    /// Its last node is loaded; a real program is ready.
+    pub last_loaded: Option<Spread>,
+    /// Its endpoints have found each other.
+    pub matched: Option<Spread>,
+}
+
 impl DeploymentStartup {
     /// Spread of one instant over the runs.
     #[must_use]
@@ -155,10 +174,16 @@ impl DeploymentStartup {
 
 type Module = (Vec<f64>, Vec<f64>, Vec<f64>);
 
+/// First instruction, launch ready, first load, last load and matched, a value for each run.
+type Service = [Vec<f64>; 5];
+
 #[derive(Default)]
 struct Rows {
     runs: Vec<RunStartup>,
     modules: BTreeMap<String, Module>,
+    services: BTreeMap<String, Service>,
+    /// First begin of a load by service and run.
+    loads: BTreeMap<(String, u32), i64>,
 }
 
 /// Reads the start-up table of the runs that count.
@@ -167,6 +192,7 @@ pub(crate) fn read(
     counted: &Counted,
 ) -> Result<Vec<DeploymentStartup>, JudgeError> {
     let mut groups: BTreeMap<(usize, StartKind), Rows> = BTreeMap::new();
+    let places = NodePlaces::of(&results.experiment);
     results.scan(|row: StartupRow| {
         if counted.latency(row.run).is_none() {
             return;
@@ -181,7 +207,9 @@ pub(crate) fn read(
         match row.subject_kind {
             SubjectKind::Total => group.runs.push(total(&row)),
             SubjectKind::Module => add_module(&mut group.modules, &row),
-            SubjectKind::Service | SubjectKind::Node | SubjectKind::Chain => {}
+            SubjectKind::Service => add_service(&mut group.services, &row),
+            SubjectKind::Node => add_node(&mut group.loads, &places, &row),
+            SubjectKind::Chain => {}
         }
     })?;
     let views = groups.into_iter().map(|((rank, start), rows)| {
@@ -196,8 +224,14 @@ pub(crate) fn read(
             })
             .collect();
         modules.sort_by_key(|m| counted.module_rank(&m.module));
+        let deployment = counted.id(rank).to_owned();
         DeploymentStartup {
-            deployment: counted.id(rank).to_owned(),
+            services: services(
+                rows.services,
+                rows.loads,
+                partition(&results.experiment, &deployment),
+            ),
+            deployment,
             start,
             runs: rows.runs,
             modules,
@@ -227,4 +261,82 @@ fn add_module(modules: &mut BTreeMap<String, Module>, row: &StartupRow) {
     if let (Some(begin), Some(end)) = (row.begin_ns, row.end_ns) {
         module.2.push((end - begin) as f64);
     }
+}
+
+/// The partition of a deployment.
+fn partition<'a>(experiment: &'a Experiment, deployment: &str) -> Option<&'a PartitionRecord> {
+    let name = &experiment.deployment(deployment)?.partition;
+    experiment.partitions.iter().find(|p| p.name == *name)
+}
+
+/// In which service each node of each deployment is.
+struct NodePlaces<'a>(BTreeMap<&'a str, &'a BTreeMap<String, String>>);
+
+impl<'a> NodePlaces<'a> {
+    fn of(experiment: &'a Experiment) -> Self {
+        let of_one = |id: &'a str| Some((id, &partition(experiment, id)?.nodes));
+        let ids = experiment.deployments.iter().map(|d| &*d.id);
+        Self(ids.filter_map(of_one).collect())
+    }
+
+    fn service(&self, deployment: &str, node: &str) -> Option<&'a String> {
+        self.0.get(deployment)?.get(node)
+    }
+}
+
+fn add_service(services: &mut BTreeMap<String, Service>, row: &StartupRow) {
+    let service = services.entry(row.subject.to_string()).or_default();
+    let instants = [
+        row.first_instruction_ns.or(row.begin_ns),
+        row.launch_ready_ns,
+        None,
+        row.last_node_loaded_ns.or(row.end_ns),
+        row.matched_ns,
+    ];
+    for (values, ns) in service.iter_mut().zip(instants) {
+        values.extend(ns.map(|ns| ns as f64));
+    }
+}
+
+fn add_node(loads: &mut BTreeMap<(String, u32), i64>, places: &NodePlaces<'_>, row: &StartupRow) {
+    let service = places.service(&row.deployment, &row.subject);
+    if let (Some(service), Some(begin)) = (service, row.begin_ns) {
+        let first = loads.entry((service.clone(), row.run)).or_insert(begin);
+        *first = begin.min(*first);
+    }
+}
+
+fn services(
+    mut all: BTreeMap<String, Service>,
+    loads: BTreeMap<(String, u32), i64>,
+    partition: Option<&PartitionRecord>,
+) -> Vec<ServiceTimes> {
+    for ((service, _), begin) in loads {
+        if let Some(service) = all.get_mut(&service) {
+            service[2].push(begin as f64);
+        }
+    }
+    let mut services: Vec<ServiceTimes> = all
+        .into_iter()
+        .map(|(service, instants)| {
+            let [
+                first_instruction,
+                launch_ready,
+                first_load,
+                last_loaded,
+                matched,
+            ] = instants.map(Spread::of);
+            ServiceTimes {
+                service,
+                first_instruction,
+                launch_ready,
+                first_load,
+                last_loaded,
+                matched,
+            }
+        })
+        .collect();
+    let order = |of: &ServiceTimes| partition?.services.iter().position(|s| *s == of.service);
+    services.sort_by_key(|of| order(of).unwrap_or(usize::MAX));
+    services
 }

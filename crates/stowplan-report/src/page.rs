@@ -1,5 +1,11 @@
 //! The data of the page: as small as the figures allow.
 
+mod callbacks;
+mod edges;
+mod hops;
+mod partitions;
+mod startup;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -8,8 +14,8 @@ use stowplan_judge::conclusion::Conclusion;
 use stowplan_judge::memory::FIGURES;
 use stowplan_judge::places::{self, AtPartition};
 use stowplan_judge::{
-    ChainLatency, DeploymentMemory, DeploymentStartup, DeploymentUsage, Instant, Judgement, Part,
-    PartFigures, Series, Spread, TimerPhases, differing_settings,
+    ChainLatency, DeploymentMemory, DeploymentUsage, Instant, Judgement, Part, Series, TimerPhases,
+    differing_settings,
 };
 use stowplan_results::{Ablation, Comparison, Comparisons, EdgeCount, Ranking, Slower};
 use stowplan_stats::{Sketch, SketchPoint, Summary};
@@ -32,13 +38,16 @@ pub(crate) struct Page<'a> {
     reference: Option<&'a str>,
     deployments: Vec<Deployment<'a>>,
     blocks: u32,
-    startup: Vec<Startup<'a>>,
+    startup: Vec<startup::Startup<'a>>,
     instants: Vec<[&'static str; 2]>,
     chains: Vec<Chain<'a>>,
     parts: Vec<[&'static str; 2]>,
     usage: Vec<Usage<'a>>,
     memory: Vec<SharedMemory<'a>>,
     losses: Vec<Loss<'a>>,
+    partitions: Vec<partitions::Partition<'a>>,
+    edges: Vec<edges::Edge<'a>>,
+    callbacks: Vec<callbacks::Callback<'a>>,
     /// Timers whose phases nobody set.
     phases: Vec<&'a TimerPhases>,
     conclusion: Conclusion,
@@ -76,33 +85,6 @@ struct Deployment<'a> {
 }
 
 #[derive(Serialize)]
-struct Startup<'a> {
-    deployment: &'a str,
-    start: &'static str,
-    runs: Vec<StartupRun>,
-    modules: Vec<Module<'a>>,
-}
-
-#[derive(Serialize)]
-struct StartupRun {
-    run: u32,
-    block: u32,
-    /// ns since t0 by instant.
-    ns: BTreeMap<&'static str, i64>,
-}
-
-/// Quartiles in ns.
-type Quartiles = Option<[i64; 3]>;
-
-#[derive(Serialize)]
-struct Module<'a> {
-    module: &'a str,
-    begin: Quartiles,
-    end: Quartiles,
-    took: Quartiles,
-}
-
-#[derive(Serialize)]
 struct Chain<'a> {
     chain: &'a str,
     deadline_ns: Option<u64>,
@@ -123,6 +105,9 @@ struct ChainDeployment<'a> {
 #[derive(Serialize)]
 pub(crate) struct Samples<'a> {
     summary: &'a Summary,
+    /// Mean over the blocks, ns; nothing where there are no blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_mean: Option<f64>,
     /// Largest error in rank of a quantile that is read off, 0 to 1.
     rank_error: f64,
     /// Index among the sorted samples, each less the one before.
@@ -179,6 +164,7 @@ pub(crate) fn json(report: &Judgement) -> Result<String, ReportError> {
             chain.deployments.push(chain_deployment(view, points));
         }
     }
+    let hops = hops::Hops::of(&report.figures.experiment.stack);
     let page = Page {
         schema: "stowplan.page/1",
         experiment: experiment(report)?,
@@ -191,13 +177,16 @@ pub(crate) fn json(report: &Judgement) -> Result<String, ReportError> {
             .map(|r| r.block)
             .max()
             .unwrap_or(0),
-        startup: report.figures.startup.iter().map(startup).collect(),
+        startup: report.figures.startup.iter().map(startup::one).collect(),
         instants: Instant::ALL.map(|i| [i.key(), i.label()]).to_vec(),
         chains,
         parts: Part::ALL.map(|p| [p.key(), p.label()]).to_vec(),
         usage: report.figures.usage.iter().map(usage).collect(),
         memory: report.figures.memory.iter().map(shared_memory).collect(),
         losses: losses(report),
+        partitions: partitions::all(report, &hops),
+        edges: edges::all(report, &hops),
+        callbacks: callbacks::all(report),
         phases: phase_tables::shown(report),
         conclusion: report.conclusion(),
         comparisons: &report.comparisons,
@@ -264,40 +253,6 @@ fn deployments(report: &Judgement) -> Vec<Deployment<'_>> {
     views.collect()
 }
 
-fn startup(view: &DeploymentStartup) -> Startup<'_> {
-    Startup {
-        deployment: &view.deployment,
-        start: view.start.word(),
-        runs: view
-            .runs
-            .iter()
-            .map(|run| StartupRun {
-                run: run.run,
-                block: run.block,
-                ns: run
-                    .instants
-                    .iter()
-                    .map(|(instant, ns)| (instant.key(), whole(*ns)))
-                    .collect(),
-            })
-            .collect(),
-        modules: view
-            .modules
-            .iter()
-            .map(|m| Module {
-                module: &m.module,
-                begin: quartiles(m.begin),
-                end: quartiles(m.end),
-                took: quartiles(m.took),
-            })
-            .collect(),
-    }
-}
-
-fn quartiles(spread: Option<Spread>) -> Quartiles {
-    spread.map(|s| [whole(s.q25), whole(s.q50), whole(s.q75)])
-}
-
 fn whole(ns: f64) -> i64 {
     ns.round() as i64
 }
@@ -337,7 +292,11 @@ fn chain_deployment(view: &ChainLatency, points: Points) -> ChainDeployment<'_> 
             Part::E2ePaper => points.e2e,
             _ => points.others,
         };
-        (figures.part.key(), samples(figures, most))
+        let samples = Samples {
+            block_mean: view.mean_of_blocks(figures.part),
+            ..of_sketch(&figures.summary, &figures.sketch, most)
+        };
+        (figures.part.key(), samples)
     });
     ChainDeployment {
         deployment: &view.deployment,
@@ -349,10 +308,6 @@ fn chain_deployment(view: &ChainLatency, points: Points) -> ChainDeployment<'_> 
     }
 }
 
-fn samples(figures: &PartFigures, most: usize) -> Samples<'_> {
-    of_sketch(&figures.summary, &figures.sketch, most)
-}
-
 /// A sketch as at most about `most` points.
 pub(crate) fn of_sketch<'a>(summary: &'a Summary, sketch: &Sketch, most: usize) -> Samples<'a> {
     let kept = thinned(sketch, most);
@@ -362,6 +317,7 @@ pub(crate) fn of_sketch<'a>(summary: &'a Summary, sketch: &Sketch, most: usize) 
     let ns = kept.iter().map(|p| whole(p.value));
     Samples {
         summary,
+        block_mean: None,
         rank_error: rank_error.fold(0.0, f64::max),
         index: from_one_to_next(index, |a, b| a - b),
         ns: from_one_to_next(ns, |a, b| a - b),

@@ -15,6 +15,7 @@ mod comparison;
 mod comparisons;
 mod deployment;
 mod earlier;
+mod edge;
 mod error;
 mod experiment;
 mod file;
@@ -34,6 +35,7 @@ pub use ablation::{Ablation, AblationDeployment, AblationStep};
 pub use comparison::{Comparison, Effect, Unmarked};
 pub use comparisons::{COMPARE_SCHEMA, Comparisons, Judged, Skipped};
 pub use earlier::EarlierResult;
+pub use edge::EdgeRow;
 pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::comparisons::{COMPARE_SCHEMA, Comparisons};
 use crate::earlier::EarlierResult;
+use crate::edge::EdgeRow;
 use crate::error::ResultsError;
 use crate::experiment::{EXPERIMENT_SCHEMAS, Experiment};
 use crate::file::{TableReader, read_json, sync_folder, write_json};
@@ -111,6 +112,11 @@ impl Results {
 
     /// The losses table.
     pub fn losses(&self) -> Result<Vec<LossRow>, ResultsError> {
+        self.read()
+    }
+
+    /// The edges table; empty in a result of before there was one.
+    pub fn edges(&self) -> Result<Vec<EdgeRow>, ResultsError> {
         self.read()
     }
 

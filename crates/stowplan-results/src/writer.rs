@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
+use crate::edge::EdgeRow;
 use crate::error::ResultsError;
 use crate::experiment::Experiment;
 use crate::file::{sync_folder, write_json, write_table};
@@ -37,6 +38,8 @@ pub struct RunData {
     pub processes: Vec<ProcessRow>,
     /// Its losses.
     pub losses: Vec<LossRow>,
+    /// What messages took on its edges.
+    pub edges: Vec<EdgeRow>,
     /// Its callbacks.
     pub callbacks: Vec<CallbackRow>,
     /// What else was measured.
@@ -56,6 +59,7 @@ impl RunData {
             memory: Vec::new(),
             processes: Vec::new(),
             losses: Vec::new(),
+            edges: Vec::new(),
             callbacks: Vec::new(),
             measurements: Vec::new(),
         }
@@ -138,6 +142,7 @@ impl ResultsWriter {
         self.write_part(run, &data.memory)?;
         self.write_part(run, &data.processes)?;
         self.write_part(run, &data.losses)?;
+        self.write_part(run, &data.edges)?;
         self.write_part(run, &data.callbacks)?;
         if !data.measurements.is_empty() {
             self.write_part(run, &data.measurements)?;
@@ -161,6 +166,7 @@ impl ResultsWriter {
         self.merge::<MemoryRow>(&runs)?;
         self.merge::<ProcessRow>(&runs)?;
         self.merge::<LossRow>(&runs)?;
+        self.merge::<EdgeRow>(&runs)?;
         self.merge::<CallbackRow>(&runs)?;
         if folder::has_parts(&self.dir, MeasurementRow::NAME) {
             self.merge::<MeasurementRow>(&runs)?;

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use stowplan_measure::rows::{
-    HostRows, Known, Modules, RunKey, StartUpFacts, callback_rows, latency_rows, loss_rows,
-    memory_rows, output_rows, process_rows, startup_rows, usage_rows,
+    HostRows, Known, Modules, RunKey, StartUpFacts, callback_rows, edge_rows, latency_rows,
+    loss_rows, memory_rows, output_rows, process_rows, startup_rows, usage_rows,
 };
 use stowplan_measure::{Measured, MeasuredHost, Preempted, RunError};
 use stowplan_model::{Stack, WorkSpeed};
@@ -232,6 +232,7 @@ fn add_trace(
     let (analysis, window) = (&analysed.analysis, analysed.window);
     let apart = edges::apart(&facts.planned.deployment);
     data.losses = loss_rows(key, analysis, window, &apart);
+    data.edges = edge_rows(key, analysis, window);
     let unlike = edges::unlike(&facts.planned.plan, &data.losses);
     data.run.warnings.extend(unlike);
     let known = Known {

@@ -1,6 +1,7 @@
 //! From what a run gave to the rows of its result.
 
 mod callbacks;
+mod edges;
 mod latency;
 mod losses;
 mod memory;
@@ -10,6 +11,7 @@ mod startup;
 mod usage;
 
 pub use callbacks::{Known, callback_rows};
+pub use edges::edge_rows;
 pub use latency::latency_rows;
 pub use losses::loss_rows;
 pub use memory::memory_rows;

@@ -32,6 +32,10 @@ pub struct GraphEdge {
     /// Median from publication to callback in ns, that of the slowest callback of the node; `None` where no
     /// callback took them.
     pub latency_ns: Option<f64>,
+    /// How they travelled, as results have it; `None` where that is not known.
+    pub class: Option<String>,
+    /// Whether a chain goes this way.
+    pub chain: bool,
 }
 
 /// The node graph of a trace.
@@ -197,6 +201,8 @@ fn ways(overview: &Overview, every_topic: bool, index: &BTreeMap<NodeId, usize>)
         messages,
         hz: (seconds > 0.0).then(|| messages as f64 / seconds),
         latency_ns,
+        class: None,
+        chain: false,
     };
     seen.into_iter().map(way).collect()
 }

@@ -49,6 +49,8 @@ pub(super) struct Block {
     pub note: Option<String>,
     /// Drawn as a neighbour, not as what the picture is about.
     pub aside: bool,
+    /// A chain goes through it.
+    pub chain: bool,
     /// Index of its frame.
     pub frame: Option<usize>,
 }
@@ -62,6 +64,10 @@ pub(super) struct Arrow {
     pub lines: Vec<String>,
     /// All of it.
     pub title: String,
+    /// How messages travel; that of most of them where topics differ.
+    pub class: Option<String>,
+    /// A chain goes this way.
+    pub chain: bool,
 }
 
 /// Boxes and arrows.
@@ -117,7 +123,13 @@ impl Picture {
         let at = |key: &Key| keys.binary_search(key);
         for ((from, to), ways) in &ways {
             if let (Ok(from), Ok(to)) = (at(from), at(to)) {
-                picture.arrows.push(arrow(from, to, ways));
+                let mut arrow = arrow(from, to, ways);
+                let [a, b] = [from, to].map(|end| &picture.blocks[end].name);
+                arrow.title = format!("{a} → {b}\n{}", arrow.title);
+                for end in [from, to] {
+                    picture.blocks[end].chain |= arrow.chain;
+                }
+                picture.arrows.push(arrow);
             }
         }
         picture.note = note(graph, view);
@@ -183,6 +195,7 @@ fn block(
                 name,
                 note: None,
                 aside: false,
+                chain: false,
                 frame: frame.map(|name| position(frames, name)),
             }
         }
@@ -196,6 +209,7 @@ fn block(
                 name: module.clone(),
                 note: Some(note),
                 aside: matches!(view, View::Module(_)),
+                chain: false,
                 frame: None,
             }
         }
@@ -234,13 +248,17 @@ fn arrow(from: usize, to: usize, ways: &[&GraphEdge]) -> Arrow {
     };
     let all = ways.iter().map(|way| {
         let figures = rate_and_latency(way.messages, way.hz, way.latency_ns);
-        format!("{}: {figures}", way.topic)
+        let class = way.class.as_ref().map(|class| class.replace('_', " "));
+        let class = class.map_or_else(String::new, |class| format!(", {class}"));
+        format!("{}: {figures}{class}", way.topic)
     });
     Arrow {
         from,
         to,
         lines: vec![name, rate_and_latency(messages, hz, slowest)],
         title: all.collect::<Vec<_>>().join("\n"),
+        class: ways.iter().find_map(|way| way.class.clone()),
+        chain: ways.iter().any(|way| way.chain),
     }
 }
 

@@ -184,6 +184,7 @@ mod tests {
             name: name.to_owned(),
             note: None,
             aside: false,
+            chain: false,
             frame: None,
         };
         let arrow = |from, to| Arrow {
@@ -191,6 +192,8 @@ mod tests {
             to,
             lines: vec!["/topic".to_owned()],
             title: String::new(),
+            class: None,
+            chain: false,
         };
         let picture = Picture {
             blocks: ["a", "b", "c", "d"].map(block).to_vec(),

@@ -89,9 +89,14 @@ fn frames(out: &mut String, placed: &Placed) {
 
 fn arrows(out: &mut String, placed: &Placed) {
     for ((points, label), arrow) in placed.arrows.iter().zip(&placed.picture.arrows) {
+        let class = arrow.class.as_ref();
+        let class = class.map_or_else(String::new, |class| {
+            format!(" graph-{}", class.replace('_', "-"))
+        });
+        let chain = if arrow.chain { " graph-chain" } else { "" };
         let _ = writeln!(
             out,
-            "<g class=\"graph-arrow\"><title>{}</title><path class=\"graph-way\" marker-end=\"url(#graph-head)\" d=\"{}\"/>",
+            "<g class=\"graph-arrow{class}{chain}\"><title>{}</title><path class=\"graph-way\" marker-end=\"url(#graph-head)\" d=\"{}\"/>",
             escaped(&arrow.title),
             path(points)
         );
@@ -107,9 +112,10 @@ fn blocks(out: &mut String, placed: &Placed) {
         } else {
             "graph-node"
         };
+        let chain = if of.chain { " graph-chain" } else { "" };
         let _ = writeln!(
             out,
-            "<g class=\"{class}\"><title>{}</title>",
+            "<g class=\"{class}{chain}\"><title>{}</title>",
             escaped(&of.name)
         );
         out.push_str(&rectangle(block, "graph-box"));

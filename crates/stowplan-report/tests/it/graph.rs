@@ -18,6 +18,8 @@ fn graph() -> NodeGraph {
         messages,
         hz: Some(messages as f64 / 100.0),
         latency_ns,
+        class: None,
+        chain: false,
     };
     NodeGraph {
         processes: vec!["sensors 10".into(), "planning 20".into()],

@@ -30,6 +30,56 @@ export interface Startup {
   start: string;
   runs: { run: number; block: number; ns: Record<string, number> }[];
   modules: { module: string; begin: Quartiles; end: Quartiles; took: Quartiles }[];
+  services: ServiceTimes[];
+}
+
+/** Medians, ns since t0; null is what the program of a service does not announce. */
+export interface ServiceTimes {
+  service: string;
+  first_instruction: number | null;
+  launch_ready: number | null;
+  first_load: number | null;
+  last_loaded: number | null;
+  matched: number | null;
+}
+
+/** An edge as messages travelled on it in the window. */
+export interface PartitionEdge {
+  topic: string;
+  from: string | null;
+  to: string;
+  from_service: string | null;
+  to_service: string | null;
+  class: string | null;
+  hz: number | null;
+  /** Share of the messages, as far as known. */
+  lost: number | null;
+  chain: boolean;
+}
+
+export interface Partition {
+  partition: string;
+  deployment: string;
+  services: number;
+  nodes: number;
+  pictures: { label: string; svg: string }[];
+  edges: PartitionEdge[];
+}
+
+/** Means over the blocks of what a message takes from publication to the start of its callback, by deployment. */
+export interface EdgeLatency {
+  topic: string;
+  from: string | null;
+  to: string;
+  chain: boolean;
+  by: Record<string, { mean_ns: number | null; p99_ns: number | null }>;
+}
+
+/** Means over the blocks of what a call takes, by deployment. */
+export interface CallbackTimes {
+  callback: string;
+  chains: string[];
+  by: Record<string, { calls: number; wall_ns: number | null; cpu_ns: number | null; preempted_ns: number | null }>;
 }
 
 export interface Summary {
@@ -49,6 +99,8 @@ export interface Summary {
 
 export interface Samples {
   summary: Summary;
+  /** Mean over the blocks, ns: what comparisons have; nothing in a trace, which has no blocks. */
+  block_mean?: number | null;
   rank_error: number;
   index: number[];
   ns: number[];
@@ -90,7 +142,54 @@ export interface Loss {
   worst: [string, string, string, number, number | null][];
 }
 
-export type Verdict = "better" | "worse" | "equivalent" | "inconclusive";
+export type Verdict = "better" | "worse" | "equivalent" | "inconclusive" | "no-control" | "lost-inputs-differ";
+
+/** What one question comes to. */
+export interface Question {
+  question: string;
+  metric: string;
+  label: string;
+  subject: string | null;
+  unit: string;
+  /** Whether it answers the question of the experiment; all else is exploratory. */
+  primary: boolean;
+  relative: boolean;
+  /** May be the reference. */
+  best: string;
+  reference: string;
+  /** Whose difference from the reference is given: the best, or the next best where that is the reference. */
+  candidate: string;
+  best_value: number | null;
+  reference_value: number | null;
+  difference: number | null;
+  low: number | null;
+  high: number | null;
+  verdict: Verdict;
+  verdict_reason: string;
+}
+
+/** What each deployment came to: its id, and a cell for each column. */
+export interface Overview {
+  columns: { name: string; metric: string; unit: string; relative: boolean }[];
+  rows: [id: string, cells: { value: number | null; difference: number | null; verdict: Verdict | null }[]][];
+  main: number;
+  chain: string | null;
+  other_chains: number;
+}
+
+/** What the result says in short. */
+export interface Conclusion {
+  answer: string;
+  /** Which deployment to use, or that there is nothing to choose by. */
+  advice: string;
+  questions: Question[];
+  overview: Overview;
+  why: string[];
+  /** What would settle an inconclusive answer. */
+  settle: string | null;
+  /** Each once, with the number of deployments that it is of. */
+  warnings: { text: string; count: number }[];
+}
 
 export interface Comparison {
   metric: string;
@@ -228,6 +327,7 @@ export interface TimerPhases {
 export interface Page {
   schema: string;
   experiment: Experiment;
+  conclusion: Conclusion;
   reference: string | null;
   deployments: Deployment[];
   blocks: number;
@@ -238,6 +338,9 @@ export interface Page {
   usage: Usage[];
   memory: SharedMemory[];
   losses: Loss[];
+  partitions: Partition[];
+  edges: EdgeLatency[];
+  callbacks: CallbackTimes[];
   phases: TimerPhases[];
   comparisons: Comparison[];
   places: AtPartition[];

@@ -1,5 +1,7 @@
 // A few words for making elements.
 
+import { missing } from "./format";
+
 type Child = Node | string | number | null | undefined | false;
 type Value = string | number | boolean | null | undefined | ((event: Event) => void);
 
@@ -44,20 +46,14 @@ export interface Column<T> {
   number?: boolean;
 }
 
-/** A table; its first column names the row. */
+/** A table; its first column names the row. A column that has nothing in any row is left out. */
 export function table<T>(columns: Column<T>[], rows: T[], caption?: string): HTMLElement {
-  const head = columns.map((c) => h("th", { scope: "col", class: c.number ? "number" : null }, c.head));
-  const body = rows.map((row) =>
-    h(
-      "tr",
-      {},
-      columns.map((c, i) =>
-        i === 0
-          ? h("th", { scope: "row" }, c.cell(row))
-          : h("td", { class: c.number ? "number" : null }, c.cell(row)),
-      ),
-    ),
+  const cells = rows.map((row) =>
+    columns.map((c, i) => (i === 0 ? h("th", { scope: "row" }, c.cell(row)) : h("td", { class: c.number ? "number" : null }, c.cell(row)))),
   );
+  const has = columns.map((_, i) => i === 0 || rows.length === 0 || cells.some((row) => !["", missing].includes(row[i]!.textContent ?? "")));
+  const head = columns.filter((_, i) => has[i]).map((c) => h("th", { scope: "col", class: c.number ? "number" : null }, c.head));
+  const body = cells.map((row) => h("tr", {}, row.filter((_, i) => has[i])));
   return h(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": caption ?? "Table" },
@@ -69,6 +65,11 @@ export function table<T>(columns: Column<T>[], rows: T[], caption?: string): HTM
       h("tbody", {}, body),
     ),
   );
+}
+
+/** What is folded under one line. */
+export function fold(title: string, ...content: (Child | Child[])[]): HTMLElement {
+  return h("details", { class: "data wide" }, h("summary", {}, title), ...content);
 }
 
 /** One choice of several, side by side: radio buttons that look like one control. */

@@ -2,26 +2,38 @@
 
 import { Shown } from "./colours";
 import type { Page } from "./data";
-import { choice, h, prose, table } from "./dom";
+import { choice, fold, h, prose, table } from "./dom";
 import { assumptions, machine, parameters } from "./facts";
 import { figure, linked } from "./figure";
-import { controls, frame, warnings, type Section } from "./frame";
+import { conclusion, headline, overview, warningList } from "./conclusion";
+import { controls, frame, type Section } from "./frame";
 import { ablation } from "./figures/ablation";
+import { callbacks } from "./figures/callbacks";
+import { dots, type Dots } from "./figures/dots";
+import { edges } from "./figures/edges";
 import { against, comparisonTable, effects } from "./figures/forest";
+import { gantt } from "./figures/gantt";
 import { ecdf, histogram, LatencyChoice } from "./figures/latency";
 import { parts } from "./figures/parts";
 import { earlier, slowerTable } from "./figures/slower";
 import { startupModules, startupRuns, StartChoice } from "./figures/startup";
 import { cpu, memory, SubjectChoice } from "./figures/usage";
 import { missing, plural } from "./format";
+import { partitions } from "./partitions";
 import { configured, places } from "./places";
-import { headline, summary } from "./summary";
 import { deployments, differenceList, inputs, losses, phases, rankings, sharedMemory, statistics } from "./tables";
+
+function overviewSection(page: Page, shown: Shown): Section | null {
+  const of = page.conclusion.overview;
+  if (of.rows.length === 0 || of.columns.length === 0) return null;
+  return { id: "deployments", title: "What each deployment came to", short: "Deployments", content: [overview(of, page.reference, shown)], open: true };
+}
 
 function startupSection(page: Page, shown: Shown): Section | null {
   if (page.startup.length === 0) return null;
   const start = new StartChoice(page);
   const specs = [startupRuns(page, shown, start)];
+  if (page.startup.some((s) => s.services.length)) specs.push(gantt(page, shown, start));
   if (page.startup.some((s) => s.modules.length)) specs.push(startupModules(page, shown, start));
   const content = [controls(start.control()), ...linked(specs, shown, start)];
   return { id: "startup", title: "Start-up", short: "Start-up", content };
@@ -33,6 +45,28 @@ function latencySection(page: Page, shown: Shown): Section | null {
   const specs = [ecdf(of, shown), histogram(of, shown), parts(of, shown)];
   const content = [controls(of.controls()), ...linked(specs, shown, of)];
   return { id: "latency", title: "Chain latency", short: "Latency", content };
+}
+
+function partitionSection(page: Page, shown: Shown): Section | null {
+  if (page.partitions.length === 0) return null;
+  return { id: "partitions", title: "Partitions", short: "Partitions", content: [partitions(page, shown, figure)] };
+}
+
+/** A figure that redraws itself when its own control changes. */
+function dotted(spec: Dots, shown: Shown): HTMLElement {
+  let redraw = (): void => {};
+  const made = figure(dots(spec, shown, () => redraw()), shown);
+  redraw = made.redraw;
+  return made.element;
+}
+
+function callbackSection(page: Page, shown: Shown): Section | null {
+  const content = [
+    page.callbacks.length ? dotted(callbacks(page, shown), shown) : null,
+    page.edges.length ? dotted(edges(page, shown), shown) : null,
+  ];
+  if (content.every((one) => one === null)) return null;
+  return { id: "callbacks", title: "Callbacks and edges", short: "Callbacks", content };
 }
 
 function usageSection(page: Page, shown: Shown): Section | null {
@@ -64,7 +98,7 @@ function differenceSection(page: Page, shown: Shown): Section | null {
     slower,
     all,
   ];
-  return { id: "comparisons", title: "Differences", short: "Differences", content };
+  return { id: "comparisons", title: "Differences", short: "Differences", content, open: true };
 }
 
 function placesSection(page: Page, shown: Shown): Section | null {
@@ -76,7 +110,7 @@ function placesSection(page: Page, shown: Shown): Section | null {
 function earlierSection(page: Page, shown: Shown): Section | null {
   const content = earlier(page, shown);
   if (content.length === 0) return null;
-  return { id: "against", title: "Against an earlier result", short: "Against", content };
+  return { id: "against", title: "Against an earlier result", short: "Against", content, open: true };
 }
 
 function ablationSection(page: Page, shown: Shown): Section | null {
@@ -85,12 +119,12 @@ function ablationSection(page: Page, shown: Shown): Section | null {
   if (spec === null) return null;
   const made = figure(spec, shown);
   redraw = made.redraw;
-  return { id: "ablation", title: "Ablation", short: "Ablation", content: [made.element] };
+  return { id: "ablation", title: "Ablation", short: "Ablation", content: [made.element], open: true };
 }
 
 function sensitivitySection(page: Page): Section | null {
   if (page.rankings.length === 0) return null;
-  return { id: "sensitivity", title: "Sensitivity", short: "Sensitivity", content: [rankings(page)] };
+  return { id: "sensitivity", title: "Sensitivity", short: "Sensitivity", content: [rankings(page)], open: true };
 }
 
 function allComparisons(page: Page, shown: Shown): HTMLElement {
@@ -110,11 +144,11 @@ function statisticsSection(page: Page, shown: Shown): Section | null {
   const note = h(
     "p",
     { class: "note" },
-    "All chain instances of all finished runs pooled: this describes, the comparisons infer. Standard deviation with n−1, " +
-      "adjusted skewness and excess kurtosis, quantiles after Hyndman and Fan 7; a quantile is left out where fewer than ten " +
-      "instances lie beyond it.",
+    "The mean is that over the blocks, as everywhere on this page. All else is of the chain instances of all finished runs pooled: this describes, " +
+      "the comparisons infer. Standard deviation with n−1, adjusted skewness and excess kurtosis, quantiles after Hyndman and Fan 7; " +
+      "a quantile is left out where fewer than ten instances lie beyond it.",
   );
-  const content = [note, ...page.chains.flatMap((c) => [statistics(page, c, shown), inputs(c, shown)])];
+  const content = [note, ...page.chains.flatMap((c) => [...statistics(page, c, shown), inputs(c, shown)])];
   if (page.losses.length) content.push(losses(page, shown));
   if (page.phases.length) content.push(phases(page, shown));
   return { id: "statistics", title: "Statistics", short: "Statistics", content };
@@ -131,7 +165,7 @@ function factsSection(page: Page, shown: Shown): Section {
       deployments(page, shown),
       differenceList(page, shown),
       h("h3", {}, "Machine"),
-      machine(page),
+      ...machine(page),
       assumed.length ? h("h3", {}, "Assumptions") : null,
       assumed.length
         ? table(
@@ -145,7 +179,7 @@ function factsSection(page: Page, shown: Shown): Section {
             "Parameters that are assumed, not published or measured",
           )
         : null,
-      h("details", { class: "data wide" }, h("summary", {}, "Every parameter"), parameters(page)),
+      fold("Every parameter", parameters(page)),
     ],
   };
 }
@@ -157,26 +191,27 @@ export function build(page: Page, app: HTMLElement): void {
   const steps = ran.filter((d) => d.step).map((d) => d.id);
   const shown = new Shown(ran, "deployment", steps);
   const sections = [
-    startupSection(page, shown),
-    latencySection(page, shown),
-    usageSection(page, shown),
-    placesSection(page, shown),
+    overviewSection(page, shown),
     differenceSection(page, shown),
     earlierSection(page, shown),
+    latencySection(page, shown),
+    startupSection(page, shown),
+    callbackSection(page, shown),
+    usageSection(page, shown),
+    partitionSection(page, shown),
+    placesSection(page, shown),
     ablationSection(page, shown),
     sensitivitySection(page),
     statisticsSection(page, shown),
     factsSection(page, shown),
-    warnings("Warnings", page.warnings),
   ].filter((s): s is Section => s !== null);
-  const n = page.warnings.length;
   frame(app, {
     head: [
       h("h1", {}, page.experiment.name),
       headline(page),
-      h("p", { class: "note" }, prose(page.instrument)),
-      n > 0 ? h("p", { class: "alert" }, h("a", { href: "#warnings" }, plural(n, "warning")), ": read before believing a figure.") : null,
-      summary(page, shown),
+      conclusion(page.conclusion, shown),
+      warningList(page.conclusion.warnings),
+      page.instrument ? h("p", { class: "note instrument" }, prose(page.instrument)) : null,
     ],
     shown,
     sections,

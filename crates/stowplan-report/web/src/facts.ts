@@ -1,8 +1,8 @@
 // The machine and every parameter.
 
 import type { Page } from "./data";
-import { h } from "./dom";
-import { bytes, missing } from "./format";
+import { fold, h } from "./dom";
+import { bytes, missing, plural } from "./format";
 
 type Pair = [name: string, value: string];
 
@@ -25,21 +25,32 @@ function flat(value: unknown, path: string): Pair[] {
   return [[path, text(value)]];
 }
 
-function list(pairs: Pair[]): HTMLElement {
-  return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+/** Long names part where their parts end. */
+function parted(text: string): (string | HTMLElement)[] {
+  return text.split(/(?<=[._,/=-])/).flatMap((part, i) => (i === 0 ? [part] : [h("wbr"), part]));
 }
 
-export function machine(page: Page): HTMLElement {
+function list(pairs: Pair[]): HTMLElement {
+  return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, parted(name)), h("dd", {}, parted(value)))));
+}
+
+/** Settings that seldom tell anything. */
+const SELDOM = /^mitigation\./;
+
+export function machine(page: Page): HTMLElement[] {
   const m = page.experiment.machine;
-  return list([
+  const settings = flat(m.settings, "");
+  const seldom = settings.filter(([name]) => SELDOM.test(name));
+  const shown = list([
     ["Host", m.host],
     ["CPUs", `${m.cpus} × ${m.cpu_model}`],
     ["Memory", bytes(m.memory_bytes)],
     ["Kernel", m.kernel],
-    ...flat(m.settings, ""),
+    ...settings.filter(([name]) => !SELDOM.test(name)),
     ...flat((m as Record<string, unknown>)["cgroup"], "cgroup"),
     ...flat(page.experiment["versions"], ""),
   ]);
+  return seldom.length ? [shown, fold(`${plural(seldom.length, "mitigation")} of the processor`, list(seldom))] : [shown];
 }
 
 /** Everything of experiment.json that stands nowhere else on the page. */

@@ -2,6 +2,7 @@
 
 import { h, unique } from "./dom";
 import type { Shown } from "./colours";
+import { reachable } from "./points";
 
 export interface Figure {
   /** Name in the address. */
@@ -17,6 +18,14 @@ export interface Figure {
 }
 
 const MARKS = "path, rect, circle, line";
+
+/** What draws each figure for the width that it has. */
+const measures: (() => void)[] = [];
+
+/** Draws every figure that can be seen: a print does not wait until the browser tells of their widths. */
+export function measureAll(): void {
+  measures.forEach((measure) => measure());
+}
 
 /** A figure that redraws itself when its width or the shown deployments change. */
 export function figure(spec: Figure, shown: Shown): { element: HTMLElement; redraw: () => void } {
@@ -41,7 +50,7 @@ export function figure(spec: Figure, shown: Shown): { element: HTMLElement; redr
       const drawn = spec.draw(width).filter((e): e is Element => e !== null);
       for (const one of drawn) {
         const svg = one instanceof SVGSVGElement ? one : one.querySelector("svg");
-        svg?.setAttribute("role", "img");
+        svg?.setAttribute("role", "group");
         svg?.setAttribute("aria-labelledby", heading);
         svg?.setAttribute("aria-describedby", reading);
       }
@@ -55,6 +64,7 @@ export function figure(spec: Figure, shown: Shown): { element: HTMLElement; redr
         }
       }
       element.dataset.marks = String(marks);
+      element.dataset.reachable = String(reachable(drawing));
       delete element.dataset.error;
     } catch (error) {
       element.dataset.error = String(error);
@@ -64,6 +74,8 @@ export function figure(spec: Figure, shown: Shown): { element: HTMLElement; redr
     data?.refresh();
   };
   const measure = (): void => {
+    // What is folded is drawn when it is unfolded.
+    if (element.closest("details:not([open])")) return;
     const now = Math.floor(drawing.clientWidth);
     if (now > 0 && now !== width) {
       width = now;
@@ -73,6 +85,7 @@ export function figure(spec: Figure, shown: Shown): { element: HTMLElement; redr
   new ResizeObserver(measure).observe(drawing);
   // The observer speaks up after the first layout; what is drawn at once is seen at once.
   queueMicrotask(measure);
+  measures.push(measure);
   shown.onChange(redraw);
   return { element, redraw };
 }

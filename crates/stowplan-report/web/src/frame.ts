@@ -2,9 +2,18 @@
 
 import type { Shown } from "./colours";
 import { h, prose } from "./dom";
+import { measureAll } from "./figure";
+import { tips } from "./points";
 import { themeButton } from "./theme";
 
-export type Section = { id: string; title: string; short: string; content: (Node | null)[] };
+export interface Section {
+  id: string;
+  title: string;
+  short: string;
+  content: (Node | null)[];
+  /** Whether it is unfolded at first. */
+  open?: boolean;
+}
 
 export interface Frame {
   /** Above the sections. */
@@ -28,6 +37,7 @@ export function warnings(title: string, texts: string[]): Section | null {
     title,
     short: title,
     content: [h("ul", { class: "warnings" }, texts.map((w) => h("li", {}, prose(w))))],
+    open: true,
   };
 }
 
@@ -40,6 +50,46 @@ function picker(shown: Shown): HTMLElement | null {
   });
   const name = shown.noun.charAt(0).toUpperCase() + shown.noun.slice(1);
   return h("fieldset", { class: "picker" }, h("legend", {}, `${name}s shown`), boxes);
+}
+
+function folded(section: Section): HTMLElement {
+  return h(
+    "section",
+    { id: section.id, "aria-label": section.title },
+    h("details", { class: "section", open: section.open }, h("summary", {}, h("h2", {}, section.title)), section.content),
+  );
+}
+
+/** Unfolds what the address names, with everything around it. */
+function unfold(id: string): void {
+  const target = id ? document.getElementById(id) : null;
+  if (!target) return;
+  const own = target.querySelector<HTMLDetailsElement>(":scope > details.section");
+  if (own) own.open = true;
+  for (let at = target.parentElement; at; at = at.parentElement) {
+    if (at instanceof HTMLDetailsElement) at.open = true;
+  }
+  target.scrollIntoView();
+}
+
+/** Links unfold what they lead to; a print has every section. */
+function unfolding(): void {
+  // It does not bubble.
+  document.addEventListener("toggle", measureAll, true);
+  const named = (): string => decodeURIComponent(location.hash.slice(1));
+  addEventListener("hashchange", () => unfold(named()));
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href^="#"]') : null;
+    if (link) unfold(decodeURIComponent(link.hash.slice(1)));
+  });
+  let closed: HTMLDetailsElement[] = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll<HTMLDetailsElement>("details.section:not([open])")];
+    closed.forEach((one) => (one.open = true));
+    measureAll();
+  });
+  addEventListener("afterprint", () => closed.forEach((one) => (one.open = false)));
+  if (location.hash) requestAnimationFrame(() => unfold(named()));
 }
 
 export function frame(app: HTMLElement, { head, shown, sections, made }: Frame): void {
@@ -59,16 +109,15 @@ export function frame(app: HTMLElement, { head, shown, sections, made }: Frame):
     ),
     h("div", { class: "title" }, head.flat()),
     picker(shown) ?? "",
-    h(
-      "main",
-      { id: "main" },
-      sections.map((s) => h("section", { id: s.id, "aria-label": s.title }, h("h2", {}, s.title), s.content)),
-    ),
+    h("main", { id: "main" }, sections.map(folded)),
     h(
       "footer",
       {},
+      h("p", {}, "In a figure, the tabulator key goes to its marks and the arrow keys from one to the next."),
       h("p", {}, made),
       licences ? h("details", { class: "data wide" }, h("summary", {}, "Licences of bundled libraries"), licences.content.cloneNode(true)) : null,
     ),
+    tips(),
   );
+  unfolding();
 }

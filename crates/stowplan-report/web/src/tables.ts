@@ -2,7 +2,7 @@
 
 import type { Shown } from "./colours";
 import type { Chain, Deployment, Loss, Page, Samples, SharedMemory } from "./data";
-import { h, table } from "./dom";
+import { fold, h, table } from "./dom";
 import { bytes, count, inUnit, missing, plain, plural, sentence, time, unitFor } from "./format";
 
 function swatch(shown: Shown, id: string): HTMLElement {
@@ -40,8 +40,18 @@ export function deployments(page: Page, shown: Shown): HTMLElement {
   );
 }
 
-const FIGURES: [head: string, of: (s: Samples["summary"]) => number | null, pure?: boolean][] = [
-  ["Mean", (s) => s.mean],
+type Statistic = [head: string, of: (s: Samples["summary"]) => number | null, pure?: boolean];
+
+/** What a reader looks for first. */
+const FEW: Statistic[] = [
+  ["Std", (s) => s.std],
+  ["Q50", (s) => s.q50],
+  ["P99", (s) => s.p99],
+  ["Max", (s) => s.max],
+];
+
+const FIGURES: Statistic[] = [
+  ["Pooled mean", (s) => s.mean],
   ["Std", (s) => s.std],
   ["Skew", (s) => s.skewness, true],
   ["Kurtosis", (s) => s.kurtosis, true],
@@ -54,14 +64,27 @@ const FIGURES: [head: string, of: (s: Samples["summary"]) => number | null, pure
   ["Max", (s) => s.max],
 ];
 
-/** The layout of betz2024's Table VI. */
-export function statistics(page: Page, chain: Chain, shown: Shown): HTMLElement {
-  const e2e = chain.deployments.map((d) => d.parts["e2e_paper"]?.summary.q75 ?? 0);
+/** The papers' four, and what an input waits for. */
+const ANSWERING = ["e2e_paper", "idle", "communication", "computation", "reaction", "data_age"];
+
+/** What is looked for first, and the layout of betz2024's Table VI folded beneath. */
+export function statistics(page: Page, chain: Chain, shown: Shown): HTMLElement[] {
+  return [
+    statisticsTable(page, chain, shown, FEW, true),
+    fold(`Every part and figure of chain ${chain.chain}: pooled mean, skewness, kurtosis, quartiles`, statisticsTable(page, chain, shown, FIGURES, false)),
+  ];
+}
+
+function statisticsTable(page: Page, chain: Chain, shown: Shown, figures: Statistic[], ofBlocks: boolean): HTMLElement {
+  const e2e = chain.deployments.map((d) => d.parts["e2e_paper"]?.summary.q75 ?? d.parts["e2e_paper"]?.summary.mean ?? 0);
   const unit = unitFor(Math.max(0, ...e2e));
-  const bodies = page.parts.flatMap(([key, label]) => {
+  const summaries = chain.deployments.flatMap((d) => Object.values(d.parts).map((part) => part.summary));
+  const known = figures.filter(([, of]) => summaries.some((s) => of(s) !== null));
+  const parts = page.parts.filter(([key]) => !ofBlocks || ANSWERING.includes(key));
+  const bodies = parts.flatMap(([key, label]) => {
     const rows = chain.deployments.flatMap((d) => {
       const samples = d.parts[key];
-      return samples ? [{ id: d.deployment, summary: samples.summary }] : [];
+      return samples ? [{ id: d.deployment, summary: samples.summary, mean: samples.block_mean }] : [];
     });
     if (rows.length === 0) return [];
     return [
@@ -75,7 +98,8 @@ export function statistics(page: Page, chain: Chain, shown: Shown): HTMLElement 
             i === 0 ? h("th", { scope: "rowgroup", rowspan: rows.length, class: "group" }, label) : null,
             h("th", { scope: "row" }, named(shown, row.id, shown.label(row.id))),
             h("td", { class: "number" }, count(row.summary.n)),
-            FIGURES.map(([, of, pure]) =>
+            ofBlocks ? h("td", { class: "number" }, inUnit(row.mean, unit)) : null,
+            known.map(([, of, pure]) =>
               h("td", { class: "number" }, pure ? plain(of(row.summary)) : inUnit(of(row.summary), unit)),
             ),
           ),
@@ -83,7 +107,7 @@ export function statistics(page: Page, chain: Chain, shown: Shown): HTMLElement 
       ),
     ];
   });
-  const head = ["Metric", "Deployment", "N", ...FIGURES.map(([name]) => name)];
+  const head = ["Metric", "Deployment", "N", ...(ofBlocks ? ["Mean"] : []), ...known.map(([name]) => name)];
   const caption = `Chain ${chain.chain}, ${unit.name}`;
   return h(
     "div",
@@ -209,7 +233,7 @@ export function rankings(page: Page): HTMLElement {
 export function differenceList(page: Page, shown: Shown): HTMLElement | null {
   const rows = page.deployments.flatMap((d) => d.differences.map((change) => ({ d, change })));
   if (rows.length === 0) return null;
-  return table(
+  const list = table(
     [
       { head: "Deployment", cell: (r: (typeof rows)[number]) => named(shown, r.d.id, r.d.label) },
       { head: "Against", cell: (r) => r.change[0] },
@@ -218,7 +242,8 @@ export function differenceList(page: Page, shown: Shown): HTMLElement | null {
       { head: "Here", cell: (r) => r.change[3] },
     ],
     rows,
-    `${plural(rows.length, "setting")} that differ from those of the deployment against which each is compared, read back from the processes`,
+    "As read back from the processes: there in the deployment that it is compared with, here in its own",
   );
+  return fold(`${plural(rows.length, "setting")} that differ between deployments`, list);
 }
 

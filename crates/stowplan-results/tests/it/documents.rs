@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use stowplan_results::{
-    CallbackRow, Comparisons, Experiment, LatencyRow, LossRow, MeasurementRow, MemoryRow,
+    CallbackRow, Comparisons, EdgeRow, Experiment, LatencyRow, LossRow, MeasurementRow, MemoryRow,
     OutputRow, ProcessRow, RunRow, Selftest, SelftestKind, StartupRow, Table, UsageRow,
 };
 
@@ -51,6 +51,7 @@ fn every_column_is_documented() {
         section::<MemoryRow>(),
         section::<ProcessRow>(),
         section::<LossRow>(),
+        section::<EdgeRow>(),
         section::<CallbackRow>(),
         section::<MeasurementRow>(),
     ];

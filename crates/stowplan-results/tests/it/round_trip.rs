@@ -7,7 +7,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::properties::WriterProperties;
 use stowplan_results::{
-    Better, CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, EarlierResult,
+    Better, CallbackRow, Comparisons, DeploymentRecord, EXPERIMENT_SCHEMA, EarlierResult, EdgeRow,
     Experiment, Label, LatencyRow, LossCause, LossRow, Machine, MeasurementRow, MemoryAt,
     MemoryRow, OutputRow, PlaceRecord, ProcessKind, ProcessRow, Results, ResultsError,
     ResultsWriter, RunData, RunRow, RunStatus, StackRecord, StartKind, StartupRow, SubjectKind,
@@ -107,6 +107,7 @@ fn run(number: u32) -> RunData {
         lost: Some(3),
         reason: None,
     }];
+    data.edges = vec![edge(number, block, deployment.clone())];
     data.callbacks = vec![callback(number, block, deployment.clone())];
     if number > 1 {
         data.measurements = vec![measurement(number, block, deployment)];
@@ -160,6 +161,22 @@ fn callback(run: u32, block: u32, deployment: Label) -> CallbackRow {
         cpu_iteration_median_ns: Some(1.5),
         reason: Some("not recorded".into()),
         ..CallbackRow::new((run, block, deployment), "on_points".into())
+    }
+}
+
+fn edge(run: u32, block: u32, deployment: Label) -> EdgeRow {
+    EdgeRow {
+        run,
+        block,
+        deployment,
+        topic: "/points".into(),
+        publisher: None,
+        subscriber: "filter".into(),
+        taken: 97,
+        latency_mean_ns: Some(250.5),
+        latency_median_ns: Some(200.0),
+        latency_p99_ns: None,
+        latency_max_ns: Some(-3),
     }
 }
 
@@ -236,6 +253,7 @@ fn all(results: &Results) -> Vec<RunData> {
     let (usage, losses) = (results.usage().unwrap(), results.losses().unwrap());
     let (memory, callbacks) = (results.memory().unwrap(), results.callbacks().unwrap());
     let (outputs, processes) = (results.outputs().unwrap(), results.processes().unwrap());
+    let edges = results.edges().unwrap();
     let measurements = results.measurements().unwrap();
     fn of<T: Table + Clone>(rows: &[T], run: u32) -> Vec<T> {
         rows.iter().filter(|r| r.run() == run).cloned().collect()
@@ -249,6 +267,7 @@ fn all(results: &Results) -> Vec<RunData> {
         memory: of(&memory, run.run),
         processes: of(&processes, run.run),
         losses: of(&losses, run.run),
+        edges: of(&edges, run.run),
         callbacks: of(&callbacks, run.run),
         measurements: of(&measurements, run.run),
     });

@@ -96,6 +96,7 @@ fn a_result_has_the_files_of_its_page() {
         "memory.parquet",
         "processes.parquet",
         "losses.parquet",
+        "edges.parquet",
         "callbacks.parquet",
         "comparisons.json",
         "report.html",

@@ -1,6 +1,23 @@
 //! Pages in a real browser, shared by the tests of pages.
+mod session;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+pub use session::{Session, Window};
+
+/// The page makes no request; a browser that tried any would find no proxy.
+const ARGUMENTS: [&str; 9] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--proxy-server=127.0.0.1:9",
+];
 
 fn chromium() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("STOWPLAN_CHROMIUM") {
@@ -14,26 +31,24 @@ fn chromium() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
+/// The browser; `None`, and a test that says so, without one.
+fn found() -> Option<PathBuf> {
+    let found = chromium();
+    if found.is_none() {
+        stowplan_testkit::skip!("no Chromium in PATH (Debian: apt-get install chromium)");
+    }
+    found
+}
+
 /// The page as the browser's document after its script ran, or `None` without a browser.
 pub fn opened(page: &Path) -> Option<String> {
-    let Some(chromium) = chromium() else {
-        stowplan_testkit::skip!("no Chromium in PATH (Debian: apt-get install chromium)");
-        return None;
-    };
+    let chromium = found()?;
     let profile = tempfile::tempdir().unwrap();
     let mut command = Command::new(chromium);
     command
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-        ])
-        .args(["--no-first-run", "--disable-background-networking"])
-        .args(["--disable-component-update", "--disable-sync"])
+        .args(ARGUMENTS)
         .args(["--window-size=1280,2000", "--dump-dom"])
-        // The page makes no request; a browser that tried any would find no proxy.
-        .args(["--proxy-server=127.0.0.1:9", "--virtual-time-budget=10000"])
+        .arg("--virtual-time-budget=10000")
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("file://{}", page.display()))
         .stdin(Stdio::null());
@@ -69,7 +84,7 @@ pub fn assert_figures(document: &str, figures: &[&str]) {
     }
     // Readable without eyes: a role, a name and a description for every drawing.
     assert_eq!(
-        document.matches("role=\"img\"").count(),
+        document.matches("role=\"group\"").count(),
         document.matches("aria-describedby=\"reading").count()
     );
 }

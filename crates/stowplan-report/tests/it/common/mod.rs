@@ -1,5 +1,7 @@
 //! A made-up experiment with the shape of betz2024 and wen2024: 191 nodes, three places, two
 //! partitions, one chain of 17 callbacks, ten modules. Nothing in it was measured.
+mod detailed;
+
 use std::path::{Path, PathBuf};
 
 use rand::{RngExt, SeedableRng};
@@ -70,7 +72,7 @@ const DEPLOYMENTS: [(&str, &str, &str, [f64; 4]); 5] = [
 ];
 const CHAIN: &str = "lidar to control";
 
-fn experiment(size: Size) -> Experiment {
+fn experiment(size: Size) -> serde_json::Value {
     let mut deployments: Vec<serde_json::Value> = DEPLOYMENTS
         .iter()
         .map(|(id, place, partition, _)| {
@@ -95,7 +97,7 @@ fn experiment(size: Size) -> Experiment {
         "services": 8, "processes": 68, "participants": 68,
         "refused": "no daemon answers on the socket",
     }));
-    serde_json::from_value(json!({
+    json!({
         "schema": "stowplan.experiment/1", "name": "autoware-humble latency",
         "stowplan_version": "0.1.0", "build_id": "5f1c0d2e9a", "created_unix_s": 1_795_169_700_u64,
         "command": ["stowplan", "latency", "autoware-humble", "--blocks", size.blocks.to_string()],
@@ -123,8 +125,7 @@ fn experiment(size: Size) -> Experiment {
         "environment": {"LANG": "C.UTF-8", "SECRET": null},
         "parameters": {"dds": {"profile": "rmw-humble", "max_message_size": 65500}, "ring_bytes": 67_108_864},
         "stowplan_own": {"switches": 2400, "cpu_ns": 61_000_000, "armed_ns": 2_400_000_000_000_u64},
-    }))
-    .unwrap()
+    })
 }
 
 /// What the processes of a place say of themselves.
@@ -155,7 +156,21 @@ pub fn folder() -> tempfile::TempDir {
 
 /// Writes the experiment under `parent` and gives its folder.
 pub fn write(parent: &Path, size: Size) -> PathBuf {
-    let writer = ResultsWriter::create(parent, &experiment(size)).unwrap();
+    written(parent, size, false)
+}
+
+/// Likewise with nodes, edges, callbacks and the start of every service.
+pub fn write_detailed(parent: &Path, size: Size) -> PathBuf {
+    written(parent, size, true)
+}
+
+fn written(parent: &Path, size: Size, is_detailed: bool) -> PathBuf {
+    let mut asked = experiment(size);
+    if is_detailed {
+        detailed::describe(&mut asked);
+    }
+    let asked: Experiment = serde_json::from_value(asked).unwrap();
+    let writer = ResultsWriter::create(parent, &asked).unwrap();
     let mut random = Pcg64::seed_from_u64(11);
     let mut run = 0;
     for block in 1..=size.blocks {
@@ -184,6 +199,9 @@ pub fn write(parent: &Path, size: Size) -> PathBuf {
                 data.usage = usage(&key, size.samples, partition, factors[2], &mut random);
                 data.processes = processes(&key, size.samples, partition, factors[2]);
                 data.losses = losses(&key, factors[1]);
+                if is_detailed {
+                    detailed::add(&mut data, &key, partition, factors[3] * noise);
+                }
             }
             writer.write_run(&data).unwrap();
         }

@@ -6,8 +6,8 @@ import type { Ablation, AblationStep, Comparison, Page } from "../data";
 import { choice, table } from "../dom";
 import type { Figure } from "../figure";
 import { plain, plural, sentence, value } from "../format";
-import { base, grid, marginFor, tip, under } from "./common";
-import { difference, interval, name, verdict } from "./forest";
+import { base, grid, linesOf, marginFor, says, under, wrapped } from "./common";
+import { change, name, reach, verdict, words } from "./forest";
 
 /** A level: a deployment's value, reached from that of the one before. */
 interface Level {
@@ -51,6 +51,7 @@ function draw(ablation: Ablation, shown: Shown, width: number): Element[] {
   const high = Math.max(...rows.flatMap((r) => [r.from, r.to, r.high]));
   const room = (high - low || Math.abs(high) || 1) * 0.04;
   const { unit } = ablation.whole;
+  const margin = marginFor(names, width);
   const bars = rows.filter((r) => !r.end);
   const told = rows.slice(1);
   const links = rows.slice(1).map((r, i) => ({ row: r.row, before: rows[i]!.row, at: rows[i]!.to }));
@@ -58,11 +59,11 @@ function draw(ablation: Ablation, shown: Shown, width: number): Element[] {
     Plot.plot({
       ...base,
       width,
-      marginLeft: marginFor(names, width),
-      marginRight: 158,
-      height: rows.length * 26 + 60,
-      x: { ...under, domain: [low - room, high + room], label: `${name(ablation.whole)}, geometric mean`, tickFormat: (v: number) => value(unit, v), ticks: 5 },
-      y: { domain: names, label: null, tickSize: 0, padding: 0.35 },
+      marginLeft: margin,
+      marginRight: 176,
+      height: rows.length * Math.max(26, linesOf(names, margin) * 15) + 60,
+      x: { ...under, domain: [low - room, high + room], label: `${name(ablation.whole)}, geometric mean over blocks`, tickFormat: (v: number) => value(unit, v), ticks: 5 },
+      y: { domain: names, label: null, tickSize: 0, padding: 0.35, tickFormat: (label: string) => wrapped(label, margin) },
       marks: [
         Plot.gridX(grid),
         Plot.link(links, { x: "at", y1: "before", y2: "row", stroke: "var(--line)", strokeDasharray: "2 2" }),
@@ -82,18 +83,16 @@ function draw(ablation: Ablation, shown: Shown, width: number): Element[] {
           r: (r: Level) => (r.end ? 5 : 3.5),
           fill: (r: Level) => (r.end ? "var(--ink)" : colour(r)),
           stroke: "var(--surface)",
-          channels: {
-            value: { value: (r: Level) => value(unit, r.to), label: "value" },
-            difference: { value: (r: Level) => difference(r.c), label: "difference" },
-            interval: { value: (r: Level) => interval(r.c), label: "95 % interval" },
-            why: { value: (r: Level) => r.c.verdict_reason, label: "verdict" },
-          },
-          tip: { ...tip, format: { x: false, r: false, fill: false } },
+          ...says((r: Level) =>
+            r.end
+              ? `${r.row}\n${value(unit, r.to)}`
+              : [r.row, value(unit, r.to), `difference ${change(r.c)}`, `95 % interval ${reach(r.c)}`, `${words(r.c.verdict)}: ${r.c.verdict_reason}`].join("\n"),
+          ),
         }),
-        Plot.text(told, { y: "row", text: (r: Level) => difference(r.c), frameAnchor: "right", textAnchor: "end", dx: 62 }),
+        Plot.text(told, { y: "row", text: (r: Level) => change(r.c), frameAnchor: "right", textAnchor: "end", dx: 62 }),
         Plot.text(told, {
           y: "row",
-          text: (r: Level) => r.c.verdict,
+          text: (r: Level) => words(r.c.verdict),
           frameAnchor: "right",
           textAnchor: "start",
           dx: 72,
@@ -126,8 +125,8 @@ function data(ablation: Ablation): HTMLElement {
       { head: "Added", cell: (r) => r.label },
       { head: "Before", number: true, cell: (r) => value(r.c.unit, r.c.reference_value) },
       { head: "After", number: true, cell: (r) => value(r.c.unit, r.c.candidate_value) },
-      { head: "Difference", number: true, cell: (r) => difference(r.c) },
-      { head: "95 % interval", number: true, cell: (r) => interval(r.c) },
+      { head: "Difference", number: true, cell: (r) => change(r.c) },
+      { head: "95 % interval", number: true, cell: (r) => reach(r.c) },
       { head: ablation.whole.relative ? "ln ratio" : "Adds", number: true, cell: (r) => plain(r.addend, 4) },
       { head: "Sign-flip p", number: true, cell: (r) => plain(r.c.p_sign_flip, 3) },
       { head: "Verdict", cell: (r) => verdict(r.c) },

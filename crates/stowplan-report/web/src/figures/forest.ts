@@ -6,7 +6,7 @@ import type { Comparison, Page } from "../data";
 import { choice, h, table } from "../dom";
 import type { Figure } from "../figure";
 import { missing, percent, plain, plural, sentence, value } from "../format";
-import { base, grid, marginFor, tip, under } from "./common";
+import { base, grid, linesOf, marginFor, NARROW, says, under, wrapped } from "./common";
 
 /** Metrics of the overview; the table has all. */
 const OVERVIEW = [
@@ -15,6 +15,7 @@ const OVERVIEW = [
   "e2e_paper_mean",
   "e2e_paper_p99",
   "e2e_paper_std",
+  "deadline_misses",
   "idle_mean",
   "communication_mean",
   "computation_mean",
@@ -26,17 +27,31 @@ export function name(c: Comparison): string {
   return c.subject ? `${c.label}, ${c.subject}` : c.label;
 }
 
-export function verdict(c: Comparison): HTMLElement {
-  return h("span", { class: `verdict ${c.verdict}`, title: sentence(c.verdict_reason) }, c.verdict);
+/** A verdict in words. */
+export function words(verdict: string): string {
+  return verdict.replaceAll("-", " ");
 }
 
-export function interval(c: Comparison): string {
+/** A verdict, and why: for the pointer and for the keyboard. */
+export function verdictOf(verdict: string, reason?: string): HTMLElement {
+  const why = reason ? sentence(reason) : null;
+  return h("span", { class: `verdict ${verdict}`, "data-tip": why, tabindex: why ? 0 : null, "aria-label": why ? `${words(verdict)}: ${why}` : null, role: why ? "note" : null }, words(verdict));
+}
+
+export function verdict(c: Comparison): HTMLElement {
+  return verdictOf(c.verdict, c.verdict_reason);
+}
+
+type Change = Pick<Comparison, "relative" | "unit" | "difference" | "low" | "high">;
+
+/** An interval in the unit of its difference. */
+export function reach(c: Change): string {
   if (c.low === null || c.high === null) return missing;
   if (c.relative || c.unit === "share") return `${percent(c.low)} … ${percent(c.high)}`;
   return `${value(c.unit, c.low)} … ${value(c.unit, c.high)}`;
 }
 
-export function difference(c: Comparison): string {
+export function change(c: Change): string {
   return c.relative || c.unit === "share" ? percent(c.difference) : value(c.unit, c.difference);
 }
 
@@ -60,81 +75,137 @@ interface Row {
   high: number;
 }
 
-/** Rows with intervals, facet by facet. */
+function told(r: Row): string {
+  const { c } = r;
+  return [
+    `${r.group}: ${r.row}`,
+    `${value(c.unit, c.reference_value)} → ${value(c.unit, c.candidate_value)}`,
+    `difference ${change(c)}`,
+    `95 % interval ${reach(c)}`,
+    plural(c.blocks, "block"),
+    `${words(c.verdict)}: ${c.verdict_reason}`,
+  ].join("\n");
+}
+
+/** How far the intervals of one metric are drawn: as far as its own differences need; one that is far from the others is cut off. */
+function extent(rows: Row[]): [number, number] {
+  const delta = rows[0]!.c.delta;
+  const sizes = rows.map((r) => Math.abs(r.at)).sort((a, b) => a - b);
+  const most = Math.max(delta * 1.6, 6 * Math.max(delta, sizes[Math.floor((sizes.length - 1) / 2)]!));
+  const cut = (v: number) => Math.max(-most, Math.min(most, v));
+  const low = Math.min(-delta * 1.6, ...rows.map((r) => cut(r.at)));
+  const high = Math.max(delta * 1.6, ...rows.map((r) => cut(r.at)));
+  const more = (high - low) * 0.8;
+  const ends: [number, number] = [Math.max(low - more, Math.min(low, ...rows.map((r) => r.low))), Math.min(high + more, Math.max(high, ...rows.map((r) => r.high)))];
+  const room = (ends[1] - ends[0]) * 0.03;
+  return [ends[0] - room, ends[1] + room];
+}
+
+/** Room for the difference and the verdict at the right. */
+const BESIDE = 176;
+
+/** How the rows of a facet are laid out, in CSS pixels. */
+interface Room {
+  /** No room beside the lines: labels stand above them. */
+  narrow: boolean;
+  /** Width of labels. */
+  label: number;
+  /** Of a row. */
+  height: number;
+}
+
+function room(rows: Row[], width: number): Room {
+  const narrow = width < NARROW;
+  const names = rows.map((r) => r.row);
+  const label = narrow ? width - 190 : marginFor(names, width);
+  const lines = linesOf(names, label) * 14;
+  return { narrow, label, height: narrow ? lines + 24 : Math.max(24, lines + 6) };
+}
+
+/** What stands beside the line of a row; above it where there is no room beside. */
+function texts(rows: Row[], { narrow, label, height }: Room): Plot.Markish[] {
+  const verdictColour = (r: Row) => `var(--${r.c.verdict})`;
+  if (narrow) {
+    const above = { y: "row", dy: 3 - height / 2, lineAnchor: "top" } as const;
+    return [
+      Plot.text(rows, { ...above, text: (r: Row) => wrapped(r.row, label), frameAnchor: "left", textAnchor: "start" }),
+      Plot.text(rows, { ...above, text: (r: Row) => `${change(r.c)}  ${words(r.c.verdict)}`, frameAnchor: "right", textAnchor: "end", fill: verdictColour, fontWeight: 600 }),
+    ];
+  }
+  return [
+    Plot.axisY({ tickSize: 0, label: null, tickFormat: (text: string) => wrapped(text, label) }),
+    Plot.text(rows, { y: "row", text: (r: Row) => change(r.c), frameAnchor: "right", textAnchor: "end", dx: 62 }),
+    Plot.text(rows, { y: "row", text: (r: Row) => words(r.c.verdict), frameAnchor: "right", textAnchor: "start", dx: 72, fill: verdictColour, fontWeight: 600 }),
+  ];
+}
+
+/** The ends of what is cut off. */
+function arrows(rows: Row[], [low, high]: [number, number], dy: number): Plot.Markish[] {
+  const head = (side: Row[], x: number, text: string) => Plot.text(side, { x: () => x, y: "row", text: () => text, fill: "colour", fontSize: 13, dy });
+  return [head(rows.filter((r) => r.low < low), low, "◀"), head(rows.filter((r) => r.high > high), high, "▶")];
+}
+
+/** One metric on its own scale. */
+function facet(rows: Row[], width: number, of: Room, last: boolean): Element {
+  const [low, high] = extent(rows);
+  const inside = rows.map((r) => ({ ...r, from: Math.max(low, r.low), to: Math.min(high, r.high) }));
+  const { delta } = rows[0]!.c;
+  const { narrow, height } = of;
+  const [marginLeft, marginRight] = narrow ? [22, 22] : [of.label, BESIDE];
+  const dy = narrow ? height / 2 - 11 : 0;
+  const ticks = Math.max(3, Math.min(7, Math.floor((width - marginLeft - marginRight) / 80)));
+  return Plot.plot({
+    ...base,
+    width,
+    marginLeft,
+    marginRight,
+    marginTop: 2,
+    marginBottom: last ? 46 : 22,
+    height: rows.length * height + (last ? 48 : 24),
+    x: {
+      ...under,
+      domain: [low, high],
+      label: last ? "difference from the reference (left of zero is less)" : null,
+      tickFormat: (v: number) => percent(v, high - low < 0.1 ? 1 : 0),
+      ticks,
+      tickSize: 3,
+    },
+    y: { domain: rows.map((r) => r.row), label: null, axis: null },
+    marks: [
+      Plot.rectX([delta], { x1: (d) => -d, x2: (d) => d, fill: "var(--shade)" }),
+      Plot.gridX({ ...grid, ticks }),
+      Plot.ruleX([0], { stroke: "var(--line)", strokeWidth: 1.5 }),
+      Plot.ruleY(inside, { x1: "from", x2: "to", y: "row", stroke: "colour", strokeWidth: 3, dy }),
+      ...arrows(inside, [low, high], dy),
+      Plot.dot(inside, {
+        x: (r: Row) => Math.max(low, Math.min(high, r.at)),
+        y: "row",
+        dy,
+        fill: "colour",
+        fillOpacity: (r: Row) => (r.at < low || r.at > high ? 0 : 1),
+        stroke: "var(--surface)",
+        strokeWidth: 1,
+        r: 4.5,
+        ...says(told),
+      }),
+      ...texts(inside, of),
+    ],
+  });
+}
+
+/** Rows with intervals, metric by metric. */
 function forest(rows: Row[], width: number): Element[] {
-  if (rows.length === 0) return [];
   const groups = [...new Set(rows.map((r) => r.group))];
-  const names = [...new Set(rows.map((r) => r.row))];
-  const low = Math.min(...rows.flatMap((r) => [r.low, -r.c.delta * 1.6]));
-  const high = Math.max(...rows.flatMap((r) => [r.high, r.c.delta * 1.6]));
-  const room = (high - low) * 0.03;
-  const bands = groups.map((group) => ({ group, delta: rows.find((r) => r.group === group)!.c.delta }));
-  const marginLeft = marginFor(names, width);
+  const of = room(rows, width);
   return groups.map((group) => {
     const inside = rows.filter((r) => r.group === group);
-    const last = group === groups[groups.length - 1];
-    const labels = inside.map((r) => r.row);
-    const plot = Plot.plot({
-      ...base,
-      width,
-      marginLeft,
-      marginRight: 158,
-      marginTop: 2,
-      marginBottom: last ? 46 : 4,
-      height: inside.length * 23 + (last ? 48 : 6),
-      x: {
-        ...under,
-        domain: [low - room, high + room],
-        label: last ? "difference from the reference (left of zero is less)" : null,
-        tickFormat: (v: number) => percent(v, high - low < 0.1 ? 1 : 0),
-        axis: last ? "bottom" : null,
-      },
-      y: { domain: labels, label: null, tickSize: 0 },
-      marks: [
-        Plot.rectX(bands.filter((b) => b.group === group), { x1: (b) => -b.delta, x2: (b) => b.delta, fill: "var(--shade)" }),
-        Plot.gridX(grid),
-        Plot.ruleX([0], { stroke: "var(--line)", strokeWidth: 1.5 }),
-        Plot.ruleY(inside, { x1: "low", x2: "high", y: "row", stroke: "colour", strokeWidth: 3 }),
-        Plot.dot(inside, {
-          x: "at",
-          y: "row",
-          fill: "colour",
-          stroke: "var(--surface)",
-          strokeWidth: 1,
-          r: 4.5,
-          channels: {
-            difference: { value: (r: Row) => difference(r.c), label: "difference" },
-            interval: { value: (r: Row) => interval(r.c), label: "95 % interval" },
-            blocks: { value: (r: Row) => r.c.blocks, label: "blocks" },
-            why: { value: (r: Row) => r.c.verdict_reason, label: "verdict" },
-          },
-          tip: { ...tip, format: { x: false, fill: false } },
-        }),
-        Plot.text(inside, {
-          y: "row",
-          text: (r: Row) => difference(r.c),
-          frameAnchor: "right",
-          textAnchor: "end",
-          dx: 62,
-        }),
-        Plot.text(inside, {
-          y: "row",
-          text: (r: Row) => r.c.verdict,
-          frameAnchor: "right",
-          textAnchor: "start",
-          dx: 72,
-          fill: (r: Row) => `var(--${r.c.verdict})`,
-          fontWeight: 600,
-        }),
-      ],
-    });
-    const title = h("h4", {}, group);
-    return h("div", { class: "facet" }, title, plot as unknown as HTMLElement);
+    const plot = facet(inside, width, of, group === groups[groups.length - 1]);
+    return h("div", { class: "facet" }, h("h4", {}, group), plot as unknown as HTMLElement);
   });
 }
 
 function rowOf(c: Comparison, shown: Shown, group: string, row: string): Row[] {
-  if (c.difference === null || !c.relative) return [];
+  if (c.difference === null || !(c.relative || c.unit === "share")) return [];
   return [{ c, group, row, colour: shown.colour(c.candidate), at: c.difference, low: c.low ?? c.difference, high: c.high ?? c.difference }];
 }
 
@@ -151,8 +222,8 @@ export function against(page: Page, shown: Shown): Figure {
     id: "differences",
     title: `Differences from ${reference}`,
     read:
-      "A dot is the mean difference over paired blocks, its line the 95 % interval; the shaded band is what was declared " +
-      "not to matter. A verdict of better or worse needs an interval that leaves out zero and a dot outside the band.",
+      "A dot is the mean difference over paired blocks, its line the 95 % interval; an arrow means that it goes on. Each metric has " +
+      "a scale of its own. The shaded band is what was declared not to matter: better or worse needs an interval without zero and a dot outside the band.",
     draw: (width) =>
       forest(
         rows().flatMap((c) =>
@@ -209,8 +280,8 @@ export function comparisonTable(rows: Comparison[], shown: Shown, caption?: stri
       { head: "Effect", cell: (c) => EFFECTS[c.effect] },
       { head: "Reference", number: true, cell: (c) => value(c.unit, c.reference_value) },
       { head: "Candidate", number: true, cell: (c) => value(c.unit, c.candidate_value) },
-      { head: "Difference", number: true, cell: difference },
-      { head: "95 % interval", number: true, cell: interval },
+      { head: "Difference", number: true, cell: change },
+      { head: "95 % interval", number: true, cell: reach },
       { head: "Blocks", number: true, cell: (c) => c.blocks },
       { head: "Sign-flip p", number: true, cell: (c) => plain(c.p_sign_flip, 3) },
       { head: "Verdict", cell: verdict },

@@ -6,7 +6,7 @@ import { below, distribution, quantile, type Chain, type Distribution, type Page
 import { choice, segments, table } from "../dom";
 import type { Figure } from "../figure";
 import { count, inUnit, sentence, unitFor, type Unit } from "../format";
-import { base, grid, lines, marginFor, tip, under } from "./common";
+import { base, fromData, grid, lines, linesOf, marginFor, says, stops, tip, under, wrapped } from "./common";
 
 interface View {
   label: string;
@@ -15,6 +15,9 @@ interface View {
 }
 
 const BINS = 72;
+
+/** Shares of a distribution at which the keyboard stops. */
+const SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 
 /** The chain, part and axis that both figures show. */
 export class LatencyChoice {
@@ -101,7 +104,7 @@ export class LatencyChoice {
       ...views.map((v) => (this.axis === "most" ? quantile(v.d, 0.995) : v.d.ns[v.d.ns.length - 1]!)),
     );
     if (this.axis === "log") return [Math.max(low, 1), Math.max(high, low + 1, 2)];
-    return [low > 0.35 * high ? low : 0, high > low ? high * 1.01 : low + 1];
+    return fromData(low, high);
   }
 
   rankError(): number {
@@ -146,6 +149,13 @@ export function ecdf(of: LatencyChoice, shown: Shown): Figure {
           share: tail ? 1 - share : share,
         })).filter((p) => !tail || p.share > 0),
       );
+      const text = (p: { label: string; ns: number; share: number }) =>
+        `${p.label}\n${(p.share * 100).toFixed(2)} % of instances took ${tail ? "longer than" : "at most"} ${inUnit(p.ns, unit)} ${unit.name}`;
+      const stopped = views.flatMap((v) =>
+        SHARES.filter((q) => v.d.n * (1 - q) >= 1)
+          .map((q) => ({ label: v.label, ns: quantile(v.d, q), share: tail ? 1 - q : q }))
+          .filter((p) => p.ns >= domain[0] && p.ns <= domain[1]),
+      );
       const deadline = of.part.startsWith("e2e") || of.part === "reaction" ? of.current()?.deadline_ns : null;
       const right = deadline != null && deadline > (domain[0] + 4 * domain[1]) / 5;
       const inside = deadline != null && deadline >= domain[0] && deadline <= domain[1];
@@ -174,8 +184,10 @@ export function ecdf(of: LatencyChoice, shown: Shown): Figure {
               x: "ns",
               y: "share",
               strokeWidth: 2,
-              tip: { ...tip, format: { z: false, x: (v: number) => `${v.toFixed(unit.decimals)} ${unit.name}`, y: (v: number) => `${(v * 100).toFixed(2)} %` } },
+              title: text,
+              tip,
             }),
+            stops(stopped, (p) => p.ns, (p) => p.share, text),
           ],
         }),
       ];
@@ -223,6 +235,7 @@ export function histogram(of: LatencyChoice, shown: Shown): Figure {
       const bins = views.flatMap((v) =>
         Array.from({ length: BINS }, (_, i) => ({
           label: v.label,
+          n: v.d.n,
           from: edge(i),
           to: edge(i + 1),
           share: Math.max(0, below(v.d, edge(i + 1)) - (i === 0 ? 0 : below(v.d, edge(i)))),
@@ -235,6 +248,9 @@ export function histogram(of: LatencyChoice, shown: Shown): Figure {
           .filter((l) => l.ns <= domain[1]),
       );
       const labels = views.map((v) => v.label);
+      const margin = marginFor(labels, width);
+      const most = Math.max(...bins.map((b) => b.share));
+      const inside = (ns: number) => `${inUnit(ns, unit)} ${unit.name}`;
       const drawn = (q: number, dash: string | null) =>
         Plot.ruleX(
           marked.filter((l) => l.q === q),
@@ -244,16 +260,18 @@ export function histogram(of: LatencyChoice, shown: Shown): Figure {
         Plot.plot({
           ...base,
           width,
-          height: 52 + labels.length * 76,
-          marginLeft: marginFor(labels, width),
-          marginRight: 24,
+          height: 66 + labels.length * Math.max(76, linesOf(labels, margin) * 15),
+          marginTop: 22,
+          marginLeft: margin,
+          marginRight: 46,
           x: axis(of, unit, domain),
-          y: { axis: null, domain: [0, Math.max(...bins.map((b) => b.share)) * 1.06] },
+          y: { domain: [0, most * 1.06] },
           fy: { domain: labels, label: null, padding: 0.1, axis: null },
           color: shown.scale(),
           marks: [
             Plot.gridX(grid),
-            Plot.axisFy({ anchor: "left", textAnchor: "end", frameAnchor: "left", dx: -10, label: null }),
+            Plot.axisFy({ anchor: "left", textAnchor: "end", frameAnchor: "left", dx: -10, label: null, tickFormat: (label: string) => wrapped(label, margin) }),
+            Plot.axisY({ anchor: "right", ticks: 2, tickSize: 3, label: "share per bin", labelAnchor: "top", labelArrow: "none", tickFormat: (v: number) => `${Number((v * 100).toPrecision(2))} %` }),
             Plot.ruleY([0], { stroke: "var(--line)" }),
             Plot.rectY(bins, {
               x1: "from",
@@ -264,7 +282,7 @@ export function histogram(of: LatencyChoice, shown: Shown): Figure {
               fillOpacity: 0.82,
               insetLeft: 0.5,
               insetRight: 0.5,
-              tip: { ...tip, format: { fill: false, x1: (v: number) => v.toFixed(unit.decimals), x2: (v: number) => `${v.toFixed(unit.decimals)} ${unit.name}`, y: (v: number) => `${(v * 100).toFixed(2)} %` } },
+              ...says((b: (typeof bins)[number]) => `${b.label}\n${inside(b.from)} to ${inside(b.to)}\n${(b.share * 100).toFixed(2)} % of ${count(b.n)} instances`),
             }),
             drawn(0.5, null),
             drawn(0.99, "3 3"),

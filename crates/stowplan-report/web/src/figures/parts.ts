@@ -5,8 +5,8 @@ import type { Shown } from "../colours";
 import type { ChainDeployment } from "../data";
 import { table } from "../dom";
 import type { Figure } from "../figure";
-import { inUnit, missing, sentence, unitFor } from "../format";
-import { base, grid, legend, marginFor, tip, under } from "./common";
+import { inUnit, sentence, unitFor } from "../format";
+import { base, grid, legend, linesOf, marginFor, says, under, wrapped } from "./common";
 import type { LatencyChoice } from "./latency";
 
 const PARTS: [key: string, label: string, colour: string][] = [
@@ -20,9 +20,15 @@ const PARTS: [key: string, label: string, colour: string][] = [
 ];
 const SPLIT = ["send", "transport", "wait"];
 
+/** Mean of a part as it is compared: over the blocks; of a trace, which has none, over the instances. */
+function meanOf(one: ChainDeployment, key: string): number | null {
+  const part = one.parts[key];
+  return part?.block_mean ?? part?.summary.mean ?? null;
+}
+
 /** Means of the parts that add up. Where arrivals are not known, transport and wait are one; where sending is not, all three. */
 function means(one: ChainDeployment): [key: string, ns: number][] {
-  const mean = (key: string): number | null => one.parts[key]?.summary.mean ?? null;
+  const mean = (key: string): number | null => meanOf(one, key);
   const [send, communication] = [mean("send"), mean("communication")];
   const split = SPLIT.every((key) => mean(key) !== null);
   const transit = !split && send !== null && communication !== null ? communication - send : null;
@@ -44,7 +50,7 @@ export function parts(of: LatencyChoice, shown: Shown): Figure {
     id: "latency-parts",
     title: "Where the time goes",
     read:
-      "Means over all chain instances; the parts of a bar add up to the mean end-to-end latency. Idle waits for a timer, " +
+      `Means${shown.noun === "deployment" ? " over the blocks" : " over the instances"}; the parts of a bar add up to the mean end-to-end latency. Idle waits for a timer, ` +
       "send, transport and wait are communication, computation is work in callbacks.",
     draw(width) {
       const labelOf = new Map(PARTS.map(([key, label]) => [key, label]));
@@ -69,11 +75,11 @@ export function parts(of: LatencyChoice, shown: Shown): Figure {
         Plot.plot({
           ...base,
           width,
-          height: 52 + labels.length * 40,
+          height: 52 + labels.length * Math.max(40, linesOf(labels, margin) * 15),
           marginLeft: margin,
           marginRight: 92,
           x: { ...under, label: `mean (${unit.name})`, transform: (ns: number) => ns / unit.ns, domain: [0, longest / unit.ns] },
-          y: { domain: labels, label: null, tickSize: 0, padding: 0.24 },
+          y: { domain: labels, label: null, tickSize: 0, padding: 0.24, tickFormat: (label: string) => wrapped(label, margin) },
           color: { domain: used.map(([, label]) => label), range: used.map(([, , colour]) => colour) },
           marks: [
             Plot.gridX(grid),
@@ -84,8 +90,7 @@ export function parts(of: LatencyChoice, shown: Shown): Figure {
               fill: "part",
               insetLeft: 0.5,
               insetRight: 0.5,
-              channels: { mean: { value: (b) => `${inUnit(b.ns, unit)} ${unit.name}`, label: "mean" } },
-              tip: { ...tip, format: { x: false, x1: false, x2: false } },
+              ...says((b: (typeof bars)[number]) => `${b.label}\n${b.part}: mean ${inUnit(b.ns, unit)} ${unit.name}`),
             }),
             Plot.text(
               bars.filter((b) => b.ns * pixels > 46),
@@ -98,11 +103,8 @@ export function parts(of: LatencyChoice, shown: Shown): Figure {
     },
     data() {
       const rows = views();
-      const unit = unitFor(Math.max(0, ...rows.map((r) => r.parts["e2e_paper"]?.summary.mean ?? 0)));
-      const mean = (one: ChainDeployment, key: string) => {
-        const m = one.parts[key]?.summary.mean;
-        return m == null ? missing : inUnit(m, unit);
-      };
+      const unit = unitFor(Math.max(0, ...rows.map((r) => meanOf(r, "e2e_paper") ?? 0)));
+      const mean = (one: ChainDeployment, key: string) => inUnit(meanOf(one, key), unit);
       return table(
         [
           { head: sentence(shown.noun), cell: (d: ChainDeployment) => shown.label(d.deployment) },

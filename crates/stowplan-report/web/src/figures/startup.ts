@@ -6,13 +6,20 @@ import type { Page, Quartiles, Startup } from "../data";
 import { segments, table } from "../dom";
 import type { Figure } from "../figure";
 import { inUnit, missing, sentence, unitFor } from "../format";
-import { base, grid, marginFor, tip, under } from "./common";
+import { base, fromData, grid, linesOf, marginFor, says, under, wrapped } from "./common";
 
-function median(values: number[]): number | null {
-  if (values.length === 0) return null;
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2;
+function mean(values: number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, v) => sum + v, 0) / values.length;
+}
+
+/** Mean over the blocks, each the mean over its runs: as it is compared. */
+export function meanOf(s: Startup, instant: string): number | null {
+  const blocks = new Map<number, number[]>();
+  for (const run of s.runs) {
+    const ns = run.ns[instant];
+    if (ns !== undefined) blocks.set(run.block, [...(blocks.get(run.block) ?? []), ns]);
+  }
+  return mean([...blocks.values()].map((values) => mean(values)!));
 }
 
 /** The state of the page cache that both figures show. */
@@ -55,7 +62,7 @@ export function startupRuns(page: Page, shown: Shown, choice: StartChoice): Figu
     title: "Start-up of the whole stack",
     read:
       "Each mark is one run, measured from t0 (before create, images present): circles are the last node loaded, " +
-      "the papers' total; diamonds the first complete output of the last chain, whose median stands at the right. Left is faster.",
+      "the papers' total; diamonds the first complete output of the last chain. The tick is the mean over the blocks; that of the first output stands at the right.",
     draw(width) {
       const all = views(page, shown, choice);
       if (all.length === 0) return [];
@@ -70,22 +77,24 @@ export function startupRuns(page: Page, shown: Shown, choice: StartChoice): Figu
         ),
       );
       const unit = unitFor(Math.max(0, ...points.map((p) => p.ns)));
-      const medians = all.flatMap((s) =>
+      const means = all.flatMap((s) =>
         instants.flatMap((instant) => {
-          const ns = median(s.runs.flatMap((r) => r.ns[instant] ?? []));
+          const ns = meanOf(s, instant);
           return ns === null ? [] : [{ label: shown.label(s.deployment), instant, ns }];
         }),
       );
       const labels = all.map((s) => shown.label(s.deployment));
+      const margin = marginFor(labels, width);
+      const [low, high] = fromData(Math.min(...points.map((p) => p.ns)), Math.max(...points.map((p) => p.ns)));
       return [
         Plot.plot({
           ...base,
           width,
-          marginLeft: marginFor(labels, width),
+          marginLeft: margin,
           marginRight: 96,
-          height: 56 + labels.length * 36,
-          x: { ...under, label: `time since t0 (${unit.name})`, zero: true, nice: true, transform: (ns: number) => ns / unit.ns },
-          y: { domain: labels, label: null, tickSize: 0 },
+          height: 56 + labels.length * Math.max(36, linesOf(labels, margin) * 15),
+          x: { ...under, label: `time since t0 (${unit.name})`, domain: [low / unit.ns, high / unit.ns], transform: (ns: number) => ns / unit.ns },
+          y: { domain: labels, label: null, tickSize: 0, tickFormat: (label: string) => wrapped(label, margin) },
           color: shown.scale(),
           symbol: { domain: instants, range: ["circle", "diamond"] },
           marks: [
@@ -99,11 +108,10 @@ export function startupRuns(page: Page, shown: Shown, choice: StartChoice): Figu
               strokeWidth: 1.2,
               symbol: "instant",
               r: 4.5,
-              channels: { what: { value: (d) => names.get(d.instant) ?? d.instant, label: "instant" }, run: "run", block: "block" },
-              tip: { ...tip, format: { fill: false, stroke: false, symbol: false, y: true, x: (v: number) => `${v.toFixed(unit.decimals)} ${unit.name}` } },
+              ...says((p: (typeof points)[number]) => `${p.label}\n${sentence(names.get(p.instant) ?? p.instant)}: ${inUnit(p.ns, unit)} ${unit.name}\nrun ${p.run}, block ${p.block}`),
             }),
-            Plot.tickX(medians, { x: "ns", y: "label", stroke: "label", strokeWidth: 2.5, insetTop: 5, insetBottom: 5 }),
-            Plot.text(medians.filter((m) => m.instant === "first_output" || !medians.some((o) => o.label === m.label && o.instant === "first_output")), {
+            Plot.tickX(means, { x: "ns", y: "label", stroke: "label", strokeWidth: 2.5, insetTop: 5, insetBottom: 5 }),
+            Plot.text(means.filter((m) => m.instant === "first_output" || !means.some((o) => o.label === m.label && o.instant === "first_output")), {
               y: "label",
               text: (m) => `${inUnit(m.ns, unit)} ${unit.name}`,
               frameAnchor: "right",
@@ -126,11 +134,11 @@ export function startupRuns(page: Page, shown: Shown, choice: StartChoice): Figu
           ...all.map(([key, label]) => ({
             head: sentence(label),
             number: true,
-            cell: (s: Startup) => inUnit(median(s.runs.flatMap((r) => r.ns[key] ?? [])), unit),
+            cell: (s: Startup) => inUnit(meanOf(s, key), unit),
           })),
         ],
         rows,
-        `Medians in ${unit.name} since t0, ${choice.value}`,
+        `Means over the blocks in ${unit.name} since t0, ${choice.value}`,
       );
     },
   };
@@ -156,21 +164,25 @@ export function startupModules(page: Page, shown: Shown, choice: StartChoice): F
       const modules = [...new Set(bars.map((b) => b.module))];
       const labels = all.map((s) => shown.label(s.deployment));
       const unit = unitFor(Math.max(...bars.map((b) => b.high)));
+      const [low, high] = fromData(Math.min(...bars.map((b) => b.begin)), Math.max(...bars.map((b) => b.high)));
       const row = labels.length > 6 ? 8 : 11;
+      const margin = marginFor(modules, width);
+      const text = (b: (typeof bars)[number]) =>
+        `${b.module}, ${b.label}\nfrom ${inUnit(b.begin, unit)} to ${inUnit(b.end, unit)} ${unit.name}\ntakes ${inUnit(b.end - b.begin, unit)} ${unit.name}`;
       return [
         Plot.plot({
           ...base,
           width,
-          marginLeft: marginFor(modules, width),
+          marginLeft: margin,
           marginRight: 24,
           height: 56 + modules.length * (labels.length * row + 12),
-          x: { ...under, label: `time since t0 (${unit.name})`, zero: true, transform: (ns: number) => ns / unit.ns },
+          x: { ...under, label: `time since t0 (${unit.name})`, domain: [low / unit.ns, high / unit.ns], transform: (ns: number) => ns / unit.ns },
           fy: { domain: modules, label: null, padding: 0.14, axis: null },
           y: { domain: labels, axis: null, padding: 0.12 },
           color: shown.scale(),
           marks: [
             Plot.gridX(grid),
-            Plot.axisFy({ anchor: "left", textAnchor: "end", frameAnchor: "left", dx: -10, fontWeight: 500, label: null }),
+            Plot.axisFy({ anchor: "left", textAnchor: "end", frameAnchor: "left", dx: -10, fontWeight: 500, label: null, tickFormat: (label: string) => wrapped(label, margin) }),
             Plot.barX(bars, {
               x1: "begin",
               x2: "end",
@@ -178,8 +190,7 @@ export function startupModules(page: Page, shown: Shown, choice: StartChoice): F
               fy: "module",
               fill: "label",
               rx: 2,
-              channels: { took: { value: (b) => `${inUnit(b.end - b.begin, unit)} ${unit.name}`, label: "took" } },
-              tip: { ...tip, format: { fill: false, x1: (v: number) => v.toFixed(unit.decimals), x2: (v: number) => v.toFixed(unit.decimals) } },
+              ...says(text),
             }),
             Plot.ruleY(bars, { x1: "low", x2: "high", y: "label", fy: "module", stroke: "var(--ink)", strokeOpacity: 0.65, strokeWidth: 1.3 }),
           ],

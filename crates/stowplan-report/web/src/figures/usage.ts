@@ -6,7 +6,10 @@ import type { Page, Usage } from "../data";
 import { choice, table } from "../dom";
 import type { Figure } from "../figure";
 import { bytes, plain, sentence } from "../format";
-import { base, grid, lines, tip, under } from "./common";
+import { base, fromData, grid, lines, some, stops, tip, under } from "./common";
+
+/** Stops of the keyboard on one line. */
+const STOPS = 16;
 
 /** The subject that both figures show. */
 export class SubjectChoice {
@@ -91,6 +94,9 @@ function overTime(page: Page, shown: Shown, subject: SubjectChoice, what: Quanti
         }));
       });
       if (!points.some((p) => Number.isFinite(p.v))) return [];
+      const known = points.filter((p) => Number.isFinite(p.v));
+      const text = (p: (typeof points)[number]) => `${p.label}\n${p.t.toFixed(1)} s since arm\n${what.key === "cpus" ? `${format(p.v)} CPUs` : format(p.v)}`;
+      const stopped = views().flatMap((u) => some(known.filter((p) => p.label === shown.label(u.deployment)), STOPS));
       const last = Math.max(...points.map((p) => p.t));
       const window = [{ from: 0, to: Math.min(page.experiment.window_s, last) }];
       return [
@@ -102,7 +108,7 @@ function overTime(page: Page, shown: Shown, subject: SubjectChoice, what: Quanti
           marginLeft: 52,
           marginRight: 24,
           x: { ...under, label: "time since arm (s)" },
-          y: { label: what.unit, zero: true, nice: true },
+          y: { label: what.unit, domain: fromData(Math.min(...known.map((p) => p.v)), Math.max(...known.map((p) => p.v))) },
           color: shown.scale(),
           marks: [
             Plot.rectX(window, { x1: "from", x2: "to", fill: "var(--shade)" }),
@@ -111,8 +117,10 @@ function overTime(page: Page, shown: Shown, subject: SubjectChoice, what: Quanti
               x: "t",
               y: "v",
               strokeWidth: 1.8,
-              tip: { ...tip, format: { z: false, x: (v: number) => `${v.toFixed(1)} s`, y: format } },
+              title: text,
+              tip,
             }),
+            stops(stopped, (p) => p.t, (p) => p.v, text),
           ],
         }),
       ];

@@ -3,13 +3,15 @@
 import * as Plot from "@observablehq/plot";
 import { below, quantile } from "../data";
 import type { Figure } from "../figure";
-import { base, grid, tip, under } from "../figures/common";
-import { count, missing, time, unitFor } from "../format";
+import { base, grid, says, some, stops, tip, under } from "../figures/common";
+import { count, inUnit, missing, time, unitFor } from "../format";
 import { segments, table } from "../dom";
 import { sortable } from "../sortable";
 import { durations, startedBy, type Callback, type TracePage } from "./data";
 
 const BINS = 60;
+/** Stops of the keyboard on the curve. */
+const STOPS = 16;
 
 /** The callback whose durations are shown. */
 export class Selected {
@@ -104,7 +106,10 @@ export function callbackDurations(page: TracePage, selected: Selected): Figure {
         share: Math.max(0, below(d, edge(i + 1)) - (i === 0 ? 0 : below(d, edge(i)))),
       })).filter((b) => b.share > 0);
       const points = Array.from(d.share, (share, i) => ({ share, ns: d.ns[i]! }));
-      const format = { x: (v: number) => `${v.toFixed(unit.decimals)} ${unit.name}`, y: (v: number) => `${(v * 100).toFixed(2)} %` };
+      const at = (ns: number) => `${inUnit(ns, unit)} ${unit.name}`;
+      const percentOf = (share: number) => `${(share * 100).toFixed(2)} %`;
+      const atMost = (p: { share: number; ns: number }) => `${percentOf(p.share)} of the instances took at most ${at(p.ns)}`;
+      const inBin = (b: (typeof bins)[number]) => `${percentOf(b.share)} of the instances took ${at(b.from)} to ${at(b.to)}`;
       const curve = selected.view === "ecdf";
       const heading = document.createElement("h4");
       heading.textContent = `${callback.node ?? "unknown node"}, ${startedBy(callback, time)}: ${count(d.n)} instances`;
@@ -124,8 +129,9 @@ export function callbackDurations(page: TracePage, selected: Selected): Figure {
             Plot.gridX(grid),
             Plot.gridY(grid),
             curve
-              ? Plot.line(points, { x: "ns", y: "share", stroke: "var(--d0)", strokeWidth: 2, tip: { ...tip, format } })
-              : Plot.rectY(bins, { x1: "from", x2: "to", y: "share", fill: "var(--d0)", fillOpacity: 0.85, insetLeft: 0.5, insetRight: 0.5, tip: { ...tip, format: { y: format.y } } }),
+              ? Plot.line(points, { x: "ns", y: "share", stroke: "var(--d0)", strokeWidth: 2, title: atMost, tip })
+              : Plot.rectY(bins, { x1: "from", x2: "to", y: "share", fill: "var(--d0)", fillOpacity: 0.85, insetLeft: 0.5, insetRight: 0.5, ...says(inBin) }),
+            curve ? stops(some(points.filter((p) => p.ns <= domain[1]), STOPS), (p) => p.ns, (p) => p.share, atMost) : null,
             Plot.ruleX(marked.filter((m) => m.q === 0.5), { x: "ns", stroke: "var(--ink)", strokeWidth: 1.3 }),
             Plot.ruleX(marked.filter((m) => m.q === 0.99), { x: "ns", stroke: "var(--ink)", strokeWidth: 1.3, strokeDasharray: "3 3" }),
           ],

@@ -2,6 +2,7 @@
 
 import type { Figure } from "../figure";
 import { choice } from "../dom";
+import { sayTitles } from "../partitions";
 import type { TracePage } from "./data";
 
 export class GraphChoice {
@@ -32,7 +33,7 @@ export function graph(page: TracePage, of: GraphChoice): Figure {
       if (!drawing) return [];
       const parsed = new DOMParser().parseFromString(drawing.svg, "image/svg+xml").documentElement;
       const svg = document.importNode(parsed, true);
-      svg.querySelectorAll("g.graph-arrow").forEach((arrow) => arrow.setAttribute("aria-label", "arrow"));
+      sayTitles(svg);
       const box = document.createElement("div");
       box.className = "scroll graph-scroll";
       box.tabIndex = 0;

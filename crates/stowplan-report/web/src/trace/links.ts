@@ -2,7 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import type { Figure } from "../figure";
-import { base, grid, marginFor, tip, under } from "../figures/common";
+import { base, grid, marginFor, says, under } from "../figures/common";
 import { count } from "../format";
 import { table } from "../dom";
 import { sortable } from "../sortable";
@@ -68,7 +68,7 @@ export function links(page: TracePage): Figure {
           color: { domain: COLOURS.map(([s]) => s), range: COLOURS.map(([, c]) => c) },
           marks: [
             Plot.gridX(grid),
-            Plot.barX(all, { x: "messages", y: "row", fill: "sure", rx: 2, channels: { sure: { value: "sure", label: "how sure" } }, tip: { ...tip, format: { fill: false } } }),
+            Plot.barX(all, { x: "messages", y: "row", fill: "sure", rx: 2, ...says((b: Bar) => `${b.row}\n${share(b)} of the messages taken\n${b.sure}`) }),
             Plot.text(all, { x: "messages", y: "row", text: (b) => `${share(b)} ${b.sure === b.label ? "" : b.sure}`, textAnchor: "start", dx: 6 }),
           ],
         }),

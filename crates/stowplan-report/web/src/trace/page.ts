@@ -14,9 +14,9 @@ import { graph, GraphChoice } from "./graph";
 import { links, topicTable } from "./links";
 import { startup, StartupChoice } from "./startup";
 
-function headline(page: TracePage): HTMLElement {
+function facts(page: TracePage): HTMLElement {
   const f = page.facts;
-  const facts: [string, string][] = [
+  const told: [string, string][] = [
     ["Distribution", f.tracetools ? `${f.distribution} (tracetools ${f.tracetools})` : f.distribution],
     ["Length", `${time(f.duration_ns)}, ${plural(f.events, "event")}`],
     ["Discarded events", count(f.discarded)],
@@ -31,7 +31,7 @@ function headline(page: TracePage): HTMLElement {
         : "none taken by a known subscription",
     ],
   ];
-  return h("dl", { class: "headline" }, facts.map(([name, v]) => h("div", {}, h("dt", {}, name), h("dd", {}, v))));
+  return h("dl", { class: "facts-of-trace" }, told.map(([name, v]) => h("div", {}, h("dt", {}, name), h("dd", {}, v))));
 }
 
 /** The chains as what the figures of an experiment compare. */
@@ -67,7 +67,7 @@ function chainTable(page: TracePage): HTMLElement {
 function chainSection(page: TracePage, shown: Shown): Section {
   if (page.chains.length === 0) {
     const none = "No chain of callbacks has enough whole instances to be shown; --from and --to name one.";
-    return { id: "chains", title: "Chains", short: "Chains", content: [h("p", { class: "note" }, none)] };
+    return { id: "chains", title: "Chains", short: "Chains", content: [h("p", { class: "note" }, none)], open: true };
   }
   const measured = asChain(page);
   // One sentence per reason, however many parts it is the reason of.
@@ -82,32 +82,32 @@ function chainSection(page: TracePage, shown: Shown): Section {
     : [];
   const told = [...reasons].map(([why, labels]) => `${[...labels].join(", ")}: ${why}.`).join(" ");
   const not = told ? h("p", { class: "note" }, `Not told by this trace: ${told}`) : null;
-  return { id: "chains", title: "Chains", short: "Chains", content: [chainTable(page), not, ...figures] };
+  return { id: "chains", title: "Chains", short: "Chains", content: [chainTable(page), not, ...figures], open: true };
 }
 
 function callbackSection(page: TracePage, shown: Shown): Section | null {
   if (page.callbacks.length === 0) return null;
   const selected = new Selected(page);
   const content = [callbackTable(page, selected), ...linked([callbackDurations(page, selected)], shown, selected)];
-  return { id: "callbacks", title: "Callbacks", short: "Callbacks", content };
+  return { id: "callbacks", title: "Callbacks", short: "Callbacks", content, open: true };
 }
 
 function startupSection(page: TracePage, shown: Shown): Section | null {
   if (page.startup.processes.length === 0) return null;
   const of = new StartupChoice(page);
-  return { id: "startup", title: "Start-up", short: "Start-up", content: linked([startup(page, of)], shown, of) };
+  return { id: "startup", title: "Start-up", short: "Start-up", content: linked([startup(page, of)], shown, of), open: true };
 }
 
 function linkSection(page: TracePage, shown: Shown): Section | null {
   if (page.topics.length === 0 && page.links.takes === 0) return null;
   const made = page.links.takes > 0 ? figure(links(page), shown).element : null;
-  return { id: "messages", title: "Messages", short: "Messages", content: [made, page.topics.length ? topicTable(page) : null] };
+  return { id: "messages", title: "Messages", short: "Messages", content: [made, page.topics.length ? topicTable(page) : null], open: true };
 }
 
 function graphSection(page: TracePage, shown: Shown): Section | null {
   if (page.graphs.length === 0) return null;
   const of = new GraphChoice();
-  return { id: "graph", title: "Node graph", short: "Graph", content: linked([graph(page, of)], shown, of) };
+  return { id: "graph", title: "Node graph", short: "Graph", content: linked([graph(page, of)], shown, of), open: true };
 }
 
 /** Puts the page together. */
@@ -125,7 +125,7 @@ export function build(page: TracePage, app: HTMLElement): void {
   frame(app, {
     head: [
       h("h1", {}, page.name),
-      headline(page),
+      facts(page),
       n > 0 ? h("p", { class: "alert" }, h("a", { href: "#warnings" }, `The trace lacks something (${n})`), ": read before believing a figure.") : null,
     ],
     shown,

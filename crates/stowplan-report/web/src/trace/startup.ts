@@ -2,7 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import type { Figure } from "../figure";
-import { base, grid, legend, marginFor, tip, under } from "../figures/common";
+import { base, grid, legend, marginFor, says, under } from "../figures/common";
 import { inUnit, missing, plural, time, unitFor } from "../format";
 import { choice, segments, table } from "../dom";
 import type { StartedNode, TracePage } from "./data";
@@ -163,8 +163,7 @@ export function startup(page: TracePage, of: StartupChoice): Figure {
               insetTop: 3,
               insetBottom: 3,
               rx: 2,
-              channels: { what: { value: "label", label: "what" }, took: { value: (r) => time(r.to - r.from), label: "took" } },
-              tip: { ...tip, format: { y: false, x1: (v: number) => v.toFixed(unit.decimals), x2: (v: number) => v.toFixed(unit.decimals) } },
+              ...says((r: (typeof labels)[number]) => `${r.label}\nfrom ${inUnit(r.from, unit)} to ${inUnit(r.to, unit)} ${unit.name}\ntakes ${time(r.to - r.from)}`),
             }),
             Plot.tickX(marks.filter((m) => m.at <= latest), { x: "at", y: "key", stroke: "what", strokeWidth: 2, insetTop: 2, insetBottom: 2 }),
             Plot.text(labels, { y: "key", text: (r) => `${inUnit(r.to, unit)} ${unit.name}`, frameAnchor: "right", textAnchor: "start", dx: 8, fontSize: 11 }),

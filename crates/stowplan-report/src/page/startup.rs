@@ -1,0 +1,94 @@
+//! When services and modules came up, for the page.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use stowplan_judge::{DeploymentStartup, ServiceTimes, Spread};
+
+use super::whole;
+
+#[derive(Serialize)]
+pub(super) struct Startup<'a> {
+    deployment: &'a str,
+    start: &'static str,
+    runs: Vec<StartupRun>,
+    modules: Vec<Module<'a>>,
+    services: Vec<Service<'a>>,
+}
+
+#[derive(Serialize)]
+struct StartupRun {
+    run: u32,
+    block: u32,
+    /// ns since t0 by instant.
+    ns: BTreeMap<&'static str, i64>,
+}
+
+/// Quartiles in ns.
+type Quartiles = Option<[i64; 3]>;
+
+#[derive(Serialize)]
+struct Module<'a> {
+    module: &'a str,
+    begin: Quartiles,
+    end: Quartiles,
+    took: Quartiles,
+}
+
+/// Medians of when a service came up, ns since t0.
+#[derive(Serialize)]
+struct Service<'a> {
+    service: &'a str,
+    first_instruction: Option<i64>,
+    launch_ready: Option<i64>,
+    first_load: Option<i64>,
+    last_loaded: Option<i64>,
+    matched: Option<i64>,
+}
+
+pub(super) fn one(view: &DeploymentStartup) -> Startup<'_> {
+    Startup {
+        deployment: &view.deployment,
+        start: view.start.word(),
+        runs: view
+            .runs
+            .iter()
+            .map(|run| StartupRun {
+                run: run.run,
+                block: run.block,
+                ns: run
+                    .instants
+                    .iter()
+                    .map(|(instant, ns)| (instant.key(), whole(*ns)))
+                    .collect(),
+            })
+            .collect(),
+        modules: view
+            .modules
+            .iter()
+            .map(|m| Module {
+                module: &m.module,
+                begin: quartiles(m.begin),
+                end: quartiles(m.end),
+                took: quartiles(m.took),
+            })
+            .collect(),
+        services: view.services.iter().map(service).collect(),
+    }
+}
+
+fn service(of: &ServiceTimes) -> Service<'_> {
+    let median = |spread: Option<Spread>| spread.map(|s| whole(s.q50));
+    Service {
+        service: &of.service,
+        first_instruction: median(of.first_instruction),
+        launch_ready: median(of.launch_ready),
+        first_load: median(of.first_load),
+        last_loaded: median(of.last_loaded),
+        matched: median(of.matched),
+    }
+}
+
+fn quartiles(spread: Option<Spread>) -> Quartiles {
+    spread.map(|s| [whole(s.q25), whole(s.q50), whole(s.q75)])
+}
