@@ -31,7 +31,7 @@ pub use launching::Launching;
 pub use metric::METRICS;
 pub use names::Name;
 pub use partition::{Partition, ServiceAssignment};
-pub use place::{Place, PlaceStep};
+pub use place::{LOCAL_HOST, Place, PlaceStep};
 pub use place_facts::{CpuGroups, PlaceFacts, ServiceKind};
 pub use placed::PlacedProcess;
 pub use stack::{
