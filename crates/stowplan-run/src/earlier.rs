@@ -55,6 +55,7 @@ impl Earlier {
         Ok(Request {
             stack_file: own.stack_file,
             stack_text: own.stack_text,
+            calibration: own.calibration.or_else(|| new.calibration.clone()),
             places: own.places,
             partitions: own.partitions,
             limits: own.limits,

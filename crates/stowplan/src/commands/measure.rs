@@ -162,7 +162,7 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
     let known = engines::known()?;
     let experiment = stowplan_spec::load_experiment(path, &known).or_exit(ExitCode::BadInput)?;
     let base = path.parent().unwrap_or(Path::new("."));
-    let (file, text) = stack_text(&experiment.stack, base)?;
+    let (file, text) = inputs::stack_text(&experiment.stack, base)?;
     let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
     let mut texts: Vec<&String> = experiment.partitions.iter().collect();
     for listed in &experiment.deployments {
@@ -232,9 +232,16 @@ fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
         SwitchRecorder::start(Duration::ZERO).or_exit(ExitCode::EngineUnavailable)?;
     }
     let Against { as_measured, again } = Against::of_new(measure)?;
+    let mut request = request.clone();
+    if let Some(earlier) = &as_measured {
+        // What the request does not have, the figures may still: an older result has no work in time.
+        Request::load(earlier.dir())
+            .iter()
+            .for_each(|of| request.calibrate_as(of));
+    }
     let sessions = Sessions::new(settle(measure)?)?.comparable(as_measured.clone());
     let mut printed = Printed::default();
-    let executed = sessions.begin(request, again.as_ref(), &measure.out, &mut printed)?;
+    let executed = sessions.begin(&request, again.as_ref(), &measure.out, &mut printed)?;
     finish(&executed, measure, as_measured.as_ref())
 }
 
@@ -254,7 +261,7 @@ fn resume(folder: &Path, measure: &MeasureArgs) -> Result<(), CommandError> {
 
 fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, CommandError> {
     let name = args.stack.as_deref().unwrap_or_default();
-    let (file, text) = stack_text(name, Path::new("."))?;
+    let (file, text) = inputs::stack_text(name, Path::new("."))?;
     let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
     // An ablation brings its places, and has one partition: one with several services, so that there are groups.
     let (default_places, default_partitions): (&[&str], &[&str]) = if args.ablation {
@@ -316,23 +323,6 @@ fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
         default.iter().map(ToString::to_string).collect()
     } else {
         given.to_vec()
-    }
-}
-
-/// File name for messages and text of the stack that `name` means.
-pub fn stack_text(name: &str, base: &Path) -> Result<(String, String), CommandError> {
-    if let Some(text) = stowplan_spec::shipped(name) {
-        return Ok((format!("stacks/{name}.yaml"), text.to_owned()));
-    }
-    let path = base.join(name);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok((path.display().to_string(), text)),
-        Err(cause) => {
-            // The specification's own error knows the shipped names.
-            stowplan_spec::find_spec(name, base).or_exit(ExitCode::BadInput)?;
-            let message = format!("cannot read {}: {cause}", path.display());
-            Err(CommandError::new(ExitCode::BadInput, message))
-        }
     }
 }
 
