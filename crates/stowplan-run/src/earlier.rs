@@ -1,6 +1,7 @@
 //! An earlier experiment, measured again beside a new one in one schedule (docs/measuring.md §5, "across time").
 
 use stowplan_results::{EarlierResult, Results};
+use stowplan_spec::RunOptions;
 
 use crate::error::ExperimentError;
 use crate::prepare::Prepared;
@@ -66,6 +67,11 @@ impl Earlier {
             variants: own.variants,
             dds: own.dds,
             parallelism: own.parallelism,
+            options: RunOptions {
+                // They are a service of its deployments.
+                neighbours: own.options.neighbours,
+                ..new.options
+            },
             ..new.clone()
         })
     }
@@ -100,8 +106,6 @@ pub(crate) fn keep_common(
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-
-    use stowplan_spec::RunOptions;
 
     use super::*;
     use crate::request::tests::request;

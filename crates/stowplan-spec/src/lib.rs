@@ -20,7 +20,7 @@ mod shipped;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stowplan_model::{Stack, WorkSpeed};
+use stowplan_model::{Name, Stack, WorkSpeed, background_service};
 use stowplan_plan::{Choice, KnownEngines, Preset, Table};
 
 pub use context::{Assumption, TimedWork};
@@ -32,6 +32,9 @@ pub use schema::{experiment_schema, partition_schema, stack_schema};
 pub use shipped::{
     Shipped, all_shipped, shipped, shipped_names, shipped_partition, shipped_partition_names,
 };
+
+/// The service that an experiment adds to its deployments to keep CPUs busy.
+pub const NEIGHBOURS: &str = "neighbours";
 
 /// A stack and what its file assumes.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +61,34 @@ impl Spec {
     #[must_use]
     pub fn assumptions(&self) -> &[Assumption] {
         &self.assumptions
+    }
+
+    /// The same with a service `neighbours` of so many threads that keep CPUs busy.
+    ///
+    /// # Errors
+    /// When the stack has something of this name.
+    pub fn with_neighbours(mut self, threads: Option<u8>) -> Result<Self, SpecError> {
+        let threads = threads.unwrap_or(0);
+        if threads == 0 {
+            return Ok(self);
+        }
+        let name = Name::new(NEIGHBOURS).expect("it is a name");
+        let stack = &mut self.stack;
+        let is_taken = stack
+            .nodes
+            .iter()
+            .any(|n| n.name == name || n.module == name)
+            || stack.processes.iter().any(|p| p.name == name)
+            || stack.services.iter().any(|s| s.name == name);
+        if is_taken {
+            return Err(SpecError::Neighbours {
+                stack: stack.name.to_string(),
+            });
+        }
+        let (process, node) = background_service(threads.into(), name);
+        stack.processes.push(process);
+        stack.nodes.push(node);
+        Ok(self)
     }
 
     /// Work that the file gives as an execution time, in the order of the file.

@@ -10,7 +10,7 @@ use stowplan_model::{Isolation, Launching, Partition, Resources};
 use stowplan_results::{Comparisons, Results};
 use stowplan_run::request::DeploymentRequest;
 use stowplan_run::{Ask, Question, Request, Starts};
-use stowplan_spec::{ListedDeployment, RunOptions};
+use stowplan_spec::{ListedDeployment, RunOptions, Spec};
 use stowplan_stats::Verdict;
 use stowplan_suite::{End, Outcome};
 
@@ -143,10 +143,10 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
 
 /// What an experiment file asks for, with what the command line adds or changes.
 fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
-    let mut request = of_file(args.experiment.as_deref().unwrap_or(Path::new("")))?;
+    let file = args.experiment.as_deref().unwrap_or(Path::new(""));
+    let mut request = of_file(file, args.measure.options)?;
     request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
     request.deltas.extend(inputs::deltas(&args.measure.delta)?);
-    request.options |= args.measure.options;
     request.parallelism = args.measure.parallelism.or(request.parallelism);
     if !args.measure.launch.is_empty() {
         request.launch(&inputs::launch(&args.measure.launch)?);
@@ -157,13 +157,15 @@ fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
     Ok(request)
 }
 
-/// What an experiment file asks for.
-pub fn of_file(path: &Path) -> Result<Request, CommandError> {
+/// What an experiment file asks for, with these options beside its own.
+pub fn of_file(path: &Path, more: RunOptions) -> Result<Request, CommandError> {
     let known = engines::known()?;
     let experiment = stowplan_spec::load_experiment(path, &known).or_exit(ExitCode::BadInput)?;
     let base = path.parent().unwrap_or(Path::new("."));
     let (file, text) = inputs::stack_text(&experiment.stack, base)?;
-    let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
+    let mut options = experiment.options;
+    options |= more;
+    let spec = spec(&text, &file, options)?;
     let mut texts: Vec<&String> = experiment.partitions.iter().collect();
     for listed in &experiment.deployments {
         if !texts.contains(&&listed.partition) {
@@ -206,11 +208,18 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
         natural_phase: experiment.natural_phase,
         dds: experiment.dds,
         parallelism: experiment.parallelism,
-        options: experiment.options,
+        options,
         command: std::env::args().collect(),
     });
     request.deltas = experiment.delta;
     Ok(request)
+}
+
+/// A stack with what these options add to it.
+fn spec(text: &str, file: &str, options: RunOptions) -> Result<Spec, CommandError> {
+    stowplan_spec::parse_spec(text, file)
+        .and_then(|spec| spec.with_neighbours(options.neighbours))
+        .or_exit(ExitCode::BadInput)
 }
 
 /// Deployments of a file by the names that its partitions have.
@@ -262,7 +271,7 @@ fn resume(folder: &Path, measure: &MeasureArgs) -> Result<(), CommandError> {
 fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, CommandError> {
     let name = args.stack.as_deref().unwrap_or_default();
     let (file, text) = inputs::stack_text(name, Path::new("."))?;
-    let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
+    let spec = spec(&text, &file, args.measure.options)?;
     // An ablation brings its places, and has one partition: one with several services, so that there are groups.
     let (default_places, default_partitions): (&[&str], &[&str]) = if args.ablation {
         (&[], &["modules"])
@@ -280,6 +289,11 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
     if window.is_zero() && defaults.question != Question::StartUp {
         let message = format!("'{}' needs a window that is longer than 0", defaults.name);
         return Err(CommandError::new(ExitCode::Usage, message));
+    }
+    if window.is_zero() && args.measure.options.neighbours.is_some_and(|n| n > 0) {
+        let message = "neighbours are busy in the window, and there is none";
+        return Err(CommandError::new(ExitCode::Usage, message)
+            .hint("give --window, or leave --neighbours out"));
     }
     let mut request = Request::new(Ask {
         name: format!("{}-{}", defaults.name, spec.stack().name),

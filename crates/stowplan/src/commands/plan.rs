@@ -8,7 +8,7 @@ use stowplan_model::units::{show_bytes, show_ns};
 use stowplan_model::{Endpoints, WorkSpeed};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions, Schedule};
 use stowplan_run::{Calibration, Checked, Expected, Request, work_speed};
-use stowplan_spec::Spec;
+use stowplan_spec::{RunOptions, Spec};
 use stowplan_stats::MIN_BLOCKS;
 
 use crate::cli::PlanArgs;
@@ -64,7 +64,7 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
 
 /// Whether an experiment can be measured here, how long it takes, and what it lacks.
 fn experiment(file: &Path, skip_missing: bool) -> Result<(), CommandError> {
-    let mut request = measure::of_file(file)?;
+    let mut request = measure::of_file(file, RunOptions::default())?;
     request.skip_missing = skip_missing;
     let spec = request.spec().map_err(|e| failed(&e))?;
     let speed = speed(&WorkSpeed::sizes(spec.stack()))?;
