@@ -243,6 +243,7 @@ impl<'a> Lowering<'a> {
                 .filter(|other| self.service_of.get(other.as_str()) == Some(&service))
                 .map(ToString::to_string)
                 .collect(),
+            background_threads: node.background.map_or(0, |of| of.threads),
         }
     }
 

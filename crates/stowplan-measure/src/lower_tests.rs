@@ -36,6 +36,7 @@ fn node(text: &str, process: &str, callbacks: Vec<Callback>) -> Node {
         reentrant_groups: Vec::new(),
         start_up: stowplan_model::NodeStartUp::default(),
         depends_on: Vec::new(),
+        background: None,
     }
 }
 

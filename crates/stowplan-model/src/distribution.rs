@@ -77,6 +77,23 @@ impl Distribution {
         }
     }
 
+    /// The same distribution with values that are whole numbers.
+    #[must_use]
+    pub fn rounded(&self) -> Self {
+        match *self {
+            Self::Constant(value) => Self::Constant(value.round()),
+            Self::Uniform { low, high } => Self::Uniform {
+                low: low.round(),
+                high: high.round(),
+            },
+            Self::LogNormal { median, sigma, max } => Self::LogNormal {
+                median: median.round(),
+                sigma,
+                max: max.round(),
+            },
+        }
+    }
+
     /// Whether every parameter is finite, not negative, and in order.
     #[must_use]
     pub fn is_valid(&self) -> bool {

@@ -109,6 +109,7 @@ mod tests {
             reentrant_groups: Vec::new(),
             start_up: NodeStartUp::default(),
             depends_on: Vec::new(),
+            background: None,
         };
         let of = Endpoints::of_node(&node, &process, true);
         [

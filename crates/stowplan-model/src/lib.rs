@@ -3,6 +3,8 @@
 //! Plain types without I/O, clock or serialisation. Files and wire messages have
 //! their own types (`stowplan-spec`, `stowplan-wire`) and convert into these.
 
+mod background;
+mod background_service;
 pub mod dds;
 pub mod deployment;
 pub mod distribution;
@@ -21,6 +23,8 @@ pub mod units;
 pub mod variant;
 pub mod work_speed;
 
+pub use background::Background;
+pub use background_service::background_service;
 pub use dds::DdsProfile;
 pub use deployment::{Deployment, Isolation, Limits, Resources, SchedulingClass};
 pub use distribution::Distribution;

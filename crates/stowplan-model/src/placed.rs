@@ -90,6 +90,7 @@ mod tests {
             reentrant_groups: Vec::new(),
             start_up: NodeStartUp::default(),
             depends_on: Vec::new(),
+            background: None,
         };
         let process = |text: &str| Process {
             name: name(text),

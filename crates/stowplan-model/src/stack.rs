@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::background::Background;
 use crate::distribution::Distribution;
 use crate::executor_cost::ExecutorCost;
 use crate::names::Name;
@@ -224,6 +225,8 @@ pub struct Node {
     pub start_up: NodeStartUp,
     /// Nodes of the same service that must be loaded before this one.
     pub depends_on: Vec<Name>,
+    /// Threads that only keep CPUs busy, beside its callbacks.
+    pub background: Option<Background>,
 }
 
 /// Which endpoints rclcpp or rclpy gives a node without being asked, where its process's profile has them.

@@ -139,6 +139,33 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     })
 }
 
+/// Work as people write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkAmount {
+    /// Iterations of the work kernel.
+    Iterations(u64),
+    /// Execution time in nanoseconds.
+    Nanoseconds(u64),
+}
+
+/// Reads work: a count (`250k`) or an execution time (`5ms`). Minutes are none: `5m` is too near to `5M`.
+///
+/// # Errors
+/// When the text is neither a count nor a time in ns, us, µs, ms or s.
+pub fn parse_work(text: &str) -> Result<WorkAmount, UnitError> {
+    if let Ok(iterations) = parse_count(text) {
+        return Ok(WorkAmount::Iterations(iterations));
+    }
+    let unit = split(text).map(|(_, unit)| unit);
+    let in_time = matches!(unit, Some("ns" | "us" | "µs" | "ms" | "s"));
+    let time = in_time.then(|| parse_duration_ns(text).ok()).flatten();
+    time.map(WorkAmount::Nanoseconds).ok_or(UnitError {
+        text: text.to_owned(),
+        what: "number of iterations or an execution time",
+        example: "'250k', '1.5M' or '5ms'",
+    })
+}
+
 /// A number of nanoseconds for people: three significant digits and a unit.
 #[must_use]
 pub fn show_ns(ns: f64) -> String {
@@ -238,6 +265,23 @@ mod tests {
             assert_eq!(parse_count(text), Ok(count), "{text}");
         }
         assert!(parse_count("5 iterations").is_err());
+    }
+
+    #[test]
+    fn work_is_a_count_or_a_time() {
+        for (text, work) in [
+            ("250k", WorkAmount::Iterations(250_000)),
+            ("5M", WorkAmount::Iterations(5_000_000)),
+            ("5ms", WorkAmount::Nanoseconds(5_000_000)),
+            ("1.5 s", WorkAmount::Nanoseconds(1_500_000_000)),
+            ("300us", WorkAmount::Nanoseconds(300_000)),
+        ] {
+            assert_eq!(parse_work(text), Ok(work), "{text}");
+        }
+        for text in ["5m", "5min", "5 msec", "-5ms", "ms", ""] {
+            let told = parse_work(text).unwrap_err().to_string();
+            assert!(told.contains("'5ms'"), "{told}");
+        }
     }
 
     #[test]

@@ -33,6 +33,16 @@ pub enum PlanError {
         /// What both name.
         name: String,
     },
+    /// A service of the partition has the name of one that only keeps CPUs busy.
+    #[error(
+        "partition '{partition}': '{service}' is a service of its own that keeps CPUs busy, and a service of the partition\n  hint: rename one of them"
+    )]
+    OwnService {
+        /// The partition.
+        partition: String,
+        /// The service.
+        service: String,
+    },
     /// Nodes that no service of a table takes.
     #[error("partition '{table}': no service takes the node '{first}'{}\n  hint: name it, its function or its module, or give one service 'rest: true'", more(*.others))]
     Unassigned {

@@ -34,7 +34,16 @@ impl Assignment {
     }
 
     /// The partition; services that got no node are left out.
-    fn finish(self, stack: &Stack, name: &str, mut notes: Vec<String>) -> Partition {
+    ///
+    /// # Errors
+    /// When a service of the partition has the name of a node that is a service of its own.
+    fn finish(
+        mut self,
+        stack: &Stack,
+        name: &str,
+        mut notes: Vec<String>,
+    ) -> Result<Partition, PlanError> {
+        self.apart(stack, name)?;
         let mut services: Vec<ServiceAssignment> = self
             .services
             .into_iter()
@@ -55,12 +64,34 @@ impl Assignment {
             ));
         }
         services.retain(|s| !s.nodes.is_empty());
-        Partition {
+        Ok(Partition {
             name: name.to_owned(),
             services,
             notes,
-        }
+        })
     }
+
+    /// Gives each node that is a service of its own that service, which no other node is in.
+    fn apart(&mut self, stack: &Stack, partition: &str) -> Result<(), PlanError> {
+        for (position, node) in stack.nodes.iter().enumerate() {
+            if !is_apart(node) {
+                continue;
+            }
+            if self.index.contains_key(&node.name) {
+                return Err(PlanError::OwnService {
+                    partition: partition.to_owned(),
+                    service: node.name.to_string(),
+                });
+            }
+            self.of_node[position] = Some(self.service(&node.name));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a node is a service of its own, whatever the partition.
+fn is_apart(node: &Node) -> bool {
+    node.background.is_some_and(|of| of.own_service)
 }
 
 /// Assigns every node of `stack` to a service.
@@ -88,6 +119,9 @@ fn of_preset(stack: &Stack, preset: Preset) -> Result<Partition, PlanError> {
     let all = Name::new("all").map_err(error)?;
     let mut followers = Vec::new();
     for (position, node) in stack.nodes.iter().enumerate() {
+        if is_apart(node) {
+            continue;
+        }
         let by_module = matches!(preset, Preset::Modules | Preset::Functions);
         if by_module && !node.attributed {
             followers.push(position);
@@ -111,7 +145,7 @@ fn of_preset(stack: &Stack, preset: Preset) -> Result<Partition, PlanError> {
             assignment.of_node[position] = Some(service);
         }
     }
-    Ok(assignment.finish(stack, preset.name(), notes))
+    assignment.finish(stack, preset.name(), notes)
 }
 
 /// Puts each of `followers` into the service of its process, where another node gives it one.
@@ -197,9 +231,10 @@ fn function_of(node: &Node) -> Option<String> {
 fn of_table(stack: &Stack, table: &Table) -> Result<Partition, PlanError> {
     let known = |names: Vec<String>| names.into_iter().collect::<HashSet<_>>();
     let services = &table.services;
-    let nodes = known(stack.nodes.iter().map(|n| n.name.to_string()).collect());
-    let functions = known(stack.nodes.iter().filter_map(function_of).collect());
-    let modules = known(stack.nodes.iter().map(|n| n.module.to_string()).collect());
+    let in_services = || stack.nodes.iter().filter(|node| !is_apart(node));
+    let nodes = known(in_services().map(|n| n.name.to_string()).collect());
+    let functions = known(in_services().filter_map(function_of).collect());
+    let modules = known(in_services().map(|n| n.module.to_string()).collect());
     let nodes = Claims::new(table, "node", |i| &services[i].nodes, &nodes)?;
     let functions = Claims::new(table, "function", |i| &services[i].functions, &functions)?;
     let modules = Claims::new(table, "module", |i| &services[i].modules, &modules)?;
@@ -217,6 +252,9 @@ fn of_table(stack: &Stack, table: &Table) -> Result<Partition, PlanError> {
         .collect();
     let mut followers = Vec::new();
     for (position, node) in stack.nodes.iter().enumerate() {
+        if is_apart(node) {
+            continue;
+        }
         let by_name = nodes.of(node.name.as_str());
         let by_function = || function_of(node).and_then(|f| functions.of(&f));
         let service = match by_name.or_else(by_function) {
@@ -233,7 +271,7 @@ fn of_table(stack: &Stack, table: &Table) -> Result<Partition, PlanError> {
     follow(stack, &mut assignment, &followers, &mut notes);
     let mut unassigned = Vec::new();
     for (position, node) in stack.nodes.iter().enumerate() {
-        if assignment.of_node[position].is_none() {
+        if assignment.of_node[position].is_none() && !is_apart(node) {
             match modules.of(node.module.as_str()).or(rest) {
                 Some(service) => assignment.of_node[position] = Some(order[service]),
                 None => unassigned.push(node.name.as_str()),
@@ -253,5 +291,5 @@ fn of_table(stack: &Stack, table: &Table) -> Result<Partition, PlanError> {
             notes.push(format!("{}: {note}", service.service));
         }
     }
-    Ok(assignment.finish(stack, &table.name, notes))
+    assignment.finish(stack, &table.name, notes)
 }

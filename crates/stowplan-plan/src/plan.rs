@@ -114,9 +114,19 @@ pub fn plan(
     plan.refusals = refusals(stack, &plan, machine, options);
     plan.refusals.extend(alone.flatten());
     plan.warnings = warnings(stack, &plan, machine, options);
+    plan.notes.extend(background(stack));
     plan.warnings
         .extend(cut_dependencies(stack, &seats.service));
     Ok(plan)
+}
+
+/// What keeps CPUs busy without having to fit into them.
+fn background(stack: &Stack) -> Option<String> {
+    let of_nodes = stack.nodes.iter().filter_map(|node| node.background);
+    let threads: u32 = of_nodes.map(|of| of.threads).sum();
+    (threads > 0).then(|| {
+        format!("background threads keep CPUs busy from arming to the end of the window: {threads}; utilisation does not count them")
+    })
 }
 
 /// The stack with the work of every callback multiplied by `factor`; nothing else changes.

@@ -34,15 +34,16 @@ pub fn check(
 ) -> Result<Checked, ExperimentError> {
     let station = Station::start(request, programs, outside, &mut |_| {})?;
     station.require(request)?;
-    let prepared = station.planned(request, speed)?;
-    require_all(request, &prepared)?;
+    let request = request.clone().calibrated(speed)?;
+    let prepared = station.planned(&request, speed)?;
+    require_all(&request, &prepared)?;
     let all = prepared.deployments.iter().map(|planned| &planned.record);
     let deployments = all.chain(&prepared.refused).filter(|record| {
         let mut steps = prepared.ablation.iter();
         record.variant.is_none() || !steps.any(|step| step.deployment == record.id)
     });
     Ok(Checked {
-        expected: expected(request, &prepared)?,
+        expected: expected(&request, &prepared)?,
         deployments: deployments.cloned().collect(),
         warnings: prepared.warnings,
     })

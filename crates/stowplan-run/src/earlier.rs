@@ -1,6 +1,7 @@
 //! An earlier experiment, measured again beside a new one in one schedule (docs/measuring.md §5, "across time").
 
 use stowplan_results::{EarlierResult, Results};
+use stowplan_spec::RunOptions;
 
 use crate::error::ExperimentError;
 use crate::prepare::Prepared;
@@ -55,6 +56,7 @@ impl Earlier {
         Ok(Request {
             stack_file: own.stack_file,
             stack_text: own.stack_text,
+            calibration: own.calibration.or_else(|| new.calibration.clone()),
             places: own.places,
             partitions: own.partitions,
             limits: own.limits,
@@ -65,6 +67,11 @@ impl Earlier {
             variants: own.variants,
             dds: own.dds,
             parallelism: own.parallelism,
+            options: RunOptions {
+                // They are a service of its deployments.
+                neighbours: own.options.neighbours,
+                ..new.options
+            },
             ..new.clone()
         })
     }
@@ -99,8 +106,6 @@ pub(crate) fn keep_common(
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-
-    use stowplan_spec::RunOptions;
 
     use super::*;
     use crate::request::tests::request;

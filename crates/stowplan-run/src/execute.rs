@@ -70,6 +70,7 @@ pub fn begin(
 ) -> Result<Executed, ExperimentError> {
     let mut requests = vec![request.clone()];
     if let Some(earlier) = earlier {
+        requests[0].calibrate_as(&earlier.request);
         requests.push(earlier.beside(request)?);
     }
     let station = Station::start(

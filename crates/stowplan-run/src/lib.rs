@@ -2,6 +2,7 @@
 
 mod ablation;
 mod analyse;
+mod calibration;
 mod cdi;
 mod check;
 mod dds;
@@ -35,6 +36,7 @@ pub mod variants;
 mod varied;
 mod wire;
 
+pub use calibration::Calibration;
 pub use check::{Checked, check};
 pub use earlier::Earlier;
 pub use engines::{CallerEngines, MakeEngine, PLANNED_ENGINE, known_engines};

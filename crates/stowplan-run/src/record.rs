@@ -245,11 +245,16 @@ fn assumptions(request: &Request, prepared: &Prepared) -> Vec<Assumption> {
         range: Some(format!("{} to {} {}", a.low, a.high, unit(a.unit))),
         why: Some(a.because.clone()),
     };
-    if request.sensitivity {
+    let mut all: Vec<Assumption> = if request.sensitivity {
         let all = sensitivity::assumptions(&prepared.spec);
-        return all.iter().map(record).collect();
-    }
-    prepared.spec.assumptions().iter().map(record).collect()
+        all.iter().map(record).collect()
+    } else {
+        prepared.spec.assumptions().iter().map(record).collect()
+    };
+    let timed = prepared.spec.timed_work().iter();
+    let calibrations = request.calibration.iter();
+    all.extend(calibrations.flat_map(|of| timed.clone().map(|work| of.assumption(work))));
+    all
 }
 
 fn environment() -> BTreeMap<String, Option<String>> {

@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use stowplan_model::dds::NoSuchProfile;
 use stowplan_model::{
     DdsProfile, Isolation, Launching, Limits, Name, Partition, PhaseSpan, Resources,
-    ServiceAssignment, Stack, Variant,
+    ServiceAssignment, Stack, Variant, WorkSpeed,
 };
 use stowplan_remote::Network;
 use stowplan_results::PilotRecord;
 use stowplan_spec::{RunOptions, Spec};
 use stowplan_suite::Asked;
 
+use crate::calibration::Calibration;
 use crate::error::ExperimentError;
 use crate::isolation::isolation_by_name;
 use crate::variants::{PhaseSpanRequest, VariantRequest};
@@ -67,6 +68,9 @@ pub struct Request {
     pub stack_file: String,
     /// Its text.
     pub stack_text: String,
+    /// What made work in time iterations; none where the stack has no such work, and before that is measured.
+    #[serde(default)]
+    pub calibration: Option<Calibration>,
     /// Places; the first is the reference.
     pub places: Vec<String>,
     /// Partitions with every node's service.
@@ -238,6 +242,7 @@ impl Request {
             question: ask.question,
             stack_file: ask.stack.0.to_owned(),
             stack_text: ask.stack.1.to_owned(),
+            calibration: None,
             places: ask.places,
             partitions: ask.partitions.iter().map(PartitionRequest::of).collect(),
             blocks: ask.blocks,
@@ -361,7 +366,38 @@ impl Request {
     /// # Errors
     /// When the text is not a sound stack.
     pub fn spec(&self) -> Result<Spec, ExperimentError> {
-        stowplan_spec::parse_spec(&self.stack_text, &self.stack_file).map_err(ExperimentError::Spec)
+        self.spec_with(&BTreeMap::new())
+    }
+
+    /// The stack with these values in place of assumed ones.
+    pub(crate) fn spec_with(
+        &self,
+        values: &BTreeMap<String, f64>,
+    ) -> Result<Spec, ExperimentError> {
+        let speed = self.calibration.as_ref().map(Calibration::speed);
+        let (text, file) = (&self.stack_text, &self.stack_file);
+        stowplan_spec::parse_with_values(text, file, values, speed.as_ref())
+            .and_then(|spec| spec.with_neighbours(self.options.neighbours))
+            .map_err(ExperimentError::Spec)
+    }
+
+    /// The request with work in time as iterations at this speed, unless that was fixed before.
+    ///
+    /// # Errors
+    /// When the text is not a sound stack.
+    pub fn calibrated(self, speed: &WorkSpeed) -> Result<Self, ExperimentError> {
+        if self.calibration.is_some() || self.spec()?.timed_work().is_empty() {
+            return Ok(self);
+        }
+        Ok(Self {
+            calibration: Some(Calibration::now(speed)),
+            ..self
+        })
+    }
+
+    /// Counts work in time as an earlier request did: what both are given as 5 ms is then the same work.
+    pub fn calibrate_as(&mut self, earlier: &Self) {
+        self.calibration.clone_from(&earlier.calibration);
     }
 
     /// Timers whose phases are drawn from a part of their period.
@@ -513,6 +549,33 @@ pub(crate) mod tests {
         let other: Limits =
             serde_json::from_str(r#"{"scheduling": "other", "priority": null}"#).unwrap();
         assert_eq!(other.scheduling, Some(SchedulingClass::Other));
+    }
+
+    #[test]
+    fn work_in_time_is_counted_once() {
+        let text = "name: t\nmodules: { m: { nodes: { n: { timer: 10Hz, work: 5ms } } } }\n";
+        let asked = Request {
+            stack_text: text.to_owned(),
+            ..request()
+        };
+        let begun = asked.calibrated(&WorkSpeed::everywhere(1.25)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        begun.save(folder.path()).unwrap();
+        let iterations = |request: &Request| {
+            let spec = request.spec().unwrap();
+            spec.stack().nodes[0].callbacks[0].work.iterations.mean()
+        };
+        let resumed = Request::load(folder.path()).unwrap();
+        let resumed = resumed.calibrated(&WorkSpeed::everywhere(2.0)).unwrap();
+        assert_eq!(iterations(&resumed), 4e6, "as it began");
+        let mut beside = Request {
+            calibration: None,
+            ..begun.clone()
+        };
+        beside.calibrate_as(&begun);
+        assert_eq!(iterations(&beside), 4e6, "as the earlier one");
+        let plain = request().calibrated(&WorkSpeed::everywhere(2.0)).unwrap();
+        assert_eq!(plain.calibration, None, "there is no work in time");
     }
 
     #[test]

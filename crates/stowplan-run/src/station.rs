@@ -66,6 +66,7 @@ impl<'a> Station<'a> {
         request: Request,
         speed: &WorkSpeed,
     ) -> Result<Ready, ExperimentError> {
+        let request = request.calibrated(speed)?;
         Ok(Ready {
             prepared: self.prepared(&request, speed)?,
             image: self.image(&request)?,

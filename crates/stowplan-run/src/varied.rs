@@ -23,8 +23,7 @@ fn stack(
     prepared: &Prepared,
     values: &Values,
 ) -> Result<Stack, ExperimentError> {
-    let spec = stowplan_spec::parse_with_values(&request.stack_text, &request.stack_file, values)
-        .map_err(ExperimentError::Spec)?;
+    let spec = request.spec_with(values)?;
     let stack = with_costs(spec.into_stack(), values);
     let (Some(_), Some(first)) = (request.utilisation, prepared.deployments.first()) else {
         return Ok(stack);

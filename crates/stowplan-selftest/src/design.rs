@@ -1,6 +1,7 @@
 //! What a selftest was asked to do, and the experiments that it consists of: kept in its folder, so that a resumed one
 //! does the same.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use stowplan_model::{
 use stowplan_plan::{Choice, Preset};
 use stowplan_results::{InjectedDifference, SelftestKind};
 use stowplan_run::request::REQUEST_FILE;
-use stowplan_run::{Question, Request, Starts};
+use stowplan_run::{Calibration, Question, Request, Starts};
 use stowplan_spec::RunOptions;
 
 use crate::error::SelftestError;
@@ -46,6 +47,9 @@ pub struct Ask {
     pub stack_file: String,
     /// Its text.
     pub stack_text: String,
+    /// What made work in time iterations; none where the stack has no such work.
+    #[serde(default)]
+    pub calibration: Option<Calibration>,
     /// Place of all deployments.
     pub place: String,
     /// Comparisons of equal deployments; half as many, rounded up, of each kind with a difference.
@@ -167,8 +171,10 @@ impl Design {
     /// # Errors
     /// When its text is not a sound stack.
     pub fn stack(&self) -> Result<Stack, SelftestError> {
-        let spec = stowplan_spec::parse_spec(&self.ask.stack_text, &self.ask.stack_file)?;
-        Ok(spec.stack().clone())
+        let speed = self.ask.calibration.as_ref().map(Calibration::speed);
+        let (text, file) = (&self.ask.stack_text, &self.ask.stack_file);
+        let spec = stowplan_spec::parse_with_values(text, file, &BTreeMap::new(), speed.as_ref())?;
+        Ok(spec.into_stack())
     }
 
     /// Its experiments in order: what is injected is sized by the equal pairs, which come first.
@@ -216,7 +222,7 @@ impl Design {
                 )
             }
         };
-        Ok(Request::new(stowplan_run::Ask {
+        let request = Request::new(stowplan_run::Ask {
             name: part.name(),
             question: Question::Latency,
             stack: (&self.ask.stack_file, &self.ask.stack_text),
@@ -247,7 +253,11 @@ impl Design {
                 ..RunOptions::default()
             },
             command: self.ask.command.clone(),
-        }))
+        });
+        Ok(Request {
+            calibration: self.ask.calibration.clone(),
+            ..request
+        })
     }
 
     /// Folder of an experiment that was begun: the last one of its name that can go on.
@@ -306,6 +316,7 @@ pub(crate) mod tests {
         Design::new(Ask {
             stack_file: "hello.yaml".to_owned(),
             stack_text: stowplan_spec::shipped("hello").unwrap().to_owned(),
+            calibration: None,
             place: "bare:flat".to_owned(),
             comparisons,
             blocks: 10,

@@ -33,6 +33,7 @@ fn design() -> Design {
     Design::new(Ask {
         stack_file: "hello.yaml".to_owned(),
         stack_text: stowplan_spec::shipped("hello").unwrap().to_owned(),
+        calibration: None,
         place: "bare:flat".to_owned(),
         comparisons: 2,
         blocks: BLOCKS,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stowplan_model::{Distribution, Name};
+use stowplan_model::{Distribution, FIRST_LEVEL_BYTES, Name, WorkSpeed};
 use stowplan_plan::{Finding, Subject, nearest};
 
 use crate::at::{At, Mark};
@@ -29,11 +29,32 @@ pub struct Assumption {
     pub line: u64,
 }
 
+/// Work that a file gives as an execution time, and what it became.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimedWork {
+    /// Where it stands in the file, as `kinds.work.filter.iterations`.
+    pub path: String,
+    /// Nanoseconds; the mean where it is a distribution.
+    pub ns: f64,
+    /// Iterations of the work kernel; the mean where it is a distribution.
+    pub iterations: f64,
+    /// Nanoseconds that an iteration was taken for.
+    pub ns_per_iteration: f64,
+    /// Line in the file.
+    pub line: u64,
+}
+
+/// Without a calibration an iteration is taken for a nanosecond.
+const NOMINAL: WorkSpeed = WorkSpeed::everywhere(1.0);
+
 /// Collects while a file is converted.
 pub(crate) struct Context {
     file: String,
     problems: Vec<Problem>,
     pub assumptions: Vec<Assumption>,
+    pub timed_work: Vec<TimedWork>,
+    /// What makes work in time iterations.
+    speed: WorkSpeed,
     /// Values in place of assumed ones, by path.
     values: BTreeMap<String, f64>,
     marks: HashMap<Subject, Mark>,
@@ -45,15 +66,22 @@ impl Context {
             file: file.to_owned(),
             problems: Vec::new(),
             assumptions: Vec::new(),
+            timed_work: Vec::new(),
+            speed: NOMINAL,
             values: BTreeMap::new(),
             marks: HashMap::new(),
         }
     }
 
-    /// With these values in place of assumed ones.
-    pub fn with_values(file: &str, values: &BTreeMap<String, f64>) -> Self {
+    /// With these values in place of assumed ones, and work in time at this speed.
+    pub fn with_values(
+        file: &str,
+        values: &BTreeMap<String, f64>,
+        speed: Option<&WorkSpeed>,
+    ) -> Self {
         Self {
             values: values.clone(),
+            speed: speed.cloned().unwrap_or(NOMINAL),
             ..Self::new(file)
         }
     }
@@ -121,13 +149,24 @@ impl Context {
         texts.iter().filter_map(|t| self.name(t)).collect()
     }
 
-    /// The distribution of a quantity; its assumption is noted under `path`, and gives way to a value for it.
+    /// The distribution of a quantity; its assumption is noted under `path`, and gives way to a value for it. Work in
+    /// time is within the first-level cache.
     pub fn spread<M: Measure, const SPREAD: bool>(
         &mut self,
         path: &str,
         quantity: &At<Quantity<M, SPREAD>>,
     ) -> Distribution {
-        let distribution = quantity.value.value;
+        self.spread_over(path, quantity, FIRST_LEVEL_BYTES)
+    }
+
+    /// As [`Self::spread`], with work in time over so many bytes.
+    pub fn spread_over<M: Measure, const SPREAD: bool>(
+        &mut self,
+        path: &str,
+        quantity: &At<Quantity<M, SPREAD>>,
+        working_set_bytes: u64,
+    ) -> Distribution {
+        let (distribution, factor) = self.counted(path, quantity, working_set_bytes);
         let Some(range) = &quantity.value.assumed else {
             return distribution;
         };
@@ -135,8 +174,8 @@ impl Context {
         self.assumptions.push(Assumption {
             path: path.to_owned(),
             value: mean,
-            low: range.low,
-            high: range.high,
+            low: range.low * factor,
+            high: range.high * factor,
             unit: M::UNIT,
             because: range.because.clone(),
             line: quantity.mark.line,
@@ -146,6 +185,30 @@ impl Context {
             Some(value) => Distribution::Constant(*value),
             None => distribution,
         }
+    }
+
+    /// What a file gives, with times of work as iterations, and the factor that made it so.
+    fn counted<M: Measure, const SPREAD: bool>(
+        &mut self,
+        path: &str,
+        quantity: &At<Quantity<M, SPREAD>>,
+        working_set_bytes: u64,
+    ) -> (Distribution, f64) {
+        let given = quantity.value.value;
+        if !quantity.value.in_time {
+            return (given, 1.0);
+        }
+        let ns_per_iteration = self.speed.ns_of(working_set_bytes);
+        let factor = ns_per_iteration.recip();
+        let counted = given.scaled(factor).rounded();
+        self.timed_work.push(TimedWork {
+            path: path.to_owned(),
+            ns: given.mean(),
+            iterations: counted.mean(),
+            ns_per_iteration,
+            line: quantity.mark.line,
+        });
+        (counted, factor)
     }
 
     /// The value of a quantity that must be one value; `default` where left out.

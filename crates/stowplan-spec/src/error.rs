@@ -53,6 +53,14 @@ pub enum SpecError {
         /// What may have been meant.
         hint: String,
     },
+    /// Busy neighbours have no name that is theirs alone.
+    #[error(
+        "stack '{stack}' has a node, module, process or service 'neighbours', which is what busy neighbours are called\n  hint: rename it, or leave 'neighbours' out"
+    )]
+    Neighbours {
+        /// The stack.
+        stack: String,
+    },
     /// The file has problems; never empty.
     #[error("{}", Problems(.0))]
     Invalid(Vec<Problem>),
@@ -81,7 +89,7 @@ impl SpecError {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         match self {
-            Self::Read { .. } | Self::Unknown { .. } => &[],
+            Self::Read { .. } | Self::Unknown { .. } | Self::Neighbours { .. } => &[],
             Self::Invalid(problems) => problems,
         }
     }

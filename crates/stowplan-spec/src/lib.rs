@@ -20,10 +20,10 @@ mod shipped;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stowplan_model::Stack;
+use stowplan_model::{Name, Stack, WorkSpeed, background_service};
 use stowplan_plan::{Choice, KnownEngines, Preset, Table};
 
-pub use context::Assumption;
+pub use context::{Assumption, TimedWork};
 pub use error::{Problem, SpecError};
 pub use experiment::{Experiment, ListedDeployment, Start};
 pub use quantity::Unit;
@@ -34,11 +34,15 @@ pub use shipped::{
     shipped_partition, shipped_partition_names,
 };
 
+/// The service that an experiment adds to its deployments to keep CPUs busy.
+pub const NEIGHBOURS: &str = "neighbours";
+
 /// A stack and what its file assumes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
     stack: Stack,
     assumptions: Vec<Assumption>,
+    timed_work: Vec<TimedWork>,
 }
 
 impl Spec {
@@ -59,20 +63,55 @@ impl Spec {
     pub fn assumptions(&self) -> &[Assumption] {
         &self.assumptions
     }
+
+    /// The same with a service `neighbours` of so many threads that keep CPUs busy.
+    ///
+    /// # Errors
+    /// When the stack has something of this name.
+    pub fn with_neighbours(mut self, threads: Option<u8>) -> Result<Self, SpecError> {
+        let threads = threads.unwrap_or(0);
+        if threads == 0 {
+            return Ok(self);
+        }
+        let name = Name::new(NEIGHBOURS).expect("it is a name");
+        let stack = &mut self.stack;
+        let is_taken = stack
+            .nodes
+            .iter()
+            .any(|n| n.name == name || n.module == name)
+            || stack.processes.iter().any(|p| p.name == name)
+            || stack.services.iter().any(|s| s.name == name);
+        if is_taken {
+            return Err(SpecError::Neighbours {
+                stack: stack.name.to_string(),
+            });
+        }
+        let (process, node) = background_service(threads.into(), name);
+        stack.processes.push(process);
+        stack.nodes.push(node);
+        Ok(self)
+    }
+
+    /// Work that the file gives as an execution time, in the order of the file.
+    #[must_use]
+    pub fn timed_work(&self) -> &[TimedWork] {
+        &self.timed_work
+    }
 }
 
-/// Reads a stack and its assumptions from text; `file_name` stands in errors.
+/// Reads a stack and its assumptions from text; `file_name` stands in errors. Work in time is counted as if an
+/// iteration took a nanosecond, until [`parse_with_values`] gets a calibration: with it all else of the stack is the same.
 ///
 /// # Errors
 /// When the text is not YAML, has unknown keys, or does not describe a sound stack: all problems
 /// at once, where the text could be parsed.
 pub fn parse_spec(text: &str, file_name: &str) -> Result<Spec, SpecError> {
-    parse_with_values(text, file_name, &BTreeMap::new())
+    parse_with_values(text, file_name, &BTreeMap::new(), None)
 }
 
 /// Reads a stack with these values in place of assumed ones, by [`Assumption::path`] and in its unit; of a
 /// distribution the value becomes the mean, and all else is scaled with it. Paths without an assumption do nothing.
-/// The assumptions are those of the file.
+/// The assumptions are those of the file. Work in time becomes iterations at `speed`.
 ///
 /// # Errors
 /// As [`parse_spec`].
@@ -80,9 +119,10 @@ pub fn parse_with_values(
     text: &str,
     file_name: &str,
     values: &BTreeMap<String, f64>,
+    speed: Option<&WorkSpeed>,
 ) -> Result<Spec, SpecError> {
     let spec: elements::stack::StackSpec = parse::parse(text, file_name)?;
-    let mut context = context::Context::with_values(file_name, values);
+    let mut context = context::Context::with_values(file_name, values, speed);
     let stack = convert::stack(&mut context, &spec);
     if let Some(stack) = &stack
         && context.is_clean()
@@ -92,9 +132,12 @@ pub fn parse_with_values(
     context.finish()?;
     let mut assumptions = std::mem::take(&mut context.assumptions);
     assumptions.sort_by_key(|a| a.line);
+    let mut timed_work = std::mem::take(&mut context.timed_work);
+    timed_work.sort_by_key(|work| work.line);
     Ok(Spec {
         stack: stack.expect("a stack without a problem is complete"),
         assumptions,
+        timed_work,
     })
 }
 

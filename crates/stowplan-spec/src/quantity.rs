@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
-use stowplan_model::{Distribution, units};
+use stowplan_model::Distribution;
+use stowplan_model::units::{self, WorkAmount};
 
 use crate::scalar::scalar;
 
@@ -22,14 +23,24 @@ pub enum Unit {
     Iterations,
 }
 
+/// A number as it stands in a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Amount {
+    pub value: u64,
+    /// Whether it is a time in nanoseconds that a calibration makes iterations.
+    pub in_time: bool,
+}
+
 /// How a unit is read and described.
 pub(crate) trait Measure: fmt::Debug + Clone {
     const UNIT: Unit;
     const NAME: &'static str;
     const EXAMPLE: &'static str;
+    /// Examples for editors and the reference.
+    const EXAMPLES: &'static [&'static str] = &[Self::EXAMPLE];
     /// Whether ends of a range may come in either order, because a high rate is a short period.
     const EITHER_ORDER: bool = matches!(Self::UNIT, Unit::Nanoseconds);
-    fn parse(text: &str) -> Result<u64, units::UnitError>;
+    fn parse(text: &str) -> Result<Amount, units::UnitError>;
 }
 
 macro_rules! measure {
@@ -41,8 +52,8 @@ macro_rules! measure {
             const UNIT: Unit = Unit::$unit;
             const NAME: &'static str = $text;
             const EXAMPLE: &'static str = $example;
-            fn parse(text: &str) -> Result<u64, units::UnitError> {
-                $parse(text)
+            fn parse(text: &str) -> Result<Amount, units::UnitError> {
+                $parse(text).map(|value| Amount { value, in_time: false })
             }
         }
     };
@@ -60,10 +71,25 @@ measure!(
     /// Rates or periods.
     Period, Nanoseconds, "Period", "10Hz", units::parse_period_ns
 );
-measure!(
-    /// Kernel iterations.
-    Iterations, Iterations, "Iterations", "250k", units::parse_count
-);
+
+/// Kernel iterations, or the time that they take.
+#[derive(Debug, Clone)]
+pub(crate) struct Iterations;
+
+impl Measure for Iterations {
+    const UNIT: Unit = Unit::Iterations;
+    const NAME: &'static str = "Iterations";
+    const EXAMPLE: &'static str = "250k";
+    const EXAMPLES: &'static [&'static str] = &["250k", "5ms"];
+
+    fn parse(text: &str) -> Result<Amount, units::UnitError> {
+        let (value, in_time) = match units::parse_work(text)? {
+            WorkAmount::Iterations(value) => (value, false),
+            WorkAmount::Nanoseconds(value) => (value, true),
+        };
+        Ok(Amount { value, in_time })
+    }
+}
 
 /// The range of an assumption and its reason, in the unit's own numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +104,8 @@ pub(crate) struct Range {
 pub(crate) struct Quantity<M, const SPREAD: bool> {
     pub value: Distribution,
     pub assumed: Option<Range>,
+    /// Whether its numbers are times in nanoseconds that a calibration makes iterations.
+    pub in_time: bool,
     measure: PhantomData<M>,
 }
 
@@ -89,13 +117,16 @@ pub(crate) type Spread<M> = Quantity<M, true>;
 impl<M: Measure, const SPREAD: bool> Quantity<M, SPREAD> {
     /// Reads a plain value.
     pub fn from_text(text: &str) -> Result<Self, units::UnitError> {
-        Ok(Self::plain(Distribution::Constant(to_f64(M::parse(text)?))))
+        let amount = M::parse(text)?;
+        let value = Distribution::Constant(to_f64(amount.value));
+        Ok(Self::plain(value, amount.in_time))
     }
 
-    pub fn plain(value: Distribution) -> Self {
+    fn plain(value: Distribution, in_time: bool) -> Self {
         Self {
             value,
             assumed: None,
+            in_time,
             measure: PhantomData,
         }
     }
@@ -121,13 +152,21 @@ fn to_f64(value: u64) -> f64 {
 
 /// A single value without a range, for ends of ranges.
 #[derive(Debug, Clone)]
-struct One<M>(f64, PhantomData<M>);
+struct One<M> {
+    value: f64,
+    in_time: bool,
+    measure: PhantomData<M>,
+}
 
 impl<'de, M: Measure> Deserialize<'de> for One<M> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let expected = format!("one value such as '{}'", M::EXAMPLE);
         scalar(deserializer, &expected, |text| {
-            M::parse(text).map(|value| Self(to_f64(value), PhantomData))
+            M::parse(text).map(|amount| Self {
+                value: to_f64(amount.value),
+                in_time: amount.in_time,
+                measure: PhantomData,
+            })
         })
     }
 }
@@ -154,22 +193,29 @@ struct Fields<M> {
 impl<M: Measure> Fields<M> {
     fn build<E: de::Error, const SPREAD: bool>(self) -> Result<Quantity<M, SPREAD>, E> {
         let plain = self.low.is_none() && self.high.is_none() && self.because.is_none();
+        let in_time = self.in_time()?;
         match (self.uniform, self.log_normal, self.assumed) {
-            (Some([low, high]), None, None) if plain => spread(Distribution::Uniform {
-                low: low.0,
-                high: high.0,
-            }),
-            (None, Some(l), None) if plain => spread(Distribution::LogNormal {
-                median: l.median.0,
-                sigma: l.sigma,
-                max: l.max.0,
-            }),
+            (Some([low, high]), None, None) if plain => spread(
+                Distribution::Uniform {
+                    low: low.value,
+                    high: high.value,
+                },
+                in_time,
+            ),
+            (None, Some(l), None) if plain => spread(
+                Distribution::LogNormal {
+                    median: l.median.value,
+                    sigma: l.sigma,
+                    max: l.max.value,
+                },
+                in_time,
+            ),
             (None, None, Some(value)) => match (self.low, self.high, self.because) {
                 (Some(low), Some(high), Some(because)) => assumption(
                     *value,
                     Range {
-                        low: low.0,
-                        high: high.0,
+                        low: low.value,
+                        high: high.value,
                         because,
                     },
                 ),
@@ -183,6 +229,23 @@ impl<M: Measure> Fields<M> {
             ))),
         }
     }
+
+    /// Whether all its numbers are times; an error where some are.
+    fn in_time<E: de::Error>(&self) -> Result<bool, E> {
+        let uniform = self.uniform.iter().flatten();
+        let log_normal = self.log_normal.iter().flat_map(|l| [&l.median, &l.max]);
+        let range = self.low.iter().chain(&self.high);
+        let ones = uniform.chain(log_normal).chain(range);
+        let assumed = self.assumed.iter().map(|assumed| assumed.in_time);
+        let mut all = ones.map(|one| one.in_time).chain(assumed);
+        let first = all.next().unwrap_or(false);
+        if all.all(|one| one == first) {
+            return Ok(first);
+        }
+        Err(E::custom(
+            "iterations and times stand side by side here, write all of them in one unit",
+        ))
+    }
 }
 
 fn one_value<M: Measure, E: de::Error>() -> E {
@@ -194,9 +257,10 @@ fn one_value<M: Measure, E: de::Error>() -> E {
 
 fn spread<M: Measure, E: de::Error, const SPREAD: bool>(
     value: Distribution,
+    in_time: bool,
 ) -> Result<Quantity<M, SPREAD>, E> {
     if SPREAD {
-        Ok(Quantity::plain(value))
+        Ok(Quantity::plain(value, in_time))
     } else {
         Err(one_value::<M, E>())
     }
@@ -223,7 +287,7 @@ fn assumption<M: Measure, E: de::Error, const SPREAD: bool>(
     }
     Ok(Quantity {
         assumed: Some(range),
-        ..Quantity::plain(inner.value)
+        ..Quantity::plain(inner.value, inner.in_time)
     })
 }
 
@@ -275,7 +339,7 @@ impl<M: Measure, const SPREAD: bool> JsonSchema for Quantity<M, SPREAD> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let one = serde_json::json!({ "type": ["string", "number"], "examples": [M::EXAMPLE] });
+        let one = serde_json::json!({ "type": ["string", "number"], "examples": M::EXAMPLES });
         let uniform = serde_json::json!({
             "type": "object", "additionalProperties": false, "required": ["uniform"],
             "properties": { "uniform": { "type": "array", "items": one, "minItems": 2, "maxItems": 2 } }

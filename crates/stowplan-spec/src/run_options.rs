@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Heading of these switches in the help of commands.
 const RECORD: &str = "What to record";
 
-/// Switches of an experiment, all off where left out.
+/// Switches of an experiment, all off where left out, and busy neighbours.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args,
 )]
@@ -32,16 +32,20 @@ pub struct RunOptions {
     /// to reach something outside
     #[arg(long, help_heading = "How to run it")]
     pub host_network: bool,
+    /// Add a service `neighbours` with N threads that keep CPUs busy to every deployment [default: 0]
+    #[arg(long, value_name = "N", help_heading = "How to run it")]
+    pub neighbours: Option<u8>,
 }
 
 impl BitOrAssign for RunOptions {
-    /// What either has switched on.
+    /// What either has switched on; of neighbours those of `other`, where it says how many.
     fn bitor_assign(&mut self, other: Self) {
         *self = Self {
             keep_traces: self.keep_traces || other.keep_traces,
             callback_cpu: self.callback_cpu || other.callback_cpu,
             preemption: self.preemption || other.preemption,
             host_network: self.host_network || other.host_network,
+            neighbours: other.neighbours.or(self.neighbours),
         };
     }
 }
@@ -67,6 +71,9 @@ macro_rules! with_run_options {
             /// the experiment. Where left out they have a network of their own with multicast on its loopback.
             #[serde(default)]
             pub host_network: bool,
+            /// Threads, 0 to 255, of a service `neighbours` that every deployment has beside its own: they only keep CPUs busy.
+            #[serde(default)]
+            pub neighbours: Option<u8>,
         }
 
         impl $name {
@@ -76,6 +83,7 @@ macro_rules! with_run_options {
                     callback_cpu: self.callback_cpu,
                     preemption: self.preemption,
                     host_network: self.host_network,
+                    neighbours: self.neighbours,
                 }
             }
         }

@@ -58,6 +58,7 @@ pub fn node_plan(name: &str, callbacks: Vec<CallbackPlan>) -> NodePlan {
         silent: SilentPlan::default(),
         reentrant_groups: vec![],
         depends_on: vec![],
+        background_threads: 0,
     }
 }
 

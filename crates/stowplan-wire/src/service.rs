@@ -245,6 +245,8 @@ pub struct NodePlan {
     pub reentrant_groups: Vec<String>,
     /// Nodes of this service loaded before this one.
     pub depends_on: Vec<String>,
+    /// Threads that work without a pause from arming to the end of the window, beside the callbacks.
+    pub background_threads: u32,
 }
 
 /// Endpoints that a node has without being asked for them, see `stowplan_model::NodeOptions`.

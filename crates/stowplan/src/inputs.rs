@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use stowplan_model::{DdsProfile, Launching, METRICS, Partition, Stack, units};
+use stowplan_model::{DdsProfile, Launching, METRICS, Partition, Stack, WorkSpeed, units};
 use stowplan_plan::nearest;
 use stowplan_spec::Spec;
 
@@ -14,6 +14,30 @@ use crate::failure::{CommandError, ExitCode, OrExit};
 /// The stack that `name` means: a shipped one or a file.
 pub fn stack(name: &str) -> Result<Spec, CommandError> {
     stowplan_spec::find_spec(name, Path::new(".")).or_exit(ExitCode::BadInput)
+}
+
+/// The same with work in time as iterations at this speed.
+pub fn stack_at(name: &str, speed: &WorkSpeed) -> Result<Spec, CommandError> {
+    let (file, text) = stack_text(name, Path::new("."))?;
+    stowplan_spec::parse_with_values(&text, &file, &BTreeMap::new(), Some(speed))
+        .or_exit(ExitCode::BadInput)
+}
+
+/// File name for messages and text of the stack that `name` means.
+pub fn stack_text(name: &str, base: &Path) -> Result<(String, String), CommandError> {
+    if let Some(text) = stowplan_spec::shipped(name) {
+        return Ok((format!("stacks/{name}.yaml"), text.to_owned()));
+    }
+    let path = base.join(name);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok((path.display().to_string(), text)),
+        Err(cause) => {
+            // The specification's own error knows the shipped names.
+            stowplan_spec::find_spec(name, base).or_exit(ExitCode::BadInput)?;
+            let message = format!("cannot read {}: {cause}", path.display());
+            Err(CommandError::new(ExitCode::BadInput, message))
+        }
+    }
 }
 
 /// The partition that `name` means for `stack`: a preset, a shipped table or a file.

@@ -96,7 +96,7 @@ pub(super) fn run(threads: &Threads, signals: &Signals) -> Result<(), NodeError>
                     t_arm_ns,
                     t_disarm_ns,
                 }) => {
-                    arm(threads, t_arm_ns)?;
+                    arm(threads, t_arm_ns, t_disarm_ns)?;
                     phase = Phase::Armed { t_disarm_ns };
                 }
             }
@@ -121,7 +121,7 @@ pub(super) fn run(threads: &Threads, signals: &Signals) -> Result<(), NodeError>
     }
 }
 
-fn arm(threads: &Threads, t_arm_ns: u64) -> Result<(), NodeError> {
+fn arm(threads: &Threads, t_arm_ns: u64, t_disarm_ns: u64) -> Result<(), NodeError> {
     let process = &threads.process;
     let name = &process.own().name;
     let found = fingerprint::at_arming(Some(name), Some(process.plan.domain));
@@ -129,6 +129,7 @@ fn arm(threads: &Threads, t_arm_ns: u64) -> Result<(), NodeError> {
     record_dropped();
     restart_draws_at(t_arm_ns);
     threads.rebase(t_arm_ns);
+    threads.background.arm(t_arm_ns, t_disarm_ns);
     record::event(&Armed { t_arm_ns });
     process.agent.say(&Announcement::Armed {
         process: Some(name.clone()),

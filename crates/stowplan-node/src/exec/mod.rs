@@ -1,5 +1,6 @@
 //! `exec`: one ROS process.
 
+mod background;
 pub(crate) mod control;
 mod threads;
 

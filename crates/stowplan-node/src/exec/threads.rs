@@ -10,6 +10,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use stowplan_wire::announce::Announcement;
 use stowplan_wire::service::{ExecutorPlan, ProfilePlan};
 
+use super::background::Background;
 use crate::error::NodeError;
 use crate::executor::Executor;
 use crate::executor::schedule::Class;
@@ -24,6 +25,8 @@ pub struct Threads {
     pub process: Arc<Process>,
     /// The connection to the launcher.
     pub link: Option<Link>,
+    /// What keeps CPUs busy in the window.
+    pub background: Arc<Background>,
     loader: Mutex<Option<Arc<Loader>>>,
     executors: Mutex<Vec<Arc<Executor>>>,
     handles: Mutex<Vec<(String, JoinHandle<()>)>>,
@@ -50,6 +53,7 @@ impl Threads {
         let threads = Arc::new(Self {
             process,
             link,
+            background: Arc::new(Background::new()),
             loader: Mutex::default(),
             executors: Mutex::default(),
             handles: Mutex::default(),
@@ -58,6 +62,7 @@ impl Threads {
             failure: Mutex::default(),
             failed,
         });
+        threads.start_background()?;
         let asked = threads.process.own().component_container && threads.link.is_some();
         if asked {
             threads.start_container()?;
@@ -136,6 +141,16 @@ impl Threads {
         for _ in 0..count {
             let (process, executor) = (Arc::clone(&self.process), Arc::clone(executor));
             self.spawn(name, move || executor.spin(&mut process.thread_context()))?;
+        }
+        Ok(())
+    }
+
+    /// Starts what waits for the window: from now on nothing of it is made any more.
+    fn start_background(self: &Arc<Self>) -> Result<(), NodeError> {
+        let nodes = self.process.own().nodes.iter();
+        for _ in 0..nodes.map(|node| node.background_threads).sum() {
+            let background = Arc::clone(&self.background);
+            self.spawn("background", move || background.run())?;
         }
         Ok(())
     }
@@ -224,6 +239,7 @@ impl Threads {
     /// When a thread has panicked or the agent is gone.
     pub fn finish(&self) -> Result<(), NodeError> {
         self.ending.store(true, Ordering::SeqCst);
+        self.background.end();
         for executor in &*lock(&self.executors) {
             executor.stop();
         }

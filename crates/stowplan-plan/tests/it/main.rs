@@ -1,5 +1,6 @@
 //! Plans of whole stacks.
 
+mod background;
 mod common;
 mod networks;
 mod plan;

@@ -226,8 +226,11 @@ fn convert_work(context: &mut Context, path: &str, spec: &WorkSpec, mark: Mark) 
     if iterations.mark.line == 0 {
         iterations.mark = mark;
     }
+    // Of the file, also where a value of a block takes its place: what is given in time is converted once.
+    let given = spec.working_set.as_ref();
+    let over = given.map_or(DEFAULT_WORKING_SET, |bytes| bytes.value.whole());
     Work {
-        iterations: context.spread(&format!("{path}.iterations"), &iterations),
+        iterations: context.spread_over(&format!("{path}.iterations"), &iterations, over),
         working_set_bytes: context.fixed(
             &format!("{path}.working_set"),
             spec.working_set.as_ref(),

@@ -1,5 +1,6 @@
 //! From the file's types to the model.
 
+mod background;
 pub(crate) mod experiment;
 mod kinds;
 mod nodes;
@@ -39,7 +40,8 @@ pub(crate) fn stack(context: &mut Context, spec: &StackSpec) -> Option<Stack> {
         .map(|(name, topic)| convert_topic(context, &kinds, spec, serialisation, (name, topic)))
         .collect();
     let mut processes = convert_processes(context, spec);
-    let nodes = nodes::convert(context, &kinds, spec, &mut processes);
+    let mut nodes = nodes::convert(context, &kinds, spec, &mut processes);
+    background::services(context, &spec.services, &mut nodes, &mut processes);
     let chains = convert_chains(context, &spec.chains, &nodes);
     let services = services::convert(context, &spec.services);
     Some(Stack {

@@ -9,7 +9,7 @@ use stowplan_model::{
 use stowplan_plan::Subject;
 
 use super::kinds::{Kinds, NO_WORK};
-use super::profile;
+use super::{background, profile};
 use crate::at::{At, Entries, OneOrMany};
 use crate::context::Context;
 use crate::elements::module::{FunctionSpec, ModuleSpec};
@@ -143,6 +143,7 @@ fn group(
             reentrant_groups: context.names(&spec.reentrant_groups),
             start_up: kinds.start_up(context, &format!("{path}.start_up"), start_up),
             depends_on: context.names(&spec.depends_on.0),
+            background: background::convert(context, spec.background.as_ref()),
             process: process.unwrap_or_else(|| name.clone()),
             name,
         };

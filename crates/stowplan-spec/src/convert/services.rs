@@ -17,6 +17,9 @@ pub(super) fn convert(context: &mut Context, services: &Entries<ServiceSpec>) ->
         let path = format!("services.{}.ready_timeout", key.value);
         let ready_timeout_ns =
             context.fixed(&path, spec.ready_timeout.as_ref(), DEFAULT_READY_TIMEOUT_NS);
+        if spec.background.is_some() {
+            continue;
+        }
         let Some(name) = context.name(key) else {
             continue;
         };

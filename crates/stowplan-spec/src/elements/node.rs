@@ -61,6 +61,17 @@ pub(crate) struct NodeSpec {
     pub clients: OneOrMany,
     /// Callback groups that run several callbacks at once.
     pub reentrant_groups: Vec<At<String>>,
+    /// Threads that only keep CPUs busy, beside its callbacks.
+    pub background: Option<At<BackgroundSpec>>,
+}
+
+/// Threads that do counted work without a pause, from arming to the end of the window. Their work does not have to
+/// fit into the CPUs, and they are on no chain.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BackgroundSpec {
+    /// How many, 1 to 1024.
+    pub threads: u32,
 }
 
 /// As `rclcpp::NodeOptions` names them, and the parameter `start_type_description_service` (since Iron).

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::node::BackgroundSpec;
 use crate::at::{At, Entries};
 use crate::quantity::{Duration, Fixed};
 
-/// A real program beside the modelled nodes.
+/// A real program beside the modelled nodes, or, with `background` alone, threads that only keep CPUs busy.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServiceSpec {
@@ -56,6 +57,29 @@ pub(crate) struct ServiceSpec {
     /// How long to wait for that; 30s where left out.
     #[serde(default)]
     pub ready_timeout: Option<At<Fixed<Duration>>>,
+    /// Threads that only keep CPUs busy, in place of a program: a node of this name in a service of its own, whatever
+    /// the partition.
+    #[serde(default)]
+    pub background: Option<At<BackgroundSpec>>,
+}
+
+impl ServiceSpec {
+    /// Whether it says anything of a program.
+    pub fn has_program(&self) -> bool {
+        self.rootfs.is_some()
+            || self.image.is_some()
+            || !self.command.is_empty()
+            || !self.env.0.is_empty()
+            || !self.mounts.is_empty()
+            || !self.devices.is_empty()
+            || self.user.is_some()
+            || self.working_dir.is_some()
+            || !self.publishes.is_empty()
+            || !self.subscribes.is_empty()
+            || self.trace
+            || self.ready.mark.line > 0
+            || self.ready_timeout.is_some()
+    }
 }
 
 /// A file or folder of the host that a real program sees.

@@ -63,13 +63,18 @@ impl Keys {
             let other = self.kind(&choices(&definition).unwrap()[1]);
             return format!("name of a [kind](#kinds) or {other}");
         }
-        let example = choices(&definition).and_then(|all| all[0]["examples"][0].as_str());
-        match example {
+        let examples = choices(&definition).and_then(|all| all[0]["examples"].as_array());
+        let examples = examples.map(|all| {
+            let quoted = all.iter().filter_map(Value::as_str);
+            let quoted: Vec<String> = quoted.map(|example| format!("`{example}`")).collect();
+            quoted.join(" or ")
+        });
+        match examples {
             Some(example) if name.ends_with("OrSpread") => {
-                format!("[distribution](#values), as `{example}`")
+                format!("[distribution](#values), as {example}")
             }
             Some(example) if !definition["description"].is_string() => {
-                format!("[value](#values), as `{example}`")
+                format!("[value](#values), as {example}")
             }
             _ => self.kind(&definition),
         }

@@ -193,3 +193,38 @@ fn each_mistake_is_told_with_its_line() {
         assert!(said.contains(&format!("ping.yaml:{line}")), "{line} {said}");
     }
 }
+
+/// A stack of one node beside these services.
+fn beside(services: &str) -> Result<stowplan_spec::Spec, stowplan_spec::SpecError> {
+    let text = format!(
+        "name: t\nmodules: {{ m: {{ nodes: {{ n: {{ background: {{ threads: 2 }} }} }} }} }}\nservices:\n  {services}\n"
+    );
+    stowplan_spec::parse_spec(&text, "t.yaml")
+}
+
+#[test]
+fn nodes_and_services_can_keep_cpus_busy() {
+    let spec = beside("noise: { background: { threads: 4 } }").unwrap();
+    let stack = spec.stack();
+    let of = |node: &str| stack.node(node).unwrap().background.unwrap();
+    assert_eq!((of("n").threads, of("n").own_service), (2, false));
+    assert_eq!((of("noise").threads, of("noise").own_service), (4, true));
+    assert!(stack.services.is_empty(), "it is no program");
+    for (services, told) in [
+        (
+            "noise: { background: { threads: 0 } }",
+            "t.yaml:4:24: 0 threads",
+        ),
+        (
+            "noise: { command: [a], background: { threads: 1 } }",
+            "'background' beside a program",
+        ),
+        ("m: { background: { threads: 1 } }", "and a module"),
+    ] {
+        let error = beside(services).unwrap_err().to_string();
+        assert!(error.contains(told) && error.contains("hint:"), "{error}");
+    }
+    let error = beside("neighbours: { background: { threads: 1 } }");
+    let error = error.unwrap().with_neighbours(Some(1)).unwrap_err();
+    assert!(error.to_string().contains("'neighbours'"), "{error}");
+}

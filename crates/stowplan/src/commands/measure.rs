@@ -10,7 +10,7 @@ use stowplan_model::{Isolation, Launching, Partition, Resources};
 use stowplan_results::{Comparisons, Results};
 use stowplan_run::request::DeploymentRequest;
 use stowplan_run::{Ask, Question, Request, Starts};
-use stowplan_spec::{ListedDeployment, RunOptions};
+use stowplan_spec::{ListedDeployment, RunOptions, Spec};
 use stowplan_suite::{End, Outcome};
 
 use crate::calibration;
@@ -147,10 +147,10 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
 
 /// What an experiment file asks for, with what the command line adds or changes.
 fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
-    let mut request = of_file(args.experiment.as_deref().unwrap_or(Path::new("")))?;
+    let file = args.experiment.as_deref().unwrap_or(Path::new(""));
+    let mut request = of_file(file, args.measure.options)?;
     request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
     request.deltas.extend(inputs::deltas(&args.measure.delta)?);
-    request.options |= args.measure.options;
     request.parallelism = args.measure.parallelism.or(request.parallelism);
     if !args.measure.launch.is_empty() {
         request.launch(&inputs::launch(&args.measure.launch)?);
@@ -161,14 +161,16 @@ fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
     Ok(request)
 }
 
-/// What an experiment asks for: a shipped one, or a file.
-pub fn of_file(path: &Path) -> Result<Request, CommandError> {
+/// What an experiment asks for, a shipped one or a file, with these options beside its own.
+pub fn of_file(path: &Path, more: RunOptions) -> Result<Request, CommandError> {
     let known = engines::known()?;
     let name = path.to_string_lossy();
     let found = stowplan_spec::find_experiment(&name, &known).or_exit(ExitCode::BadInput)?;
     let (experiment, base) = (found.0, found.1.as_path());
-    let (file, text) = stack_text(&experiment.stack, base)?;
-    let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
+    let (file, text) = inputs::stack_text(&experiment.stack, base)?;
+    let mut options = experiment.options;
+    options |= more;
+    let spec = spec(&text, &file, options)?;
     let mut texts: Vec<&String> = experiment.partitions.iter().collect();
     for listed in &experiment.deployments {
         if !texts.contains(&&listed.partition) {
@@ -211,11 +213,18 @@ pub fn of_file(path: &Path) -> Result<Request, CommandError> {
         natural_phase: experiment.natural_phase,
         dds: experiment.dds,
         parallelism: experiment.parallelism,
-        options: experiment.options,
+        options,
         command: std::env::args().collect(),
     });
     request.deltas = experiment.delta;
     Ok(request)
+}
+
+/// A stack with what these options add to it.
+fn spec(text: &str, file: &str, options: RunOptions) -> Result<Spec, CommandError> {
+    stowplan_spec::parse_spec(text, file)
+        .and_then(|spec| spec.with_neighbours(options.neighbours))
+        .or_exit(ExitCode::BadInput)
 }
 
 /// Deployments of a file by the names that its partitions have.
@@ -237,10 +246,17 @@ fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
         SwitchRecorder::start(Duration::ZERO).or_exit(ExitCode::EngineUnavailable)?;
     }
     let Against { as_measured, again } = Against::of_new(measure)?;
+    let mut request = request.clone();
+    if let Some(earlier) = &as_measured {
+        // What the request does not have, the figures may still: an older result has no work in time.
+        Request::load(earlier.dir())
+            .iter()
+            .for_each(|of| request.calibrate_as(of));
+    }
     let sessions = Sessions::new(settle(measure)?)?.comparable(as_measured.clone());
     let requirements = Requirements::read(&measure.require)?;
     let mut progress = ProgressLine::new(Style::of(measure.quiet), String::new());
-    let executed = sessions.begin(request, again.as_ref(), &measure.out, &mut progress)?;
+    let executed = sessions.begin(&request, again.as_ref(), &measure.out, &mut progress)?;
     drop(progress);
     finish(&executed, measure, as_measured.as_ref(), &requirements)
 }
@@ -264,8 +280,8 @@ fn resume(folder: &Path, measure: &MeasureArgs) -> Result<(), CommandError> {
 
 fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, CommandError> {
     let name = args.stack.as_deref().unwrap_or_default();
-    let (file, text) = stack_text(name, Path::new("."))?;
-    let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
+    let (file, text) = inputs::stack_text(name, Path::new("."))?;
+    let spec = spec(&text, &file, args.measure.options)?;
     // An ablation brings its places, and has one partition: one with several services, so that there are groups.
     let (default_places, default_partitions): (&[&str], &[&str]) = if args.ablation {
         (&[], &["modules"])
@@ -283,6 +299,11 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
     if window.is_zero() && defaults.question != Question::StartUp {
         let message = format!("'{}' needs a window that is longer than 0", defaults.name);
         return Err(CommandError::new(ExitCode::Usage, message));
+    }
+    if window.is_zero() && args.measure.options.neighbours.is_some_and(|n| n > 0) {
+        let message = "neighbours are busy in the window, and there is none";
+        return Err(CommandError::new(ExitCode::Usage, message)
+            .hint("give --window, or leave --neighbours out"));
     }
     let mut request = Request::new(Ask {
         name: format!("{}-{}", defaults.name, spec.stack().name),
@@ -326,23 +347,6 @@ fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
         default.iter().map(ToString::to_string).collect()
     } else {
         given.to_vec()
-    }
-}
-
-/// File name for messages and text of the stack that `name` means.
-pub fn stack_text(name: &str, base: &Path) -> Result<(String, String), CommandError> {
-    if let Some(text) = stowplan_spec::shipped(name) {
-        return Ok((format!("stacks/{name}.yaml"), text.to_owned()));
-    }
-    let path = base.join(name);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok((path.display().to_string(), text)),
-        Err(cause) => {
-            // The specification's own error knows the shipped names.
-            stowplan_spec::find_spec(name, base).or_exit(ExitCode::BadInput)?;
-            let message = format!("cannot read {}: {cause}", path.display());
-            Err(CommandError::new(ExitCode::BadInput, message))
-        }
     }
 }
 

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use stowplan_host::network;
 use stowplan_model::units::{show_bytes, show_ns};
-use stowplan_model::{Endpoints, Stack, WorkSpeed};
+use stowplan_model::{Endpoints, WorkSpeed};
 use stowplan_plan::{MachineFacts, Plan, PlanOptions, Schedule};
-use stowplan_run::{Checked, Expected, Request, work_speed};
+use stowplan_run::{Calibration, Checked, Expected, Request, work_speed};
+use stowplan_spec::{RunOptions, Spec};
 use stowplan_stats::MIN_BLOCKS;
 
 use crate::cli::PlanArgs;
@@ -26,13 +27,22 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
         return experiment(file, args.skip_missing);
     }
     let utilisation = inputs::utilisation(args.utilisation)?;
-    let spec = inputs::stack(args.stack.as_deref().unwrap_or_default())?;
+    let name = args.stack.as_deref().unwrap_or_default();
+    let spec = inputs::stack(name)?;
     let stack = spec.stack();
     let partition = inputs::partition(stack, &args.partition)?;
     if args.dot {
         return tell_on!("{}", stowplan_plan::dot(stack, &partition));
     }
-    let (machine, no_calibration) = machine(stack, utilisation.is_some())?;
+    let (machine, no_calibration) = machine(&spec, utilisation.is_some())?;
+    let calibration = machine.speed.as_ref().map(Calibration::now);
+    let spec = match &calibration {
+        Some(calibration) if !spec.timed_work().is_empty() => {
+            inputs::stack_at(name, &calibration.speed())?
+        }
+        _ => spec,
+    };
+    let stack = spec.stack();
     let options = PlanOptions {
         utilisation,
         own_network: false,
@@ -40,8 +50,9 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
         dds: inputs::dds_profile(args.dds.as_deref())?,
         schedule: Some(one_run()),
     };
-    let plan =
+    let mut plan =
         stowplan_plan::plan(stack, &partition, &machine, &options).or_exit(ExitCode::BadInput)?;
+    plan.notes.extend(timed(&spec, calibration.as_ref()));
     if args.json {
         return documents::print(&document(&plan, no_calibration));
     }
@@ -53,10 +64,12 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
 
 /// Whether an experiment can be measured here, how long it takes, and what it lacks.
 fn experiment(file: &Path, skip_missing: bool) -> Result<(), CommandError> {
-    let mut request = measure::of_file(file)?;
+    let mut request = measure::of_file(file, RunOptions::default())?;
     request.skip_missing = skip_missing;
     let spec = request.spec().map_err(|e| failed(&e))?;
     let speed = speed(&WorkSpeed::sizes(spec.stack()))?;
+    let request = request.calibrated(&speed).map_err(|e| failed(&e))?;
+    let spec = request.spec().map_err(|e| failed(&e))?;
     let programs = programs()?;
     let checked = stowplan_run::check(&request, &speed, &programs, engines::TO_EXPERIMENTS);
     let checked = checked.map_err(|e| failed(&e))?;
@@ -64,15 +77,34 @@ fn experiment(file: &Path, skip_missing: bool) -> Result<(), CommandError> {
     tell_on!(
         "{}{}",
         durations.unwrap_or_default(),
-        notes(&request, &checked)
+        notes(&request, &spec, &checked)
     )
 }
 
+/// What became of work that is given in time, a sentence for each time.
+fn timed(spec: &Spec, calibration: Option<&Calibration>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let Some(calibration) = calibration else {
+        return sentences;
+    };
+    for sentence in spec
+        .timed_work()
+        .iter()
+        .map(|work| calibration.sentence(work))
+    {
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
+}
+
 /// What will be missing from the result, or keep it from a verdict.
-fn notes(request: &Request, checked: &Checked) -> String {
+fn notes(request: &Request, spec: &Spec, checked: &Checked) -> String {
     let mut out = String::new();
-    for note in budget(request, checked.expected.as_ref())
+    for note in timed(spec, request.calibration.as_ref())
         .into_iter()
+        .chain(budget(request, checked.expected.as_ref()))
         .chain(stowplan_judge::lacking_controls(&checked.deployments))
         .chain(checked.warnings.iter().cloned())
     {
@@ -138,7 +170,7 @@ fn multicast() -> bool {
 
 /// This machine, and why the iterations of a stack's work are not calibrated, where they are not.
 fn machine(
-    stack: &Stack,
+    spec: &Spec,
     calibration_needed: bool,
 ) -> Result<(MachineFacts, Option<String>), CommandError> {
     let cpus = std::thread::available_parallelism()
@@ -149,11 +181,21 @@ fn machine(
         memory_bytes: None,
         multicast: multicast(),
     };
-    match speed(&WorkSpeed::sizes(stack)) {
+    match speed(&WorkSpeed::sizes(spec.stack())) {
         Ok(speed) => Ok((facts(Some(speed)), None)),
+        Err(error) if !spec.timed_work().is_empty() => Err(no_time(error)),
         Err(error) if calibration_needed => Err(error),
         Err(error) => Ok((facts(None), Some(error.message))),
     }
+}
+
+/// Work in time is no work without a calibration.
+fn no_time(error: CommandError) -> CommandError {
+    let message = format!(
+        "the stack has work in time, and this machine cannot be calibrated: {}",
+        error.message
+    );
+    CommandError { message, ..error }
 }
 
 /// How fast this machine works, with working sets of these sizes.

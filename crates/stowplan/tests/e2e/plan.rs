@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Bench, fixture, root};
+use crate::support::{Bench, Ended, fixture, root};
 
 const STACKS: [(&str, u64); 5] = [
     ("autoware-galactic", 242),
@@ -117,6 +117,42 @@ fn work_is_scaled_to_a_utilisation_and_the_plan_says_what_is_not() {
     assert!((share - 0.25).abs() < 0.001, "{share}");
     assert!(scaled["work_scale"].as_f64().unwrap() > 0.0);
     assert!(!scaled["not_scaled"].as_array().unwrap().is_empty());
+}
+
+/// One node that works 20 ms ten times a second: a fifth of a CPU, however fast that is.
+const WORKER: &str = "name: timed\nprofile: minimal\nmodules: { m: { nodes: { n: { timer: 10Hz, work: 20ms } } } }\n";
+
+#[test]
+fn work_in_time_is_that_time_on_this_machine() {
+    let bench = Bench::new();
+    let stack = bench.write("timed.yaml", WORKER);
+    let stack = stack.to_str().unwrap();
+    let ended = bench.run(["plan", "--json", stack]);
+    let plan = ended.expect(0).document("plan");
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let busy = plan["utilisation"].as_f64().unwrap() * cpus as f64;
+    assert!((busy - 0.2).abs() < 1e-6, "{busy}");
+    let notes = plan["notes"].to_string();
+    assert!(notes.contains("work of 20.0 ms is "), "{notes}");
+    assert!(notes.contains("iterations/s, calibration of 20"), "{notes}");
+    let experiment = bench.write(
+        "e.yaml",
+        "name: e\nstack: timed.yaml\nplaces: [bare:flat]\npartitions: [single]\nblocks: 1\nwindow: 1s\n",
+    );
+    let ended = bench.run(["plan", "--experiment", experiment.to_str().unwrap()]);
+    let told = ended.expect(0).out;
+    assert!(told.contains("note: work of 20.0 ms is "), "{told}");
+}
+
+#[test]
+fn work_in_time_without_a_calibration_is_an_error_with_a_hint() {
+    let bench = Bench::new();
+    let stack = bench.write("timed.yaml", WORKER);
+    let mut command = bench.command(["plan", stack.to_str().unwrap()]);
+    let ended = Ended::new(command.env("STOWPLAN_NODE", stack).output().unwrap());
+    let told = ended.err;
+    assert!(told.contains("the stack has work in time"), "{told}");
+    assert!(told.contains("cargo xtask node"), "{told}");
 }
 
 #[test]

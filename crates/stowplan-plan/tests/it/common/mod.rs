@@ -91,6 +91,7 @@ pub fn node(text: &str, module: &str, process: &str, callbacks: Vec<Callback>) -
             memory_bytes: 1_000_000,
         },
         depends_on: Vec::new(),
+        background: None,
     }
 }
 

@@ -66,6 +66,44 @@ fn what_the_user_does_not_say_is_that_of_the_question() {
 }
 
 #[test]
+fn neighbours_are_a_service_of_their_own_in_every_partition() {
+    let request = asked("latency hello --partition single,modules --neighbours 4").unwrap();
+    for partition in &request.partitions {
+        let (service, nodes) = partition.services.last().unwrap();
+        assert_eq!(service, "neighbours");
+        assert_eq!(nodes.as_slice(), ["neighbours"]);
+    }
+    let spec = request.spec().unwrap();
+    let node = spec.stack().node("neighbours").unwrap();
+    assert_eq!(node.background.unwrap().threads, 4);
+    assert_eq!(request.partitions[0].services.len(), 2);
+    let alone = asked("latency hello --partition single --neighbours 0").unwrap();
+    assert_eq!(alone.partitions[0].services.len(), 1);
+    let error = asked("startup hello --neighbours 4").unwrap_err();
+    assert!(error.message.contains("window"), "{}", error.message);
+}
+
+#[test]
+fn neighbours_of_a_file_give_way_to_those_of_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("e.yaml");
+    let text = "name: e\nstack: hello\nplaces: [bare:flat]\npartitions: [single]\nwindow: 1s\nneighbours: 3\n";
+    std::fs::write(&path, text).unwrap();
+    let threads = |more: Option<u8>| {
+        let more = RunOptions {
+            neighbours: more,
+            ..RunOptions::default()
+        };
+        let spec = of_file(&path, more).unwrap().spec().unwrap();
+        let node = spec.stack().node("neighbours")?;
+        node.background.map(|of| of.threads)
+    };
+    assert_eq!(threads(None), Some(3));
+    assert_eq!(threads(Some(5)), Some(5));
+    assert_eq!(threads(Some(0)), None);
+}
+
+#[test]
 fn what_the_user_says_is_asked_for() {
     let line = "latency hello --place oci --partition single --blocks 3 --window 4s --warm-up 200ms --seed 7 \
                 --budget 1m --delta cpu=3% --launch native --natural-phase --dds autoware --parallelism 2 \

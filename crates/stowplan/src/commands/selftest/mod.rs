@@ -5,12 +5,15 @@ mod summary;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use stowplan_model::WorkSpeed;
 use stowplan_model::units::show_ns;
 use stowplan_results::{SELFTEST_FILE, Selftest, folder_name};
+use stowplan_run::Calibration;
 use stowplan_selftest::{Ask, Design, Part, Progress, SelftestError, Target};
 use stowplan_suite::End;
 
-use super::measure::{nanos, stack_text};
+use super::measure::nanos;
+use super::plan;
 use crate::calibration;
 use crate::cli::SelftestArgs;
 use crate::documents;
@@ -72,7 +75,7 @@ pub fn run(args: &SelftestArgs) -> Result<(), CommandError> {
 
 /// A new selftest with its folder.
 fn begin(args: &SelftestArgs) -> Result<(PathBuf, Design), CommandError> {
-    let (file, text) = stack_text(&args.stack, Path::new("."))?;
+    let (file, text) = inputs::stack_text(&args.stack, Path::new("."))?;
     let form = if args.quick { QUICK } else { FULL };
     let window = args.window.as_deref().map(inputs::duration).transpose()?;
     let window = window.unwrap_or(WINDOW);
@@ -80,7 +83,13 @@ fn begin(args: &SelftestArgs) -> Result<(PathBuf, Design), CommandError> {
         let message = "a selftest needs a window that is longer than 0";
         return Err(CommandError::new(ExitCode::Usage, message));
     }
+    let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
+    let speed = match spec.timed_work() {
+        [] => None,
+        _ => Some(plan::speed(&WorkSpeed::sizes(spec.stack()))?),
+    };
     let design = Design::new(Ask {
+        calibration: speed.as_ref().map(Calibration::now),
         stack_file: file,
         stack_text: text,
         place: inputs::places(std::slice::from_ref(&args.place))?.remove(0),
