@@ -30,7 +30,7 @@ pub struct Question {
     pub primary: bool,
     /// Whether larger values are better.
     pub higher_is_better: bool,
-    /// Id of the best deployment: the reference, unless another is better, or may be where nothing is decided.
+    /// Id of the best deployment; where nothing is decided, of that with the best mean.
     pub best: String,
     /// Id of the reference.
     pub reference: String,
@@ -143,7 +143,14 @@ pub(super) fn answered(judgement: &Judgement, asked: &Asked<'_>) -> Option<Quest
     });
     let higher = asked.metric.direction == Direction::HigherIsBetter;
     let candidate = of_metric.min_by(|a, b| rank(a, higher).total_cmp(&rank(b, higher)))?;
-    let reference_is_best = candidate.verdict.is_decided() && candidate.verdict != Verdict::Better;
+    let seems_no_better = candidate
+        .difference
+        .is_some_and(|d| if higher { d <= 0.0 } else { d >= 0.0 });
+    let reference_is_best = match candidate.verdict {
+        Verdict::Better => false,
+        Verdict::Worse | Verdict::Equivalent => true,
+        Verdict::Inconclusive | Verdict::NoControl | Verdict::LostInputsDiffer => seems_no_better,
+    };
     let best = match reference_is_best {
         true => reference,
         false => &candidate.candidate,

@@ -1,14 +1,40 @@
 //! What a difference comes from.
 
-use stowplan_results::{Comparison, DeploymentRecord, Effect};
+use stowplan_results::{AblationStep, Comparison, DeploymentRecord, Effect};
+use stowplan_stats::Verdict;
 
 use super::Question;
 use super::answer::change_of;
 use crate::judgement::Judgement;
 
 pub(super) fn sentences(judgement: &Judgement, main: &Question) -> Vec<String> {
-    let effects = effects(judgement, main);
+    let effects = ablated(judgement, main).or_else(|| effects(judgement, main));
     effects.into_iter().chain(waited(judgement, main)).collect()
+}
+
+/// What the additions of an ablation change: those that change something, else the one that may change most.
+fn ablated(judgement: &Judgement, main: &Question) -> Option<String> {
+    let of_metric = |c: &Comparison| (&c.metric, &c.subject) == (&main.metric, &main.subject);
+    let mut all = judgement.ablations.iter();
+    let ablation = all.find(|ablation| of_metric(&ablation.whole))?;
+    let steps = || ablation.steps.iter();
+    let size = |step: &&AblationStep| step.comparison.difference.map_or(0.0, f64::abs);
+    let changes =
+        |step: &&AblationStep| matches!(step.comparison.verdict, Verdict::Better | Verdict::Worse);
+    let mut shown: Vec<&AblationStep> = steps().filter(changes).collect();
+    if shown.is_empty() {
+        shown.extend(steps().max_by(|a, b| size(a).total_cmp(&size(b))));
+    }
+    let shown = shown.iter().map(|step| {
+        let c = &step.comparison;
+        format!("{} {} ({})", step.label, change_of(c), c.verdict)
+    });
+    let shown: Vec<String> = shown.collect();
+    Some(format!(
+        "By addition, of {} from plain processes to containers: {}.",
+        ablation.steps.len(),
+        shown.join("; ")
+    ))
 }
 
 /// The effects that the difference is made of, as far as each was measured by a pair that differs in nothing else.

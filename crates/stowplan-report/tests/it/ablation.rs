@@ -315,6 +315,19 @@ fn the_tables_of_an_ablation() {
 }
 
 #[test]
+fn the_conclusion_of_an_ablation_names_the_additions_that_change_something() {
+    let screen = stowplan_report::Screen {
+        width: 100,
+        colour: false,
+    };
+    insta::assert_snapshot!(stowplan_report::conclusion(
+        &report(None),
+        "report: x",
+        screen
+    ));
+}
+
+#[test]
 fn the_page_draws_the_ablation() {
     let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ablation.html");
     stowplan_report::write_html(&report(None), &page).unwrap();

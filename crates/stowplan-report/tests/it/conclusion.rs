@@ -133,3 +133,17 @@ fn means_of_requirements_are_those_of_the_table() {
     }
     assert_eq!(judgement.means("no_such_metric"), []);
 }
+
+#[test]
+fn where_nothing_is_decided_the_best_mean_is_shown() {
+    let judgement = judgement(3);
+    for question in judgement.conclusion().questions {
+        let (best, other) = (
+            question.best_value.unwrap(),
+            question.reference_value.unwrap(),
+        );
+        assert!(best <= other, "{question:?}");
+        let lower = question.difference.unwrap() < 0.0;
+        assert_eq!(question.best == question.candidate, lower, "{question:?}");
+    }
+}
