@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use stowplan_results::{EdgeRow, LossRow, Results};
 
+use crate::averages::over_blocks;
 use crate::counted::Counted;
 use crate::error::JudgeError;
-use crate::metrics::by_block;
-use crate::usage::mean;
 
 /// The edges of a deployment, over the windows of its finished runs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -103,7 +102,6 @@ pub(crate) fn read(
             sums.p99_ns.extend(of_block(row.latency_p99_ns));
         }
     })?;
-    let over_blocks = |values: Vec<(u32, f64)>| mean(by_block(values.into_iter()).into_values());
     let seconds = |run: &u32| {
         let window = counted.latency(*run).and_then(|run| run.window_ns);
         window.unwrap_or(0) as f64 / 1e9
@@ -120,8 +118,8 @@ pub(crate) fn read(
                 published: sums.published.values().sum(),
                 lost: sums.lost,
                 seconds: sums.published.keys().map(seconds).sum(),
-                mean_ns: over_blocks(sums.mean_ns),
-                p99_ns: over_blocks(sums.p99_ns),
+                mean_ns: over_blocks(sums.mean_ns.into_iter()),
+                p99_ns: over_blocks(sums.p99_ns.into_iter()),
             })
             .collect(),
     });

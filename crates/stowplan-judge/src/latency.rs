@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use stowplan_results::{Label, LatencyRow, OutputRow, Results, RunRow};
 use stowplan_stats::{DEFAULT_POINTS, Moments, Sketch, Sorted, Summary};
 
+use crate::averages::over_blocks;
 use crate::counted::Counted;
 use crate::error::JudgeError;
-use crate::metrics::by_block;
-use crate::usage::mean;
 
 /// A figure of a chain instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,7 +149,7 @@ impl ChainLatency {
     pub fn mean_of_blocks(&self, part: Part) -> Option<f64> {
         let runs = self.runs.iter();
         let means = runs.filter_map(|run| Some((run.block, run.parts.get(&part)?.mean?)));
-        mean(by_block(means).into_values())
+        over_blocks(means)
     }
 }
 

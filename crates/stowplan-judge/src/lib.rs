@@ -5,6 +5,7 @@
 
 mod ablation;
 mod across_results;
+mod averages;
 mod blocks;
 mod callbacks;
 mod common;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use stowplan_results::{Better, StartKind};
 use stowplan_stats::{Direction, Scale};
 
+use crate::averages::by_block;
 use crate::figures::Figures;
 use crate::latency::{ChainLatency, Part, RunFigures};
 use crate::measurements::Measurement;
 use crate::startup::Instant;
-use crate::usage::{MACHINE, SERVICES, mean};
+use crate::usage::{MACHINE, SERVICES};
 
 /// Key of the share of a chain's inputs on which no output rests.
 pub(crate) const LOST_INPUTS: &str = "inputs_without_output";
@@ -84,18 +85,6 @@ pub(crate) fn metrics(figures: &Figures) -> Vec<Metric> {
     metrics.extend(usage_metrics(figures));
     metrics.extend(figures.measurements.iter().map(of_measurement));
     metrics
-}
-
-/// One value per block: the mean over its runs.
-pub(crate) fn by_block(values: impl Iterator<Item = (u32, f64)>) -> BTreeMap<u32, f64> {
-    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (block, value) in values {
-        blocks.entry(block).or_default().push(value);
-    }
-    let means = blocks
-        .into_iter()
-        .filter_map(|(block, values)| Some((block, mean(values.into_iter())?)));
-    means.collect()
 }
 
 fn startup_metrics(figures: &Figures) -> Vec<Metric> {

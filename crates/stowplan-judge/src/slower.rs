@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use stowplan_results::{CallbackGrowth, Comparison, DeploymentRecord, Growth, PartGrowth, Slower};
 use stowplan_stats::{ALPHA, Estimate, StatsError, Verdict};
 
+use crate::averages::by_block;
 use crate::blocks::Blocks;
 use crate::callbacks::{CallTimes, CallbackTimes};
 use crate::error::JudgeError;
 use crate::figures::Figures;
 use crate::latency::Part;
-use crate::metrics::{LOST_INPUTS, Values, by_block};
+use crate::metrics::{LOST_INPUTS, Values};
 use crate::names::after;
 use crate::usage::mean;
 

@@ -279,7 +279,7 @@ fn statistics(
     let unit = TimeUnit::latency(largest);
     let mut table = TextTable::new(
         format!("Latency of chain {chain} ({})", unit.name),
-        "All instances of all runs pooled: description, not inference. A quantile is left out where fewer than ten instances lie beyond it.",
+        "All instances of all runs pooled, also for the mean: description, not inference. A quantile is left out where fewer than ten instances lie beyond it.",
         &["Metric", "Deployment"],
         &[
             "N", "Mean", "Std", "Skew", "Kurtosis", "Min", "Q25", "Q50", "Q75", "P99", "P99.9",

@@ -11,7 +11,7 @@ use stowplan_results::{
 };
 use stowplan_stats::Verdict;
 
-use crate::chromium;
+use crate::chromium::{self, Session, Window};
 
 const CHAIN: &str = "scan_to_brake";
 const BLOCKS: u32 = 8;
@@ -331,13 +331,11 @@ fn the_conclusion_of_an_ablation_names_the_additions_that_change_something() {
 fn the_page_draws_the_ablation() {
     let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ablation.html");
     stowplan_report::write_html(&report(None), &page).unwrap();
-    let Some(document) = chromium::opened(&page) else {
+    let Some(mut session) = Session::open(&page, Window::WIDE) else {
         return;
     };
-    assert!(
-        document.contains("data-ready=\"true\""),
-        "the script did not end"
-    );
+    session.unfold();
+    let document = session.document();
     chromium::assert_figures(
         &document,
         &["ablation-steps", "differences", "latency-ecdf"],

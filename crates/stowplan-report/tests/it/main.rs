@@ -7,6 +7,7 @@ mod browser;
 mod chromium;
 mod common;
 mod conclusion;
+mod detail;
 mod examples;
 mod graph;
 mod million;
