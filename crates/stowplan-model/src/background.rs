@@ -1,6 +1,6 @@
 //! What keeps CPUs busy beside the work of callbacks.
 
-/// Threads of a node that do counted work without a pause, from arming to the end of the window.
+/// Threads of a node that do counted work without a pause, from the start of their process to the end of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Background {
     /// How many.

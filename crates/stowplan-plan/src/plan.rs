@@ -125,7 +125,7 @@ fn background(stack: &Stack) -> Option<String> {
     let of_nodes = stack.nodes.iter().filter_map(|node| node.background);
     let threads: u32 = of_nodes.map(|of| of.threads).sum();
     (threads > 0).then(|| {
-        format!("background threads keep CPUs busy from arming to the end of the window: {threads}; utilisation does not count them")
+        format!("background threads keep CPUs busy from the start of their process to the end of the window: {threads}; utilisation does not count them")
     })
 }
 

@@ -245,7 +245,7 @@ pub struct NodePlan {
     pub reentrant_groups: Vec<String>,
     /// Nodes of this service loaded before this one.
     pub depends_on: Vec<String>,
-    /// Threads that work without a pause from arming to the end of the window, beside the callbacks.
+    /// Threads that work without a pause from the start of their process to the end of the window, beside the callbacks.
     pub background_threads: u32,
 }
 

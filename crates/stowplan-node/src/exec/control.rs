@@ -129,7 +129,7 @@ fn arm(threads: &Threads, t_arm_ns: u64, t_disarm_ns: u64) -> Result<(), NodeErr
     record_dropped();
     restart_draws_at(t_arm_ns);
     threads.rebase(t_arm_ns);
-    threads.background.arm(t_arm_ns, t_disarm_ns);
+    threads.background.arm(t_disarm_ns);
     record::event(&Armed { t_arm_ns });
     process.agent.say(&Announcement::Armed {
         process: Some(name.clone()),

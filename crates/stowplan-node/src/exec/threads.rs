@@ -25,7 +25,7 @@ pub struct Threads {
     pub process: Arc<Process>,
     /// The connection to the launcher.
     pub link: Option<Link>,
-    /// What keeps CPUs busy in the window.
+    /// What keeps CPUs busy.
     pub background: Arc<Background>,
     loader: Mutex<Option<Arc<Loader>>>,
     executors: Mutex<Vec<Arc<Executor>>>,
@@ -145,7 +145,8 @@ impl Threads {
         Ok(())
     }
 
-    /// Starts what waits for the window: from now on nothing of it is made any more.
+    /// Starts the threads that keep CPUs busy, while the rest of the process is still to load: their neighbours' start-up
+    /// competes with them, too.
     fn start_background(self: &Arc<Self>) -> Result<(), NodeError> {
         let nodes = self.process.own().nodes.iter();
         for _ in 0..nodes.map(|node| node.background_threads).sum() {

@@ -65,7 +65,7 @@ pub(crate) struct NodeSpec {
     pub background: Option<At<BackgroundSpec>>,
 }
 
-/// Threads that do counted work without a pause, from arming to the end of the window. Their work does not have to
+/// Threads that do counted work without a pause, from the start of their process to the end of the window. Their work does not have to
 /// fit into the CPUs, and they are on no chain.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
