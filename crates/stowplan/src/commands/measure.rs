@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use stowplan_host::facts::online_cpus;
 use stowplan_host::preemption::SwitchRecorder;
 use stowplan_judge::Judgement;
 use stowplan_model::{Isolation, Launching, Partition, Resources};
 use stowplan_results::{Comparisons, Results};
 use stowplan_run::request::DeploymentRequest;
 use stowplan_run::{Ask, Question, Request, Starts};
-use stowplan_spec::{ListedDeployment, RunOptions, Spec};
+use stowplan_spec::{AskedCpu, ListedDeployment, Problem, RunOptions, Spec, SpecError};
 use stowplan_suite::{End, Outcome};
 
 use crate::calibration;
@@ -167,6 +168,7 @@ pub fn of_file(path: &Path, more: RunOptions) -> Result<Request, CommandError> {
     let name = path.to_string_lossy();
     let found = stowplan_spec::find_experiment(&name, &known).or_exit(ExitCode::BadInput)?;
     let (experiment, base) = (found.0, found.1.as_path());
+    has_cpus(&experiment.cpus, path)?;
     let (file, text) = inputs::stack_text(&experiment.stack, base)?;
     let mut options = experiment.options;
     options |= more;
@@ -218,6 +220,27 @@ pub fn of_file(path: &Path, more: RunOptions) -> Result<Request, CommandError> {
     });
     request.deltas = experiment.delta;
     Ok(request)
+}
+
+/// Whether this machine has the CPUs that the limits of a file name: said with the place of the first that it lacks.
+fn has_cpus(asked: &[AskedCpu], file: &Path) -> Result<(), CommandError> {
+    let online = online_cpus().or_exit(ExitCode::RunFailed)?;
+    let Some(lacks) = asked.iter().find(|asked| !online.contains(&asked.cpu)) else {
+        return Ok(());
+    };
+    let have: Vec<String> = online.iter().map(ToString::to_string).collect();
+    let have = have.join(", ");
+    let problem = Problem {
+        file: file.display().to_string(),
+        line: lacks.line,
+        column: lacks.column,
+        message: format!(
+            "limits of service '{}' name CPU {}, and this machine has CPUs {have}",
+            lacks.service, lacks.cpu
+        ),
+        hint: Some(format!("write those that it has, as cpuset: [{have}]")),
+    };
+    Err(SpecError::Invalid(vec![problem])).or_exit(ExitCode::BadInput)
 }
 
 /// A stack with what these options add to it.
