@@ -155,7 +155,10 @@ fn cpuinfo(key: &str) -> Option<String> {
 }
 
 /// Numbers of the CPUs that are online.
-pub(crate) fn online_cpus() -> Result<Vec<u32>, HostError> {
+///
+/// # Errors
+/// When the kernel does not say.
+pub fn online_cpus() -> Result<Vec<u32>, HostError> {
     read("/sys/devices/system/cpu/online")
         .and_then(|list| crate::cgroup::cpus_of(&list))
         .ok_or_else(|| HostError::new("cannot read /sys/devices/system/cpu/online"))

@@ -1,9 +1,12 @@
 //! What two results have in common, so that they can be compared: machine, stack, reference and deployments.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use stowplan_model::DdsProfile;
 use stowplan_results::{
-    CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, Experiment, PREEMPTION, Results, RunStatus,
+    CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, Experiment, LimitsRecord, NEIGHBOURS, PREEMPTION,
+    Results, RunStatus,
 };
 
 use crate::error::JudgeError;
@@ -100,9 +103,10 @@ fn same_subject(old: &Experiment, new: &Experiment) -> Result<(), JudgeError> {
     for (what, of) in SETTINGS {
         if of(old) != of(new) {
             return Err(JudgeError::OtherReference {
-                what,
+                what: what.to_owned(),
                 old: of(old),
                 new: of(new),
+                hint: "measure the new one as the earlier one was",
             });
         }
     }
@@ -112,7 +116,7 @@ fn same_subject(old: &Experiment, new: &Experiment) -> Result<(), JudgeError> {
 /// What has to be equal for the reference to be one and the same.
 type Setting = (&'static str, fn(&Experiment) -> String);
 
-const SETTINGS: [Setting; 7] = [
+const SETTINGS: [Setting; 8] = [
     ("window", |e| format!("{} s", e.window_s)),
     ("utilisation", |e| {
         e.utilisation
@@ -133,6 +137,10 @@ const SETTINGS: [Setting; 7] = [
     // Both cost something while measuring.
     ("CPU time of calls", |e| recorded(e, CALLBACK_CPU)),
     ("context switches", |e| recorded(e, PREEMPTION)),
+    ("busy neighbours", |e| {
+        let threads = e.parameters.get(NEIGHBOURS).and_then(Value::as_u64);
+        threads.unwrap_or(0).to_string()
+    }),
 ];
 
 /// Whether something was recorded; of older results it is not known, and they are taken for such without.
@@ -157,25 +165,88 @@ fn common_reference(old: &Side<'_>, new: &Side<'_>) -> Result<DeploymentRecord, 
         id: id.to_owned(),
         have: new.ids(),
     })?;
+    same_reference(&before, &after, old, new)?;
+    Ok(after)
+}
+
+/// Refuses a reference that has kept its name and is another one.
+fn same_reference(
+    before: &DeploymentRecord,
+    after: &DeploymentRecord,
+    old: &Side<'_>,
+    new: &Side<'_>,
+) -> Result<(), JudgeError> {
     let nodes = |side: &Side<'_>| {
         let mut partitions = side.experiment.partitions.iter();
         let own = partitions.find(|p| p.name == before.partition);
-        own.map(|p| p.nodes.clone())
+        own.map(|p| p.nodes.clone()).unwrap_or_default()
     };
-    let differ = |what, is: bool| {
-        let [old, new] = ["as before", "changed"].map(str::to_owned);
-        if is {
-            return Err(JudgeError::OtherReference { what, old, new });
-        }
-        Ok(())
+    let differ = |what: &str, change: Option<(String, String)>, hint| {
+        change.map_or(Ok(()), |(old, new)| {
+            let what = format!("{what} of the reference, {}", before.label);
+            Err(JudgeError::OtherReference {
+                what,
+                old,
+                new,
+                hint,
+            })
+        })
     };
-    differ("partition of the reference", nodes(old) != nodes(new))?;
-    differ("limits of the reference", before.limits != after.limits)?;
     differ(
-        "isolation of the reference",
-        before.isolation != after.isolation,
+        "partition",
+        change(&nodes(old), &nodes(new)),
+        "give the new partition another name: it is then held against the reference, and not taken for it",
     )?;
-    Ok(after)
+    let limits = |of: &DeploymentRecord| {
+        let of_service = |(service, limits): (&String, &LimitsRecord)| {
+            (service.clone(), limits_in_words(limits))
+        };
+        of.limits.iter().map(of_service).collect()
+    };
+    differ(
+        "limits",
+        change(&limits(before), &limits(after)),
+        "to compare limits, name both of them under 'resources' of one experiment",
+    )?;
+    let isolation = |of: &DeploymentRecord| {
+        let features = of.isolation.iter();
+        let in_words = |on: &bool| if *on { "on" } else { "off" }.to_owned();
+        features
+            .map(|(key, on)| (key.clone(), in_words(on)))
+            .collect()
+    };
+    differ(
+        "isolation",
+        change(&isolation(before), &isolation(after)),
+        "to see what isolation costs, measure with --ablation",
+    )
+}
+
+/// The first entry that is not the same in both, as it is in each.
+fn change(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Option<(String, String)> {
+    let mut keys = before.keys().chain(after.keys());
+    let key = keys.find(|key| before.get(*key) != after.get(*key))?;
+    let told = |of: &BTreeMap<String, String>| {
+        let value = of.get(key).map_or("none", String::as_str);
+        format!("{key}: {value}")
+    };
+    Some((told(before), told(after)))
+}
+
+/// The limits of a service that are set.
+fn limits_in_words(limits: &LimitsRecord) -> String {
+    let Ok(Value::Object(all)) = serde_json::to_value(limits) else {
+        return "not known".to_owned();
+    };
+    let set = all.iter().filter(|(_, value)| !value.is_null());
+    let set: Vec<String> = set.map(|(key, value)| format!("{key} {value}")).collect();
+    if set.is_empty() {
+        return "none that is set".to_owned();
+    }
+    set.join(", ")
 }
 
 /// Deployments that both have, in the order of the new result; steps of an ablation answer another question.

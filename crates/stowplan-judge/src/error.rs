@@ -51,14 +51,16 @@ pub enum JudgeError {
         new: String,
     },
     /// The reference of two results is not one and the same.
-    #[error("the results have no common reference, their {what} differs: {old} and {new}")]
+    #[error("the results cannot be compared, they differ in the {what}: {old} and {new}")]
     OtherReference {
         /// What differs.
-        what: &'static str,
+        what: String,
         /// How it is in the one.
         old: String,
         /// How it is in the other.
         new: String,
+        /// What the user can do about it.
+        hint: &'static str,
     },
     /// Two results have no deployment but the reference in common.
     #[error("the results have only their reference, {reference}, in common")]
@@ -86,9 +88,10 @@ impl JudgeError {
                  beside one that stays as it is"
                     .to_owned(),
             ),
-            Self::OtherStack { .. } | Self::OtherReference { .. } => {
+            Self::OtherStack { .. } => {
                 Some("compare two results of one stack, measured in the same way".to_owned())
             }
+            Self::OtherReference { hint, .. } => Some((*hint).to_owned()),
             Self::Stats { .. } | Self::OtherMachine { .. } => None,
         }
     }

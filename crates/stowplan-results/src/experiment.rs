@@ -26,6 +26,9 @@ pub const CALLBACK_CPU: &str = "callback_cpu";
 /// Key in [`Experiment::parameters`] of whether the CPUs' context switches were recorded.
 pub const PREEMPTION: &str = "preemption";
 
+/// Key in [`Experiment::parameters`] of how many threads of busy neighbours every deployment had.
+pub const NEIGHBOURS: &str = "neighbours";
+
 /// Beginnings of names in [`DeploymentRecord::fingerprint`] whose values each start has anew: paths with the run's name, numbers
 /// that the kernel draws, the copy of the program where an engine makes one for each service.
 pub const OF_A_START: [&str; 8] = [

@@ -39,9 +39,9 @@ pub use edge::EdgeRow;
 pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA,
-    EdgeCount, Experiment, InjectionRecord, LimitsRecord, Machine, MetricPlan, NATURAL, OF_A_START,
-    PREEMPTION, PartitionRecord, PilotRecord, ProcessRecord, RE_BASED, STACKS, SensitivityRecord,
-    StackRecord, StowplanOwn, WorkingSetCalibration,
+    EdgeCount, Experiment, InjectionRecord, LimitsRecord, Machine, MetricPlan, NATURAL, NEIGHBOURS,
+    OF_A_START, PREEMPTION, PartitionRecord, PilotRecord, ProcessRecord, RE_BASED, STACKS,
+    SensitivityRecord, StackRecord, StowplanOwn, WorkingSetCalibration,
 };
 pub use folder::{BEFORE, date, folder_name};
 pub use measurement::{Better, MeasurementRow};

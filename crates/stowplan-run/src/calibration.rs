@@ -43,7 +43,7 @@ impl Calibration {
     #[must_use]
     pub fn sentence(&self, work: &TimedWork) -> String {
         format!(
-            "work of {} is {} iterations at {:.0} iterations/s, calibration of {}",
+            "work of {} is {:.0} iterations at {:.0} iterations/s, calibration of {}",
             show_ns(work.ns),
             work.iterations,
             1e9 / work.ns_per_iteration,
@@ -55,7 +55,7 @@ impl Calibration {
     pub(crate) fn assumption(&self, work: &TimedWork) -> Assumption {
         Assumption {
             parameter: work.path.clone(),
-            value: format!("{} iterations", work.iterations),
+            value: format!("{:.0} iterations", work.iterations),
             range: None,
             why: Some(self.sentence(work)),
         }

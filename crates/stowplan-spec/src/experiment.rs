@@ -65,6 +65,8 @@ pub struct Experiment {
     /// What services are given of the machine, one by one; the first is the reference. One without a name where the file has
     /// no names for them.
     pub resources: Vec<Resources>,
+    /// CPUs that limits name.
+    pub cpus: Vec<AskedCpu>,
     /// Deployments one by one; empty for the product of places, partitions and resources.
     pub deployments: Vec<ListedDeployment>,
     /// Isolation features, where the engine can switch them.
@@ -75,4 +77,17 @@ pub struct Experiment {
     pub parallelism: Option<u32>,
     /// Switches.
     pub options: RunOptions,
+}
+
+/// A CPU that the limits of a service name, and where they do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedCpu {
+    /// The service.
+    pub service: String,
+    /// Number of the CPU.
+    pub cpu: u32,
+    /// Line in the file.
+    pub line: u64,
+    /// Column in the line.
+    pub column: u64,
 }

@@ -25,7 +25,7 @@ use stowplan_plan::{Choice, KnownEngines, Preset, Table};
 
 pub use context::{Assumption, TimedWork};
 pub use error::{Problem, SpecError};
-pub use experiment::{Experiment, ListedDeployment, Start};
+pub use experiment::{AskedCpu, Experiment, ListedDeployment, Start};
 pub use quantity::Unit;
 pub use run_options::RunOptions;
 pub use schema::{experiment_schema, partition_schema, stack_schema};

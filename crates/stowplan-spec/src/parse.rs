@@ -67,6 +67,7 @@ fn say(error: &Error, rest: &str, map: &str) -> (String, Option<String>) {
         ),
         Error::Message { msg, .. } => (msg.clone(), unclosed(msg, rest)),
         Error::AliasError { error, .. } => say(error, rest, map),
+        Error::InvalidScalar { ty, .. } => (scalar(ty, value(rest)), None),
         other => (without_place(&other.to_string()), None),
     }
 }
@@ -102,11 +103,29 @@ fn shape(expected: &str, rest: &str, map: &str) -> (String, Option<String>) {
     (format!("{due} is due here, not {found}"), Some(hint))
 }
 
+/// What is wrong with a value that is to be of this type.
+fn scalar(ty: &str, value: &str) -> String {
+    let due = match ty {
+        "boolean" => "'true' or 'false'".to_owned(),
+        "u8" => "a whole number from 0 to 255".to_owned(),
+        "u16" => "a whole number from 0 to 65535".to_owned(),
+        "u32" | "u64" | "usize" => "a whole number of at least 0".to_owned(),
+        "floating point" => "a number".to_owned(),
+        other => format!("of type {other}"),
+    };
+    format!("'{value}' is not {due}")
+}
+
+/// The value at the beginning of `rest`.
+fn value(rest: &str) -> &str {
+    let end = rest.find([',', '}', ']', '\n', '#', '{', ':']);
+    rest[..end.unwrap_or(rest.len())].trim()
+}
+
 /// The value at the beginning of `rest` as a list; a span of a few numbers, as 0-3, as each of them.
 fn listed(rest: &str) -> String {
     const FEW: u32 = 16;
-    let end = rest.find([',', '}', ']', '\n', '#', '{', ':']);
-    let value = rest[..end.unwrap_or(rest.len())].trim();
+    let value = value(rest);
     let span = value.split_once('-').and_then(|(first, last)| {
         let ends = first.parse::<u32>().ok()?..=last.parse().ok()?;
         (ends.end().checked_sub(*ends.start())? < FEW).then_some(ends)

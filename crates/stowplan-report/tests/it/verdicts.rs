@@ -6,8 +6,8 @@ use std::fs;
 use stowplan_judge::{JudgeError, Judgement, across};
 use stowplan_model::METRICS;
 use stowplan_results::{
-    CALLBACK_CPU, ColdState, Comparison, Effect, LimitsRecord, MetricPlan, PREEMPTION, PlaceRecord,
-    Results, RunStatus,
+    CALLBACK_CPU, ColdState, Comparison, Effect, LimitsRecord, MetricPlan, NEIGHBOURS, PREEMPTION,
+    PlaceRecord, Results, RunStatus,
 };
 use stowplan_stats::Verdict;
 
@@ -401,38 +401,44 @@ type Change = (&'static str, fn(&mut Results));
 #[test]
 fn a_reference_that_is_another_one_by_the_same_name_is_refused() {
     let (_folder, old) = results();
-    let changes: [Change; 6] = [
-        ("their window differs: 60 s and 30 s", |r| {
+    let changes: [Change; 7] = [
+        ("differ in the window: 60 s and 30 s", |r| {
             r.experiment.window_s = 30.0
         }),
-        ("utilisation differs: 0.7 and none", |r| {
+        ("the utilisation: 0.7 and none", |r| {
             r.experiment.utilisation = None
         }),
-        (
-            "CPU time of calls differs: not recorded and recorded",
-            |r| {
-                let parameters = &mut r.experiment.parameters;
-                parameters.insert(CALLBACK_CPU.to_owned(), true.into());
-            },
-        ),
-        ("context switches differs: not recorded and recorded", |r| {
+        ("the CPU time of calls: not recorded and recorded", |r| {
+            let parameters = &mut r.experiment.parameters;
+            parameters.insert(CALLBACK_CPU.to_owned(), true.into());
+        }),
+        ("the context switches: not recorded and recorded", |r| {
             let parameters = &mut r.experiment.parameters;
             parameters.insert(PREEMPTION.to_owned(), true.into());
         }),
-        ("partition of the reference differs", |r| {
+        ("node: none and node: all", |r| {
             let nodes = &mut r.experiment.partitions[0].nodes;
             nodes.insert("node".to_owned(), "all".to_owned());
         }),
-        ("limits of the reference differs", |r| {
+        ("all: none and all: cpuset [0]", |r| {
             let limits = &mut r.experiment.deployments[0].limits;
-            limits.insert("all".to_owned(), LimitsRecord::default());
+            let first = LimitsRecord {
+                cpuset: Some(vec![0]),
+                ..LimitsRecord::default()
+            };
+            limits.insert("all".to_owned(), first);
+        }),
+        ("busy neighbours: 0 and 4", |r| {
+            let parameters = &mut r.experiment.parameters;
+            parameters.insert(NEIGHBOURS.to_owned(), 4.into());
         }),
     ];
     for (told, change) in changes {
         let mut new = old.clone();
         change(&mut new);
-        let error = across(&old, &new).unwrap_err().to_string();
-        assert!(error.contains(told), "{error}");
+        let error = across(&old, &new).unwrap_err();
+        assert!(error.hint().is_some());
+        assert!(error.to_string().contains(told), "{error}");
     }
 }
 

@@ -14,7 +14,7 @@ use crate::elements::experiment::{
     DdsProfileSpec, ExperimentSpec, IsolationSpec, LaunchingSpec, LimitsSpec, PhaseSpec,
     SchedulingSpec, StartSpec,
 };
-use crate::experiment::{Experiment, ListedDeployment, Start};
+use crate::experiment::{AskedCpu, Experiment, ListedDeployment, Start};
 
 const DEFAULT_SEED: u64 = 1;
 const DEFAULT_WARM_UP_NS: u64 = 2_000_000_000;
@@ -89,6 +89,7 @@ pub(crate) fn convert(
             StartSpec::ReRun => Start::ReRun,
         }),
         resources,
+        cpus: cpus(spec),
         deployments,
         isolation: isolation(&spec.isolation),
         ablation,
@@ -132,7 +133,11 @@ fn delta(context: &mut Context, spec: &ExperimentSpec) -> BTreeMap<String, f64> 
         let name = &metric.value;
         if !METRICS.contains(&name.as_str()) {
             let message = format!("'delta' has '{name}', which is no metric");
-            context.problem(metric.mark, message, nearest::hint(name, METRICS));
+            context.problem(
+                metric.mark,
+                message,
+                Some(nearest::hint_or_all(name, &METRICS)),
+            );
         }
         if declared.insert(name.clone(), share.value.0).is_some() {
             context.problem(metric.mark, format!("'delta' has '{name}' twice"), None);
@@ -307,7 +312,10 @@ fn one_service(context: &mut Context, service: &str, spec: &LimitsSpec) -> Limit
         Some(class)
     });
     Limits {
-        cpuset: spec.cpuset.clone(),
+        cpuset: spec
+            .cpuset
+            .as_ref()
+            .map(|cpus| cpus.iter().map(|cpu| cpu.value).collect()),
         cpu_weight: range(
             context,
             "the CPU weight",
@@ -322,6 +330,22 @@ fn one_service(context: &mut Context, service: &str, spec: &LimitsSpec) -> Limit
             .map(|m| context.fixed(&format!("limits.{service}.memory"), Some(m), 0)),
         scheduling,
     }
+}
+
+/// Every CPU that a limit names, with its place.
+fn cpus(spec: &ExperimentSpec) -> Vec<AskedCpu> {
+    let named = spec.resources.0.iter().map(|(_, limits)| limits);
+    let services = named.chain([&spec.limits]).flat_map(|limits| &limits.0);
+    let cpus = services.flat_map(|(service, limits)| {
+        let cpus = limits.cpuset.iter().flatten();
+        cpus.map(|cpu| AskedCpu {
+            service: service.value.clone(),
+            cpu: cpu.value,
+            line: cpu.mark.line,
+            column: cpu.mark.column,
+        })
+    });
+    cpus.collect()
 }
 
 fn isolation(spec: &IsolationSpec) -> Isolation {

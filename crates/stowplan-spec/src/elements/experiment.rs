@@ -156,7 +156,7 @@ pub(crate) struct DeploymentSpec {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsSpec {
     /// CPU numbers.
-    pub cpuset: Option<Vec<u32>>,
+    pub cpuset: Option<Vec<At<u32>>>,
     /// CPU weight, 1 to 10000 with 100 as default.
     pub cpu_weight: Option<At<u32>>,
     /// CPU quota in CPUs.

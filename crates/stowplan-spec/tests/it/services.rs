@@ -141,7 +141,12 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
         "16:",
         "'ros:' is no user for service 'pong'",
     ),
-    ("trace: true", "trace: sometimes", "26:", "invalid boolean"),
+    (
+        "trace: true",
+        "trace: sometimes",
+        "26:",
+        "'sometimes' is not 'true' or 'false'",
+    ),
     (
         "env: { LC_ALL: C }",
         "env: { LTTNG_HOME: /tmp }",

@@ -1,30 +1,26 @@
 //! `run`, `startup`, `latency`, `usage` and `demo`: from options to a request, and what is told at the end.
 
+mod end;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use stowplan_host::facts::online_cpus;
 use stowplan_host::preemption::SwitchRecorder;
-use stowplan_judge::Judgement;
 use stowplan_model::{Isolation, Launching, Partition, Resources};
-use stowplan_results::{Comparisons, Results};
 use stowplan_run::request::DeploymentRequest;
 use stowplan_run::{Ask, Question, Request, Starts};
-use stowplan_spec::{ListedDeployment, RunOptions, Spec};
-use stowplan_suite::{End, Outcome};
+use stowplan_spec::{AskedCpu, ListedDeployment, Problem, RunOptions, Spec, SpecError};
 
-use crate::calibration;
 use crate::cli::{DemoArgs, MeasureArgs, ReadyMadeArgs, RunArgs};
-use crate::commands::against::{self, Against};
+use crate::commands::against::Against;
 use crate::commands::require::Requirements;
-use crate::documents;
 use crate::engines;
-use crate::execute::{self, Sessions};
+use crate::execute::Sessions;
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
-use crate::output::{tell, tell_on};
 use crate::progress::{ProgressLine, Style};
-use crate::table;
 
 /// Blocks below which no verdict is given (docs/measuring.md §5).
 const BLOCKS: u32 = 6;
@@ -167,6 +163,7 @@ pub fn of_file(path: &Path, more: RunOptions) -> Result<Request, CommandError> {
     let name = path.to_string_lossy();
     let found = stowplan_spec::find_experiment(&name, &known).or_exit(ExitCode::BadInput)?;
     let (experiment, base) = (found.0, found.1.as_path());
+    has_cpus(&experiment.cpus, path)?;
     let (file, text) = inputs::stack_text(&experiment.stack, base)?;
     let mut options = experiment.options;
     options |= more;
@@ -220,6 +217,27 @@ pub fn of_file(path: &Path, more: RunOptions) -> Result<Request, CommandError> {
     Ok(request)
 }
 
+/// Whether this machine has the CPUs that the limits of a file name: said with the place of the first that it lacks.
+fn has_cpus(asked: &[AskedCpu], file: &Path) -> Result<(), CommandError> {
+    let online = online_cpus().or_exit(ExitCode::RunFailed)?;
+    let Some(lacks) = asked.iter().find(|asked| !online.contains(&asked.cpu)) else {
+        return Ok(());
+    };
+    let have: Vec<String> = online.iter().map(ToString::to_string).collect();
+    let have = have.join(", ");
+    let problem = Problem {
+        file: file.display().to_string(),
+        line: lacks.line,
+        column: lacks.column,
+        message: format!(
+            "limits of service '{}' name CPU {}, and this machine has CPUs {have}",
+            lacks.service, lacks.cpu
+        ),
+        hint: Some(format!("write those that it has, as cpuset: [{have}]")),
+    };
+    Err(SpecError::Invalid(vec![problem])).or_exit(ExitCode::BadInput)
+}
+
 /// A stack with what these options add to it.
 fn spec(text: &str, file: &str, options: RunOptions) -> Result<Spec, CommandError> {
     stowplan_spec::parse_spec(text, file)
@@ -258,7 +276,7 @@ fn begin(request: &Request, measure: &MeasureArgs) -> Result<(), CommandError> {
     let mut progress = ProgressLine::new(Style::of(measure.quiet), String::new());
     let executed = sessions.begin(&request, again.as_ref(), &measure.out, &mut progress)?;
     drop(progress);
-    finish(&executed, measure, as_measured.as_ref(), &requirements)
+    end::finish(&executed, measure, as_measured.as_ref(), &requirements)
 }
 
 fn ready_made(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<(), CommandError> {
@@ -275,7 +293,7 @@ fn resume(folder: &Path, measure: &MeasureArgs) -> Result<(), CommandError> {
     let mut progress = ProgressLine::new(Style::of(measure.quiet), String::new());
     let executed = sessions.resume(folder, budget(measure)?, &mut progress)?;
     drop(progress);
-    finish(&executed, measure, as_measured.as_ref(), &requirements)
+    end::finish(&executed, measure, as_measured.as_ref(), &requirements)
 }
 
 fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, CommandError> {
@@ -365,122 +383,6 @@ fn settle(measure: &MeasureArgs) -> Result<Duration, CommandError> {
 /// Nanoseconds of a duration.
 pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Tables, report, and how the command ends.
-fn finish(
-    executed: &execute::Executed,
-    measure: &MeasureArgs,
-    as_measured: Option<&Results>,
-    requirements: &Requirements,
-) -> Result<(), CommandError> {
-    let shown = show(executed, measure, as_measured);
-    // Why runs failed says more than what could not be shown of them.
-    ended(&executed.outcome, &executed.dir)?;
-    let (judgement, verdicts) = shown?;
-    requirements.check(&judgement)?;
-    if verdicts.against.is_some() {
-        against::judge(&verdicts)?;
-    }
-    let mut comparisons = verdicts.comparisons.iter();
-    let decided = comparisons.any(|c| c.primary && c.verdict.is_decided());
-    if measure.require_verdict && !decided {
-        let message = "no primary comparison has a verdict";
-        return Err(
-            CommandError::new(ExitCode::Inconclusive, message).hint(format!(
-                "measure more blocks: the comparison table says how many; go on with --resume {}",
-                executed.dir.display()
-            )),
-        );
-    }
-    Ok(())
-}
-
-/// Writes verdicts and report, and prints the tables or the verdicts. Gives those on the earlier result where there is
-/// one, else those on the deployments.
-fn show(
-    executed: &execute::Executed,
-    measure: &MeasureArgs,
-    as_measured: Option<&Results>,
-) -> Result<(Judgement, Comparisons), CommandError> {
-    let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
-    calibration::beside(&results);
-    // Before the report, which shows it.
-    let held = against::hold(as_measured, &results)?;
-    let judgement = Judgement::read(&results).or_exit(ExitCode::RunFailed)?;
-    let own = judgement.verdicts();
-    results.keep(&own).or_exit(ExitCode::RunFailed)?;
-    let page = executed.dir.join("report.html");
-    stowplan_report::write_html(&judgement, &page).or_exit(ExitCode::RunFailed)?;
-    let verdicts = held.unwrap_or(own);
-    if measure.json {
-        documents::print(&verdicts)?;
-    } else {
-        let end = end_of_report(executed, &results, &verdicts, &page);
-        concluded(&judgement, &end, measure.full)?;
-    }
-    Ok((judgement, verdicts))
-}
-
-/// The conclusion at the end of standard output, with `full` after every table.
-fn concluded(judgement: &Judgement, end: &str, full: bool) -> Result<(), CommandError> {
-    if full {
-        let tables = stowplan_report::terminal(judgement, table::width().into());
-        tell!("{tables}")?;
-    }
-    tell_on!(
-        "{}",
-        stowplan_report::conclusion(judgement, end, table::screen())
-    )
-}
-
-/// What was not measured and how to go on, and where the report is.
-fn end_of_report(
-    executed: &execute::Executed,
-    results: &Results,
-    verdicts: &Comparisons,
-    page: &Path,
-) -> String {
-    let mut lines = vec![format!("report: {}", page.display())];
-    if executed.outcome.end == End::Budget {
-        lines.push(format!(
-            "the budget ended the experiment after {} of {} blocks; go on with --resume {} --budget DURATION",
-            executed.outcome.complete_blocks,
-            results.experiment.blocks_planned,
-            executed.dir.display()
-        ));
-    }
-    let skipped = verdicts.skipped.iter();
-    lines.extend(skipped.map(|skipped| format!("skipped: {}: {}", skipped.label, skipped.reason)));
-    lines.join("\n")
-}
-
-fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {
-    let resume = format!(
-        "finished runs are kept; go on with --resume {}",
-        dir.display()
-    );
-    match &outcome.end {
-        End::Stopped => Err(CommandError::new(ExitCode::Interrupted, "interrupted").hint(resume)),
-        End::Failed(failure) => {
-            let hint = failure
-                .hint
-                .as_ref()
-                .map_or_else(|| resume.clone(), |hint| format!("{hint}; {resume}"));
-            Err(CommandError::new(ExitCode::RunFailed, failure.message.clone()).hint(hint))
-        }
-        End::Finished | End::Budget => match outcome.failures.first() {
-            None => Ok(()),
-            Some((_, failure)) => {
-                let message = format!(
-                    "{} of the runs failed, the first: {}",
-                    outcome.failures.len(),
-                    failure.message
-                );
-                Err(CommandError::new(ExitCode::RunFailed, message).hint(resume))
-            }
-        },
-    }
 }
 
 #[cfg(test)]

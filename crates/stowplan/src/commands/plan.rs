@@ -75,9 +75,10 @@ fn experiment(file: &Path, skip_missing: bool) -> Result<(), CommandError> {
     let checked = checked.map_err(|e| failed(&e))?;
     let durations = checked.expected.as_ref().map(durations);
     tell_on!(
-        "{}{}",
+        "{}{}{}",
         durations.unwrap_or_default(),
-        notes(&request, &spec, &checked)
+        conversions(&spec, request.calibration.as_ref()),
+        notes(&request, &checked)
     )
 }
 
@@ -99,12 +100,18 @@ fn timed(spec: &Spec, calibration: Option<&Calibration>) -> Vec<String> {
     sentences
 }
 
+/// The same for people, where nothing is amiss with it.
+fn conversions(spec: &Spec, calibration: Option<&Calibration>) -> String {
+    let sentences = timed(spec, calibration).into_iter();
+    let lines = sentences.map(|sentence| format!("W{}.\n", &sentence[1..]));
+    lines.collect()
+}
+
 /// What will be missing from the result, or keep it from a verdict.
-fn notes(request: &Request, spec: &Spec, checked: &Checked) -> String {
+fn notes(request: &Request, checked: &Checked) -> String {
     let mut out = String::new();
-    for note in timed(spec, request.calibration.as_ref())
+    for note in budget(request, checked.expected.as_ref())
         .into_iter()
-        .chain(budget(request, checked.expected.as_ref()))
         .chain(stowplan_judge::lacking_controls(&checked.deployments))
         .chain(checked.warnings.iter().cloned())
     {

@@ -209,7 +209,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_run() {
         .collect()
     };
     for (from, to, told) in [
-        ("1s", "2s", "their window differs: 1 s and 2 s"),
+        ("1s", "2s", "differ in the window: 1 s and 2 s"),
         (
             "modules",
             "single",

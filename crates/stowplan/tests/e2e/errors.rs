@@ -55,6 +55,59 @@ fn wrong_usage_ends_with_2() {
     assert!(text.contains(", e2e_paper_mean, "), "{text}");
 }
 
+/// The rest of an experiment file.
+const EXPERIMENT: &str = "name: a\nstack: hello\nplaces: [bare:grouped]\npartitions: [single]\n";
+
+#[test]
+fn values_of_experiments_are_refused_at_their_place_and_with_what_is_due() {
+    let bench = Bench::new();
+    let refused = |more: &str| {
+        let file = bench.write("e.yaml", &format!("{EXPERIMENT}{more}\n"));
+        refused(&bench, &["plan", "--experiment", file.to_str().unwrap()], 3)
+    };
+    for (more, told) in [
+        (
+            "limits: { all: { cpuset: [0, 4095] } }",
+            &[
+                "FOLDER/e.yaml:5:30: limits of service 'all' name CPU 4095",
+                "hint: write those that it has, as cpuset: [0",
+            ][..],
+        ),
+        (
+            "limits: { all: { cpuset: 0-0 } }",
+            &["e.yaml:5:26: a list is due here", "hint: write [0]"],
+        ),
+        (
+            "limits: { all: { cpuset: [a] } }",
+            &["e.yaml:5:27: 'a' is not a whole number of at least 0"],
+        ),
+        (
+            "limits: { all: { cpus: 0.5 } }",
+            &["e.yaml:5:18: unknown key 'cpus'", "'cpu_quota: 0.5'"],
+        ),
+        (
+            "neighbours: 300",
+            &["e.yaml:5:13: '300' is not a whole number from 0 to 255"],
+        ),
+        (
+            "pilot: maybe",
+            &["e.yaml:5:8: 'maybe' is not 'true' or 'false'"],
+        ),
+        (
+            "delta: { latency: 3% }",
+            &[
+                "e.yaml:5:10: 'delta' has 'latency'",
+                "hint: known: startup_last_node_loaded, ",
+            ],
+        ),
+    ] {
+        let text = refused(more);
+        for part in told {
+            assert!(text.contains(part), "{more}: {text}");
+        }
+    }
+}
+
 #[test]
 fn names_that_are_not_known_are_told_with_the_nearest() {
     let bench = Bench::new();

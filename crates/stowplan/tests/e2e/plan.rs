@@ -141,7 +141,7 @@ fn work_in_time_is_that_time_on_this_machine() {
     );
     let ended = bench.run(["plan", "--experiment", experiment.to_str().unwrap()]);
     let told = ended.expect(0).out;
-    assert!(told.contains("note: work of 20.0 ms is "), "{told}");
+    assert!(told.contains("\nWork of 20.0 ms is "), "{told}");
 }
 
 #[test]

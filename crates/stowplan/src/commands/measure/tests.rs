@@ -1,8 +1,9 @@
 //! From options to requests, and from outcomes to exit codes.
 
 use clap::Parser as _;
-use stowplan_suite::{Job, RunFailed};
+use stowplan_suite::{End, Job, Outcome, RunFailed};
 
+use super::end::ended;
 use super::*;
 use crate::cli::{Cli, Command};
 
