@@ -42,7 +42,9 @@ impl Background {
     /// What a thread does.
     pub fn run(&self) {
         let work = WorkingSet::new(WORKING_SET_BYTES);
-        while !self.ending.load(Ordering::Relaxed) && record::now() < self.until_ns.load(Ordering::Relaxed) {
+        while !self.ending.load(Ordering::Relaxed)
+            && record::now() < self.until_ns.load(Ordering::Relaxed)
+        {
             work.run(CHUNK);
         }
     }
