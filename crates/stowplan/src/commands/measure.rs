@@ -318,11 +318,6 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         let message = format!("'{}' needs a window that is longer than 0", defaults.name);
         return Err(CommandError::new(ExitCode::Usage, message));
     }
-    if window.is_zero() && args.measure.options.neighbours.is_some_and(|n| n > 0) {
-        let message = "neighbours are busy in the window, and there is none";
-        return Err(CommandError::new(ExitCode::Usage, message)
-            .hint("give --window, or leave --neighbours out"));
-    }
     let mut request = Request::new(Ask {
         name: format!("{}-{}", defaults.name, spec.stack().name),
         question: defaults.question,
