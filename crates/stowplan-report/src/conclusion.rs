@@ -30,7 +30,8 @@ pub struct Screen {
 #[must_use]
 pub fn conclusion(judgement: &Judgement, report: &str, screen: Screen) -> String {
     let said = judgement.conclusion();
-    let mut out = answer(&said.answer, screen);
+    let against = said.against.as_ref().map(|against| answer(against, screen));
+    let mut out = against.unwrap_or_default() + &answer(&said.answer, screen);
     let paragraph = |out: &mut String, text: &str| push_wrapped(out, text, screen.width, "");
     paragraph(&mut out, &said.advice);
     out.push('\n');

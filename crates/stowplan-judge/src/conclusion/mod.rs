@@ -3,6 +3,7 @@
 mod advice;
 mod answer;
 mod columns;
+mod earlier;
 mod questions;
 mod settle;
 mod warned;
@@ -20,6 +21,8 @@ use crate::metrics::{Metric, metrics};
 /// The conclusion of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Conclusion {
+    /// What came out against an earlier result, one sentence, where there is one.
+    pub against: Option<String>,
     /// The answer to the question of the experiment, one sentence.
     pub answer: String,
     /// What to do with it: which deployment to use and what it costs, or that there is nothing to choose by.
@@ -46,6 +49,7 @@ impl Judgement {
         let questions: Vec<Question> = all.flatten().collect();
         let main = questions.first();
         Conclusion {
+            against: earlier::sentence(self),
             answer: answer::sentence(self, main, &asked),
             advice: advice::sentence(self, &questions),
             overview: columns::overview(self, &asked, &metrics),
