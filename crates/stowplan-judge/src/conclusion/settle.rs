@@ -10,6 +10,13 @@ pub(super) fn sentence(judgement: &Judgement, main: &Question) -> Option<String>
     if main.verdict != Verdict::Inconclusive {
         return None;
     }
+    let pilot = judgement.figures.experiment.pilot.as_ref();
+    if let Some(pilot) = pilot.filter(|pilot| pilot.fixed.is_none()) {
+        return Some(format!(
+            "The pilot of {} blocks is not over; it fixes the number of blocks.",
+            pilot.blocks
+        ));
+    }
     let open = questions::comparisons(judgement, main);
     let open: Vec<_> = open
         .filter(|c| c.verdict == Verdict::Inconclusive)

@@ -44,8 +44,8 @@ fn a_pilot_fixes_the_number_of_blocks_and_an_interrupted_one_goes_on() {
     assert_eq!(before.experiment.blocks_planned, 10);
 
     let name = dir.to_str().unwrap();
-    let ended = bench.run(["run", "--resume", name, "--settle", "0s", "--budget", "60m"]);
-    let ended = ended.expect(0);
+    let resume = ["run", "--resume", name, "--settle", "0s", "--budget", "60m"];
+    let ended = bench.run(resume.iter().chain(&["--full"])).expect(0);
     let results = Results::open(&dir).unwrap();
     let pilot = results.experiment.pilot.clone().unwrap();
     let fixed = pilot.fixed.unwrap();
