@@ -60,7 +60,7 @@ pub use means::Mean;
 pub use measurements::Measurement;
 pub use memory::{DeploymentMemory, RunMemory, SharedMemory};
 pub use modules::module;
-pub use names::{deployment_of, difference_name};
+pub use names::{deployment_of, difference_name, verdict_counts};
 pub use phases::TimerPhases;
 pub use regressions::{is_regression, regressions};
 pub use remeasured::again;

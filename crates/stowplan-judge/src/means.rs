@@ -2,7 +2,6 @@
 
 use crate::judgement::Judgement;
 use crate::metrics::metrics;
-use crate::usage::mean;
 
 /// The mean of a metric in one deployment.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,11 +23,10 @@ impl Judgement {
         let mut all = Vec::new();
         for of in metrics(&self.figures).iter().filter(|m| m.key == metric) {
             all.extend(ran.iter().filter_map(|d| {
-                let blocks = of.values.get(&d.id)?;
                 Some(Mean {
                     label: self.figures.label(&d.id).to_owned(),
                     subject: of.subject.clone(),
-                    value: mean(blocks.values().copied())?,
+                    value: of.mean(&d.id)?,
                 })
             }));
         }

@@ -10,7 +10,7 @@ use crate::figures::Figures;
 use crate::latency::{ChainLatency, Part, RunFigures};
 use crate::measurements::Measurement;
 use crate::startup::Instant;
-use crate::usage::{MACHINE, SERVICES};
+use crate::usage::{MACHINE, SERVICES, mean};
 
 /// Key of the share of a chain's inputs on which no output rests.
 pub(crate) const LOST_INPUTS: &str = "inputs_without_output";
@@ -40,6 +40,11 @@ pub(crate) struct Metric {
 }
 
 impl Metric {
+    /// The mean over the blocks of a deployment: the one that is compared.
+    pub(crate) fn mean(&self, deployment: &str) -> Option<f64> {
+        mean(self.values.get(deployment)?.values().copied())
+    }
+
     /// Whether it is of starts that were to be cold.
     pub(crate) fn is_of_cold_start(&self) -> bool {
         self.key.starts_with(STARTUP) && self.subject.as_deref() == Some(StartKind::Cold.word())

@@ -1,6 +1,7 @@
 //! What a comparison is called, and a deployment where it stands beside its earlier self.
 
 use stowplan_results::Comparison;
+use stowplan_stats::Verdict;
 
 /// What stands for a deployment in comparisons across results.
 pub(crate) fn before(id: &str) -> String {
@@ -26,4 +27,17 @@ const AFTER: &str = " (after)";
 pub fn difference_name(c: &Comparison) -> String {
     let subject = c.subject.as_deref();
     subject.map_or_else(|| c.label.clone(), |s| format!("{}, {s}", c.label))
+}
+
+/// Verdicts with their numbers, in the order in which they first come: `2 worse, 1 equivalent`.
+pub fn verdict_counts<'a>(all: impl IntoIterator<Item = &'a Comparison>) -> String {
+    let mut counts: Vec<(Verdict, usize)> = Vec::new();
+    for c in all {
+        match counts.iter_mut().find(|(verdict, _)| *verdict == c.verdict) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((c.verdict, 1)),
+        }
+    }
+    let counts: Vec<String> = counts.iter().map(|(v, n)| format!("{n} {v}")).collect();
+    counts.join(", ")
 }

@@ -119,7 +119,7 @@ fn alone(judgement: &Judgement, asked: &[Asked<'_>]) -> String {
     };
     let label = judgement.figures.label(&first.id);
     let measured = asked.iter().find_map(|asked| {
-        let mean = questions::value(asked.metric, &first.id)?;
+        let mean = asked.metric.mean(&first.id)?;
         let blocks = asked.metric.values.get(&first.id).map_or(0, |b| b.len());
         let over = if blocks == 1 {
             "one block"

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stowplan_stats::Verdict;
 
-use super::{Asked, questions};
+use super::Asked;
 use crate::judgement::Judgement;
 use crate::metrics::Metric;
 
@@ -130,7 +130,7 @@ fn cell(judgement: &Judgement, metric: &Metric, deployment: &str) -> Cell {
             && c.subject == metric.subject
     });
     Cell {
-        value: questions::value(metric, deployment),
+        value: metric.mean(deployment),
         difference: found.and_then(|c| c.difference),
         verdict: found.map(|c| c.verdict),
     }

@@ -9,7 +9,7 @@ use crate::compare::plan;
 use crate::figures::Figures;
 use crate::judgement::Judgement;
 use crate::metrics::Metric;
-use crate::usage::{SERVICES, mean};
+use crate::usage::SERVICES;
 
 /// A question with the deployment that is best at it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -126,12 +126,6 @@ fn of_metric(metric: &Metric) -> &str {
     metric.subject.as_deref().unwrap_or_default()
 }
 
-/// The mean over the blocks of a deployment: the one that is compared.
-pub(super) fn value(metric: &Metric, deployment: &str) -> Option<f64> {
-    let blocks = metric.values.get(deployment)?;
-    mean(blocks.values().copied())
-}
-
 /// The answer to one question; `None` where nothing is compared with the reference.
 pub(super) fn answered(judgement: &Judgement, asked: &Asked<'_>) -> Option<Question> {
     let reference = judgement.figures.experiment.reference_id()?;
@@ -167,8 +161,8 @@ pub(super) fn answered(judgement: &Judgement, asked: &Asked<'_>) -> Option<Quest
         best: best.to_owned(),
         reference: reference.to_owned(),
         candidate: candidate.candidate.clone(),
-        best_value: value(asked.metric, best),
-        reference_value: value(asked.metric, reference),
+        best_value: asked.metric.mean(best),
+        reference_value: asked.metric.mean(reference),
         relative: candidate.relative,
         difference: candidate.difference,
         low: candidate.low,

@@ -2,7 +2,7 @@
 
 use stowplan_judge::{Judgement, Throttled};
 use stowplan_report::{Screen, conclusion};
-use stowplan_results::{Results, RunStatus};
+use stowplan_results::RunStatus;
 
 use crate::common;
 
@@ -12,14 +12,11 @@ const SCREEN: Screen = Screen {
 };
 
 fn judgement(blocks: u32) -> Judgement {
-    let folder = common::folder();
-    let size = common::Size {
+    common::judgement(common::Size {
         blocks,
         instances: 400,
         samples: 40,
-    };
-    let dir = common::write(folder.path(), size);
-    Judgement::read(&Results::open(dir).unwrap()).unwrap()
+    })
 }
 
 /// The same result after a change, with the verdicts of that.

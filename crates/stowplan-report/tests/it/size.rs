@@ -1,20 +1,17 @@
 //! The number of blocks that a pilot fixes, and how fine intervals came out.
 
 use stowplan_judge::Judgement;
-use stowplan_results::{PilotRecord, Results};
+use stowplan_results::PilotRecord;
 use stowplan_stats::PILOT_BLOCKS;
 
 use crate::common;
 
 fn report(blocks: u32) -> Judgement {
-    let folder = common::folder();
-    let size = common::Size {
+    common::judgement(common::Size {
         blocks,
         instances: 60,
         samples: 8,
-    };
-    let dir = common::write(folder.path(), size);
-    Judgement::read(&Results::open(dir).unwrap()).unwrap()
+    })
 }
 
 /// The example's runs differ by some percent from block to block: enough to tell 20 % with the pilot alone, and not 2 %.

@@ -1,19 +1,15 @@
 //! The tables as a person reads them.
 
 use stowplan_judge::Judgement;
-use stowplan_results::Results;
 
 use crate::common;
 
 fn report(blocks: u32) -> Judgement {
-    let folder = common::folder();
-    let size = common::Size {
+    common::judgement(common::Size {
         blocks,
         instances: 400,
         samples: 40,
-    };
-    let dir = common::write(folder.path(), size);
-    Judgement::read(&Results::open(dir).unwrap()).unwrap()
+    })
 }
 
 #[test]

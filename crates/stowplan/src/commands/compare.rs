@@ -84,15 +84,8 @@ fn answer(all: &[Comparison]) -> String {
             only.verdict_reason
         );
     }
-    let mut counts: Vec<(Verdict, usize)> = Vec::new();
-    for c in &of {
-        match counts.iter_mut().find(|(verdict, _)| *verdict == c.verdict) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((c.verdict, 1)),
-        }
-    }
-    let counts: Vec<String> = counts.iter().map(|(v, n)| format!("{n} {v}")).collect();
-    format!("{} {what}: {}.", of.len(), counts.join(", "))
+    let counts = stowplan_judge::verdict_counts(of.iter().copied());
+    format!("{} {what}: {counts}.", of.len())
 }
 
 fn signed(c: &Comparison, value: Option<f64>) -> String {

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde_json::json;
+use stowplan_judge::Judgement;
 use stowplan_results::{
     ColdState, Experiment, Label, LatencyRow, LossCause, LossRow, OutputRow, ProcessKind,
-    ProcessRow, ResultsWriter, RunData, RunRow, RunStatus, StartKind, StartupRow, SubjectKind,
-    UsageRow,
+    ProcessRow, Results, ResultsWriter, RunData, RunRow, RunStatus, StartKind, StartupRow,
+    SubjectKind, UsageRow,
 };
 
 /// How large the experiment is.
@@ -152,6 +153,13 @@ fn fingerprint(place: &str) -> serde_json::Value {
 /// A folder in memory where there is one: results are synced to disk, and tests need no disk.
 pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
+}
+
+/// The example of this size, judged.
+pub fn judgement(size: Size) -> Judgement {
+    let folder = folder();
+    let dir = write(folder.path(), size);
+    Judgement::read(&Results::open(dir).unwrap()).unwrap()
 }
 
 /// Writes the experiment under `parent` and gives its folder.
