@@ -30,11 +30,10 @@ impl Figures {
 
 /// All comparisons that the result allows.
 fn all(figures: &Figures, reference: Option<&str>) -> Result<Vec<Comparison>, JudgeError> {
-    let mut ran = figures.deployments();
-    if reference.is_none() {
-        // The steps of an ablation answer another question: see `ablation`.
-        ran.retain(|d| !figures.experiment.is_step(d));
-    }
+    let ran = match reference {
+        Some(_) => figures.deployments(),
+        None => figures.alternatives(),
+    };
     let reference = match reference {
         Some(id) if ran.iter().any(|d| d.id == id) => Some(id),
         Some(id) => {
@@ -260,8 +259,7 @@ fn one_pair(
 
 /// The comparisons that answer the question, which are corrected together.
 pub(crate) fn family(figures: &Figures) -> Result<Vec<PairedComparison>, JudgeError> {
-    let mut ran = figures.deployments();
-    ran.retain(|d| !figures.experiment.is_step(d));
+    let ran = figures.alternatives();
     let reference = figures.experiment.reference_id();
     let Some(reference) = ran.iter().find(|d| Some(&*d.id) == reference) else {
         return Ok(Vec::new());

@@ -106,6 +106,14 @@ impl Figures {
         all.filter(|d| self.finished(&d.id) > 0).collect()
     }
 
+    /// Those of [`Self::deployments`] that are no step of an ablation, which answers another question (see `ablation`).
+    #[must_use]
+    pub fn alternatives(&self) -> Vec<&DeploymentRecord> {
+        let mut ran = self.deployments();
+        ran.retain(|d| !self.experiment.is_step(d));
+        ran
+    }
+
     /// Finished runs of a deployment whose start was to find the page cache in this state, counted or not.
     pub fn started<'a>(
         &'a self,

@@ -18,8 +18,7 @@ impl Judgement {
     /// The means of a metric, by subject and deployment, without the steps of an ablation; empty where the result has none.
     #[must_use]
     pub fn means(&self, metric: &str) -> Vec<Mean> {
-        let mut ran = self.figures.deployments();
-        ran.retain(|d| !self.figures.experiment.is_step(d));
+        let ran = self.figures.alternatives();
         let mut all = Vec::new();
         for of in metrics(&self.figures).iter().filter(|m| m.key == metric) {
             all.extend(ran.iter().filter_map(|d| {

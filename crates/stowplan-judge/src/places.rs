@@ -61,10 +61,8 @@ pub struct Measure<'a> {
 /// Every partition at which places can be held against plain processes.
 #[must_use]
 pub fn all(judgement: &Judgement) -> Vec<AtPartition<'_>> {
-    let mut ran = judgement.figures.deployments();
-    ran.retain(|d| !judgement.figures.experiment.is_step(d));
     let mut groups: Vec<Vec<&DeploymentRecord>> = Vec::new();
-    for d in ran {
+    for d in judgement.figures.alternatives() {
         let same = |g: &&mut Vec<&DeploymentRecord>| {
             (&g[0].partition, g[0].factors()) == (&d.partition, d.factors())
         };

@@ -105,9 +105,8 @@ impl Figures {
         let Some(reference) = reference.and_then(|id| self.experiment.deployment(id)) else {
             return Vec::new();
         };
-        let mut ran = self.deployments();
-        ran.retain(|d| !self.experiment.is_step(d));
-        ran.iter()
+        self.alternatives()
+            .iter()
             .filter_map(|own| {
                 let reason = missing_controls(self, (reference, own))?;
                 Some(format!("{}: {reason}", own.label))

@@ -28,8 +28,7 @@ pub(crate) fn table(report: &Judgement) -> TextTable {
             "Not as asked",
         ],
     );
-    let mut ran = report.figures.deployments();
-    ran.retain(|d| !report.figures.experiment.is_step(d));
+    let ran = report.figures.alternatives();
     let mut rows: Vec<(Vec<&DeploymentRecord>, [String; 7])> = Vec::new();
     for d in &ran {
         let facts = facts(report, d);

@@ -34,9 +34,7 @@ pub(crate) fn short(report: &Judgement) -> TextTable {
         &["Deployment", "Against"],
         &["Settings"],
     );
-    let mut ran = report.figures.deployments();
-    ran.retain(|d| !report.figures.experiment.is_step(d));
-    for own in ran {
+    for own in report.figures.alternatives() {
         let mut rows = differing_settings(&report.figures, own);
         rows.sort_by_key(|[_, name, ..]| is_of_a_start(name));
         let mut against: Vec<&String> = rows.iter().map(|[label, ..]| label).collect();

@@ -65,8 +65,7 @@ pub(super) fn overview(judgement: &Judgement, asked: &[Asked<'_>], metrics: &[Me
     let has = |m: &Metric| m.values.values().any(|blocks| !blocks.is_empty());
     let chosen = chosen.into_iter().filter(|(_, metric)| has(metric));
     let chosen: Vec<(String, &Metric)> = chosen.take(COLUMNS).collect();
-    let mut ran = judgement.figures.deployments();
-    ran.retain(|d| !experiment.is_step(d));
+    let ran = judgement.figures.alternatives();
     let rows = ran.iter().map(|d| {
         let cells = chosen
             .iter()
