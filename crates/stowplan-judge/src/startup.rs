@@ -161,6 +161,8 @@ pub struct ServiceTimes {
     pub last_loaded: Option<Spread>,
     /// Its endpoints have found each other.
     pub matched: Option<Spread>,
+    /// Its first publication.
+    pub first_output: Option<Spread>,
 }
 
 impl DeploymentStartup {
@@ -174,8 +176,8 @@ impl DeploymentStartup {
 
 type Module = (Vec<f64>, Vec<f64>, Vec<f64>);
 
-/// First instruction, launch ready, first load, last load and matched, a value for each run.
-type Service = [Vec<f64>; 5];
+/// First instruction, launch ready, first load, last load, matched and first output, a value for each run.
+type Service = [Vec<f64>; 6];
 
 #[derive(Default)]
 struct Rows {
@@ -292,6 +294,7 @@ fn add_service(services: &mut BTreeMap<String, Service>, row: &StartupRow) {
         None,
         row.last_node_loaded_ns.or(row.end_ns),
         row.matched_ns,
+        row.first_output_ns,
     ];
     for (values, ns) in service.iter_mut().zip(instants) {
         values.extend(ns.map(|ns| ns as f64));
@@ -325,6 +328,7 @@ fn services(
                 first_load,
                 last_loaded,
                 matched,
+                first_output,
             ] = instants.map(Spread::of);
             ServiceTimes {
                 service,
@@ -333,6 +337,7 @@ fn services(
                 first_load,
                 last_loaded,
                 matched,
+                first_output,
             }
         })
         .collect();

@@ -238,6 +238,7 @@ impl Done {
             hosts: std::slice::from_ref(measured),
             modules: &BTreeMap::new(),
             first_outputs: &[],
+            first_publications: &BTreeMap::new(),
         };
         startup_rows(&key(), &facts)
             .into_iter()

@@ -170,7 +170,7 @@ table! {
         last_node_loaded_ns: Option<i64>,
         /// All declared endpoints have found each other.
         matched_ns: Option<i64>,
-        /// First complete output of a chain; of the last chain for the total.
+        /// First complete output of a chain; of the last chain for the total; first publication of a node, and of any node of a service.
         first_output_ns: Option<i64>,
         /// Why instants that the subject should have are null.
         reason: Option<Label>,

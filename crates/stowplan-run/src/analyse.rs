@@ -1,5 +1,6 @@
 //! From the collected trace of a run to chains and first outputs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use stowplan_measure::{Measured, RunError};
@@ -16,6 +17,8 @@ pub(crate) struct Analysed {
     pub chains: Vec<ChainResult>,
     /// First complete output of every chain, CLOCK_MONOTONIC ns, or why there is none.
     pub first_outputs: Vec<(String, Result<u64, String>)>,
+    /// First publication of every node that had one, by its name without namespace, CLOCK_MONOTONIC ns.
+    pub first_publications: BTreeMap<String, u64>,
 }
 
 /// Reads the trace of a run.
@@ -47,12 +50,23 @@ pub(crate) fn analyse(
             chains.push(result);
         }
     }
+    let first_publications = first_publications(&analysis);
     Ok(Analysed {
         analysis,
         window,
         chains,
         first_outputs,
+        first_publications,
     })
+}
+
+fn first_publications(analysis: &Analysis) -> BTreeMap<String, u64> {
+    let nodes = analysis.start_up().nodes;
+    let first = nodes.into_iter().filter_map(|node| {
+        let name = node.node.rsplit('/').next()?.to_owned();
+        Some((name, u64::try_from(node.first_publication_ns?).ok()?))
+    });
+    first.collect()
 }
 
 fn first_output(analysis: &Analysis, spec: &ChainSpec) -> Result<u64, String> {

@@ -175,6 +175,7 @@ pub(crate) fn finished(
             hosts: &measured.hosts,
             modules,
             first_outputs: &analysed.first_outputs,
+            first_publications: &analysed.first_publications,
         },
     );
     add_trace(&mut data, &key, facts, measured, analysed);

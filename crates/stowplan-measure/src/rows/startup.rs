@@ -18,6 +18,8 @@ pub struct StartUpFacts<'a> {
     pub modules: &'a BTreeMap<String, String>,
     /// First complete output of each chain, of the first host's clock; `None` where there was none, with the reason.
     pub first_outputs: &'a [(String, Result<u64, String>)],
+    /// First publication of every node that had one, of the first host's clock.
+    pub first_publications: &'a BTreeMap<String, u64>,
 }
 
 /// An instant of a host since t0, ns.
@@ -41,6 +43,17 @@ impl<'a> StartUpFacts<'a> {
             let services = host.progress.services().iter();
             services.map(move |(name, service)| (host, name, service))
         })
+    }
+
+    /// First publication of any of these nodes.
+    fn first_publication<'n>(&self, nodes: impl Iterator<Item = &'n str>) -> Option<SinceT0> {
+        let first = nodes.filter_map(|node| self.first_publications.get(node));
+        Some(since(self.lead_t0(), *first.min()?))
+    }
+
+    /// t0 on the clock of the first host, which the trace has.
+    fn lead_t0(&self) -> u64 {
+        self.hosts.first().map_or(0, |host| host.t0_ns)
     }
 
     fn loading(&self) -> impl Iterator<Item = Loading<'a>> {
@@ -82,9 +95,10 @@ pub fn startup_rows(key: &RunKey, facts: &StartUpFacts<'_>) -> Vec<StartupRow> {
     all.extend(rows.modules());
     all.extend(facts.loading().map(|node| StartupRow {
         host: Some(node.host.host.0.as_str().into()),
+        first_output_ns: facts.first_publication(std::iter::once(node.node)),
         ..rows.span(SubjectKind::Node, node.node, node.begin, node.end)
     }));
-    let lead = facts.hosts.first().map_or(0, |host| host.t0_ns);
+    let lead = facts.lead_t0();
     for (chain, output) in facts.first_outputs {
         let mut row = rows.empty(SubjectKind::Chain, chain);
         row.begin_ns = Some(0);
@@ -156,7 +170,7 @@ impl Rows<'_> {
         let first = first.filter_map(|(host, _, service)| {
             Some(since(host.t0_ns, service.first_instruction_ns?))
         });
-        let lead = facts.hosts.first().map_or(0, |host| host.t0_ns);
+        let lead = facts.lead_t0();
         let outputs = facts.first_outputs.iter();
         let outputs: Option<Vec<u64>> = outputs.map(|(_, t)| t.as_ref().ok().copied()).collect();
         let first_output = outputs.and_then(|all| all.into_iter().max());
@@ -191,6 +205,9 @@ impl Rows<'_> {
             first_node_loaded_ns: loaded().min().map(relative),
             last_node_loaded_ns: last,
             matched_ns: service.matched_ns.map(relative),
+            first_output_ns: self
+                .facts
+                .first_publication(service.nodes.keys().map(String::as_str)),
             ..self.empty(SubjectKind::Service, name)
         }
     }
@@ -289,6 +306,9 @@ mod tests {
             hosts: &[host],
             modules: &modules,
             first_outputs: &[("c".to_owned(), Ok(60)), ("d".to_owned(), Ok(50))],
+            first_publications: &[("x", 55), ("y", 48)]
+                .map(|(n, t)| (n.to_owned(), t))
+                .into(),
         };
         let key = RunKey {
             run: 1,
@@ -319,7 +339,10 @@ mod tests {
         let m = of(SubjectKind::Module, "m");
         assert_eq!((m.begin_ns, m.end_ns), (Some(10), Some(20)));
         assert_eq!(of(SubjectKind::Chain, "d").first_output_ns, Some(40));
-        assert_eq!(of(SubjectKind::Service, "b").end_ns, Some(18));
+        let (a, b) = (of(SubjectKind::Service, "a"), of(SubjectKind::Service, "b"));
+        assert_eq!(b.end_ns, Some(18));
+        assert_eq!((a.first_output_ns, b.first_output_ns), (Some(38), None));
+        assert_eq!(of(SubjectKind::Node, "x").first_output_ns, Some(45));
         let real = of(SubjectKind::Service, "pong");
         assert_eq!((real.begin_ns, real.end_ns), (Some(2), Some(80)));
         assert_eq!(real.last_node_loaded_ns, None);

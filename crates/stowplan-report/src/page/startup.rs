@@ -44,6 +44,7 @@ struct Service<'a> {
     first_load: Option<i64>,
     last_loaded: Option<i64>,
     matched: Option<i64>,
+    first_output: Option<i64>,
 }
 
 pub(super) fn one(view: &DeploymentStartup) -> Startup<'_> {
@@ -86,6 +87,7 @@ fn service(of: &ServiceTimes) -> Service<'_> {
         first_load: median(of.first_load),
         last_loaded: median(of.last_loaded),
         matched: median(of.matched),
+        first_output: median(of.first_output),
     }
 }
 

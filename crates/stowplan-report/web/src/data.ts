@@ -41,6 +41,8 @@ export interface ServiceTimes {
   first_load: number | null;
   last_loaded: number | null;
   matched: number | null;
+  /** Its first publication; results of before it was recorded have none. */
+  first_output: number | null;
 }
 
 /** An edge as messages travelled on it in the window. */

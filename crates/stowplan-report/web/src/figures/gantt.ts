@@ -10,7 +10,7 @@ import { base, grid, legend, linesOf, marginFor, says, under, wrapped } from "./
 import { meanOf, type StartChoice } from "./startup";
 
 /** Phases of a service's start, each until its instant; the first begins at t0. */
-const PHASES: [key: Exclude<keyof ServiceTimes, "service">, label: string, colour: string][] = [
+const PHASES: [key: Exclude<keyof ServiceTimes, "service" | "first_output">, label: string, colour: string][] = [
   ["first_instruction", "Create", "var(--idle)"],
   ["launch_ready", "Launch", "var(--d4)"],
   ["first_load", "Spawn", "var(--d6)"],
@@ -49,11 +49,16 @@ export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
     read:
       "Medians since t0, before create. Create ends with the first instruction inside the service, launch when its launcher has read " +
       "everything, spawn when its first node begins to load, load with its last node, match when its endpoints have found each other. " +
-      "The diamond is the first output of the last chain, mean over the blocks.",
+      "A circle is the first output of a service. The diamond is the first output of the last chain, mean over the blocks.",
     draw(width) {
       const all = views();
-      const drawn = all.map((s) => ({ label: shown.label(s.deployment), bars: bars(s, shown.label(s.deployment)), output: meanOf(s, "first_output") }));
-      const longest = Math.max(0, ...drawn.flatMap((d) => [...d.bars.map((b) => b.to), d.output ?? 0]));
+      const drawn = all.map((s) => ({
+        label: shown.label(s.deployment),
+        bars: bars(s, shown.label(s.deployment)),
+        outputs: s.services.flatMap((of) => (of.first_output === null ? [] : [{ ns: of.first_output, row: of.service }])),
+        output: meanOf(s, "first_output"),
+      }));
+      const longest = Math.max(0, ...drawn.flatMap((d) => [...d.bars.map((b) => b.to), ...d.outputs.map((o) => o.ns), d.output ?? 0]));
       if (longest === 0) return [];
       const unit = unitFor(longest);
       const names = [...new Set(drawn.flatMap((d) => d.bars.map((b) => b.service)))];
@@ -79,6 +84,7 @@ export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
           marks: [
             Plot.gridX(grid),
             Plot.barX(d.bars, { x1: "from", x2: "to", y: "service", fill: "colour", insetRight: 0.5, ...says(text) }),
+            Plot.dot(d.outputs, { x: "ns", y: "row", r: 3.5, fill: "var(--surface)", stroke: "var(--ink)", ...says((o: { ns: number; row: string }) => `${o.row}, ${d.label}\nFirst output: ${at(o.ns)}`) }),
             Plot.dot(output, { x: "ns", y: "row", symbol: "diamond", r: 5, fill: "var(--ink)", stroke: "var(--surface)", ...says((o: { ns: number }) => `${d.label}\nFirst output of the last chain: ${at(o.ns)}`) }),
           ],
         });
@@ -93,7 +99,7 @@ export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
     },
     data() {
       const rows = views().flatMap((s) => s.services.map((service) => ({ s, service })));
-      const unit = unitFor(Math.max(0, ...rows.map((r) => r.service.matched ?? r.service.last_loaded ?? 0)));
+      const unit = unitFor(Math.max(0, ...rows.map((r) => r.service.first_output ?? r.service.matched ?? r.service.last_loaded ?? 0)));
       const heads: Record<(typeof PHASES)[number][0], string> = {
         first_instruction: "First instruction",
         launch_ready: "Launch ready",
@@ -107,6 +113,7 @@ export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
           { head: "Service", cell: (r: (typeof rows)[number]) => r.service.service },
           { head: "Deployment", cell: (r) => shown.label(r.s.deployment) },
           ...PHASES.map(([key]) => ({ head: heads[key], number: true, cell: (r: (typeof rows)[number]) => show(r.service[key]) })),
+          { head: "First output", number: true, cell: (r) => show(r.service.first_output) },
         ],
         rows,
         `Medians in ${unit.name} since t0, ${choice.value}`,
