@@ -20,11 +20,24 @@ pub(super) struct Config {
     limits_s: BTreeMap<String, u64>,
     /// Packages whose test programs share nothing of the machine; unit tests never do.
     pure: Vec<String>,
+    /// Packages whose test programs use the machine and look at what is their own alone.
+    own: Vec<String>,
     /// Tests that only `--engines` runs.
     engines: Vec<String>,
     /// Of those, tests of the everyday set.
     everyday: Vec<String>,
     allowed: Vec<Allowed>,
+}
+
+/// Beside what a test program may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Company {
+    /// It shares nothing of the machine.
+    All,
+    /// It shares objects with programs of its package alone.
+    OtherPackages,
+    /// It measures, or looks at all of the machine.
+    Nobody,
 }
 
 /// What may be skipped or disturbed in CI.
@@ -58,9 +71,15 @@ impl Config {
         }
     }
 
-    /// Whether a program may run beside others.
-    pub(super) fn may_run_beside(&self, program: &Program) -> bool {
-        program.is_unit || self.pure.contains(&program.package)
+    /// Beside what a program may run.
+    pub(super) fn company(&self, program: &Program) -> Company {
+        if program.is_unit || self.pure.contains(&program.package) {
+            Company::All
+        } else if self.own.contains(&program.package) {
+            Company::OtherPackages
+        } else {
+            Company::Nobody
+        }
     }
 
     /// Whether a test is of the everyday set.
@@ -147,6 +166,7 @@ mod tests {
         let text = r#"
 limit_s = 60
 pure = []
+own = []
 engines = ["p/*"]
 everyday = ["p/it/one::*"]
 [limits_s]

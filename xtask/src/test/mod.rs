@@ -18,7 +18,7 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 
-use config::Config;
+use config::{Company, Config};
 use run::Outcome;
 use select::Selected;
 
@@ -86,30 +86,47 @@ pub(crate) fn run(args: &TestArgs) -> Result<(), String> {
     told::tell(&outcomes, &records, &config, in_ci)
 }
 
-/// Runs programs of pure crates beside each other, then those that use the machine, one at a time.
+/// Runs programs of pure crates beside each other, then those that use the machine beside those of other packages, and at last, one
+/// at a time, those that want it for themselves.
 fn outcomes(selected: &[Selected], at: &run::Surroundings<'_>) -> Result<Vec<Outcome>, String> {
-    let is_pure = |one: &&Selected| at.config.may_run_beside(&one.program);
-    let (beside, alone): (Vec<_>, Vec<_>) = selected.iter().partition(is_pure);
     let cores = available_parallelism().map_or(1, usize::from);
-    let mut outcomes = in_workers(beside, cores, at)?;
-    outcomes.extend(in_workers(alone, 1, at)?);
+    let mut outcomes = Vec::new();
+    for company in [Company::All, Company::OtherPackages, Company::Nobody] {
+        let of = |one: &&Selected| at.config.company(&one.program) == company;
+        let programs: Vec<&Selected> = selected.iter().filter(of).collect();
+        let (groups, workers) = match company {
+            Company::All => (programs.chunks(1).collect(), cores),
+            Company::OtherPackages => (by_package(&programs), cores),
+            Company::Nobody => (vec![&*programs], 1),
+        };
+        outcomes.extend(in_workers(groups, workers, at)?);
+    }
     Ok(outcomes)
 }
 
+/// Programs in groups of a package, of which they come in order.
+fn by_package<'a, 'b>(programs: &'a [&'b Selected]) -> Vec<&'a [&'b Selected]> {
+    let same = |a: &&Selected, b: &&Selected| a.program.package == b.program.package;
+    programs.chunk_by(same).collect()
+}
+
+/// Runs the programs of a group one after the other, and as many groups at once as there are workers.
 fn in_workers(
-    programs: Vec<&Selected>,
+    groups: Vec<&[&Selected]>,
     workers: usize,
     at: &run::Surroundings<'_>,
 ) -> Result<Vec<Outcome>, String> {
-    let queue = Mutex::new(VecDeque::from(programs));
+    let queue = Mutex::new(VecDeque::from(groups));
     let next = || {
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.pop_front()
     };
     let work = || {
         let mut outcomes = Vec::new();
-        while let Some(program) = next() {
-            outcomes.extend(run::program(program, at)?);
+        while let Some(group) = next() {
+            for program in group {
+                outcomes.extend(run::program(program, at)?);
+            }
         }
         Ok::<_, String>(outcomes)
     };

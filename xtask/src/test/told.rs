@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_nothing_allows_fails_in_ci_alone() {
-        let text = "limit_s = 1\npure = []\nengines = []\neveryday = []\n[limits_s]\n[[allowed]]\ntests = [\"p/it/*\"]\n\
+        let text = "limit_s = 1\npure = []\nown = []\nengines = []\neveryday = []\n[limits_s]\n[[allowed]]\ntests = [\"p/it/*\"]\n\
                     kind = \"skip\"\nwhy = \"it is elsewhere\"\n";
         let config: Config = toml::from_str(text).unwrap();
         let passed = [outcome("p/it/a", None), outcome("p/b", None)];
