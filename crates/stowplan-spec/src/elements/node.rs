@@ -17,8 +17,8 @@ use crate::quantity::{Duration, Fixed, Measure, Period, Spread};
 /// A node. `timer`, `subscribes` and `publishes` describe the common shapes on one line:
 ///
 /// - only `timer`: one callback `timer`;
-/// - only `subscribes`: one callback for each topic, called `on_` and the last part of the topic
-///   (with parts before it where two would be the same); the first works and publishes, the others store their message;
+/// - only `subscribes`: one callback for each topic, called `on_` and the last part of the topic, with parts before it where two
+///   would be the same. The first works and publishes, the others store their message;
 /// - both: one storing callback for each topic, and a `timer` that uses them, works and publishes.
 ///
 /// Any other shape is written out under `callbacks`.
