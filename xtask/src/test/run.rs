@@ -34,6 +34,9 @@ pub(super) struct Outcome {
 /// Time between two looks at the limits.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// Longest wait for a line of a program that has ended: what it has left running may hold its output open.
+const LAST_LINES: Duration = Duration::from_secs(10);
+
 /// Runs the tests of a program. What is said of each is complete: one that was asked for and of which nothing is said has failed.
 pub(super) fn program(one: &Selected, at: &Surroundings<'_>) -> Result<Vec<Outcome>, String> {
     let begin = Instant::now();
@@ -103,8 +106,13 @@ fn listen(
     loop {
         match lines.recv_timeout(LOOK) {
             Ok(line) => heard.line(&line),
-            // What it has left running may hold its output open.
-            Err(RecvTimeoutError::Timeout) if matches!(child.try_wait(), Ok(Some(_))) => return,
+            Err(RecvTimeoutError::Timeout) if matches!(child.try_wait(), Ok(Some(_))) => {
+                // On a busy machine its last lines come late.
+                while let Ok(line) = lines.recv_timeout(LAST_LINES) {
+                    heard.line(&line);
+                }
+                return;
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
