@@ -38,6 +38,9 @@ pub struct Variant {
     pub oom_event: bool,
     /// Each service has CPU and memory accounting of its own.
     pub accounting: bool,
+    /// Services can be put into the network of the experiment. Where they cannot at one of its places, the whole experiment runs in
+    /// the machine's network, which they are in.
+    pub joins_network: bool,
     /// Real programs with the host's root file system.
     pub command: bool,
     /// Real programs with a root file system of their own.
@@ -65,6 +68,7 @@ impl Variant {
             exit_status: true,
             oom_event: true,
             accounting: true,
+            joins_network: true,
             command: true,
             rootfs: true,
             mounts: true,
@@ -96,6 +100,7 @@ impl Variant {
             services: self.services,
             cpu_groups: self.cpu_groups,
             ablates: all.iter().all(|feature| self.isolation.contains(feature)),
+            joins_network: self.joins_network,
         }
     }
 }
