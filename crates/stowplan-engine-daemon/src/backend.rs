@@ -86,6 +86,11 @@ pub trait Backend {
     /// The engine's own processes, where services have these first ones.
     fn processes(&self, first: &[u32]) -> Vec<u32>;
 
+    /// The parts of an orchestrator that these processes are, by their pids.
+    fn orchestrator(&self, _processes: &[u32]) -> BTreeMap<u32, String> {
+        BTreeMap::new()
+    }
+
     /// Removes what all containers of the run stood on. They are gone.
     ///
     /// # Errors

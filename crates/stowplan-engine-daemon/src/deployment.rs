@@ -412,6 +412,10 @@ impl<B: Backend> Deployment for ContainerDeployment<B> {
         Ok(self.backend.processes(&first))
     }
 
+    fn orchestrator(&self) -> Result<BTreeMap<u32, String>, EngineError> {
+        Ok(self.backend.orchestrator(&self.engine_processes()?))
+    }
+
     fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {
         Ok(self.asked.borrow().clone())
     }
