@@ -31,6 +31,10 @@ pub trait Backend {
     /// What it is asked to make for one service.
     type Request;
 
+    /// Whether a container is made and started by two requests. Where not, [`Backend::make`] does both, and returns when its program
+    /// runs.
+    const CREATES_APART: bool = true;
+
     /// Name of the engine, as in the ledger.
     fn engine(&self) -> &'static str;
 

@@ -47,6 +47,8 @@ pub struct Variant {
     pub rootfs: bool,
     /// Files and folders of the host at other places in a service.
     pub mounts: bool,
+    /// Devices of the host in a service.
+    pub devices: bool,
     /// Real programs as another user.
     pub user: bool,
     /// Limits per service.
@@ -72,6 +74,7 @@ impl Variant {
             command: true,
             rootfs: true,
             mounts: true,
+            devices: true,
             user: true,
             limits: LimitSupport::all(),
             isolation: Vec::new(),
@@ -338,6 +341,7 @@ impl Variant {
             (rootfs.is_none(), self.command, "program.command"),
             (rootfs.is_some(), self.rootfs, "program.rootfs"),
             (moved, self.mounts, "program.mounts"),
+            (!access.devices.is_empty(), self.devices, "program.devices"),
             (access.user.is_some(), self.user, "program.user"),
         ]
         .into_iter()
