@@ -295,9 +295,9 @@ mod tests {
 
     #[test]
     fn an_engine_of_the_machines_network_says_so_where_it_works() {
-        let works = status_in_machines("kube", available());
+        let works = status_in_machines("swarm", available());
         assert_eq!(works.reason.as_deref(), Some(IN_MACHINES));
-        let fails = status_in_machines("kube", absent("start it"));
+        let fails = status_in_machines("swarm", absent("start it"));
         assert_eq!(fails.reason.as_deref(), Some("no way"));
     }
 
