@@ -130,11 +130,35 @@ start_engines() {
   local runtime=""
   [ -f /sys/fs/cgroup/cgroup.controllers ] || runtime="--runtime runc"
   trap stop_engines EXIT
+  local before=$STARTED_DAEMONS
   start_daemon /var/run/docker.sock dockerd
+  # That of a daemon which runs already is its user's to make.
+  [ "$STARTED_DAEMONS" = "$before" ] || start_swarm
   # shellcheck disable=SC2086
   start_daemon /run/podman/podman.sock podman $runtime system service --time=0 unix:///run/podman/podman.sock
   start_containerd
   start_lxd
+}
+
+# start_swarm: makes one of this machine alone, where the daemon is in none.
+OWN_SWARM=""
+start_swarm() {
+  command -v docker >/dev/null || return 0
+  [ "$(docker info --format '{{.Swarm.LocalNodeState}}' 2>/dev/null)" = inactive ] || return 0
+  docker swarm init --advertise-addr 127.0.0.1 >/dev/null || { echo "there is no swarm here"; return 0; }
+  OWN_SWARM=yes
+  # It comes a moment later, and is there as long as the daemon.
+  for _ in $(seq 50); do
+    docker network inspect docker_gwbridge >/dev/null 2>&1 && break
+    sleep 0.2
+  done
+}
+
+stop_swarm() {
+  [ -n "$OWN_SWARM" ] || return 0
+  OWN_SWARM=""
+  docker swarm leave --force >/dev/null || true
+  docker network rm docker_gwbridge >/dev/null 2>&1 || true
 }
 
 # LXD where none answers, in a folder of its own, which its clients find by LXD_DIR.
@@ -150,6 +174,7 @@ start_lxd() {
 }
 
 stop_engines() {
+  stop_swarm
   for pid in $STARTED_DAEMONS; do
     kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
   done
@@ -175,6 +200,7 @@ leftovers() (
       "$client" ps --all --format "$client container {{.Names}}"
       "$client" images --format "$client image {{.Repository}}:{{.Tag}} {{.ID}}"
     done
+    command -v docker >/dev/null && docker service ls --format "swarm service {{.Name}}"
     if command -v ctr >/dev/null; then
       for what in containers images; do
         ctr --address "${socket#unix://}" --namespace k8s.io "$what" list --quiet | sed "s/^/containerd $what /"

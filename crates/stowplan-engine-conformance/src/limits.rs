@@ -6,7 +6,7 @@ use stowplan_wire::deployment::{EngineEventKind, LimitsPlan, SchedulingPlan, Sel
 use stowplan_wire::host::LimitsReadBack;
 
 use crate::look::Used;
-use crate::trial::{Stop, Trial, ensure, plain};
+use crate::trial::{Stop, Trial, ensure, needs, plain};
 use crate::{Behaviour, Case, Checked, Setup};
 
 pub(crate) const CASES: &[Case] = &[
@@ -168,12 +168,17 @@ fn memory(setup: &Setup<'_>) -> Checked {
     let back = read_back(&mut trial, "a")?;
     ensure(back.memory_bytes == Some(LIMIT), || format!("{back:?}"))?;
     let swap = trial.setup.stage.host().facts()?.swap_accounting;
-    ensure(back.swap_bytes == swap.then_some(0), || format!("{back:?}"))?;
-    if trial.can.oom_event {
-        trial.hears("a", EngineEventKind::OutOfMemory)
-    } else {
-        Err(Stop::Unsupported("oom-event".to_owned()))
-    }
+    // An engine that cannot say so of swap has to say that.
+    let told = trial.deployment().deviations();
+    let leaves_swap = told
+        .iter()
+        .any(|told| told.contains("no swap beside memory"));
+    ensure(leaves_swap || back.swap_bytes == swap.then_some(0), || {
+        format!("{back:?}")
+    })?;
+    needs(trial.can.oom_event, "oom-event")?;
+    trial.hears("a", EngineEventKind::OutOfMemory)?;
+    needs(!leaves_swap, "limits.swap")
 }
 
 fn scheduling(setup: &Setup<'_>) -> Checked {

@@ -47,6 +47,7 @@ impl Trial<'_> {
                     subject: (*service).to_owned(),
                     cgroups: self.locator(service)?.cgroups,
                     pids: Vec::new(),
+                    names: Vec::new(),
                 })
             })
             .collect::<Result<Vec<_>, Stop>>()?;

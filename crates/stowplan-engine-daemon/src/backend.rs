@@ -31,6 +31,10 @@ pub trait Backend {
     /// What it is asked to make for one service.
     type Request;
 
+    /// Whether a container is made and started by two requests. Where not, [`Backend::make`] does both, and returns when its program
+    /// runs.
+    const CREATES_APART: bool = true;
+
     /// Name of the engine, as in the ledger.
     fn engine(&self) -> &'static str;
 
@@ -85,6 +89,11 @@ pub trait Backend {
 
     /// The engine's own processes, where services have these first ones.
     fn processes(&self, first: &[u32]) -> Vec<u32>;
+
+    /// The parts of an orchestrator that these processes are, by their pids.
+    fn orchestrator(&self, _processes: &[u32]) -> BTreeMap<u32, String> {
+        BTreeMap::new()
+    }
 
     /// Removes what all containers of the run stood on. They are gone.
     ///

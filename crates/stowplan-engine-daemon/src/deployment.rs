@@ -238,19 +238,8 @@ impl<B: Backend> ContainerDeployment<B> {
         Ok(())
     }
 
-    fn freeze(&self, service: &str, frozen: bool) -> Result<(), EngineError> {
-        let service = &self.services[self.one(service)?];
-        let missing = || service.about(EngineError::new("it has not been created"));
-        let id = service.id.as_ref().ok_or_else(missing)?;
-        self.backend
-            .freeze(id, frozen)
-            .map_err(|e| service.about(e))
-    }
-}
-
-impl<B: Backend> Deployment for ContainerDeployment<B> {
-    fn create(&mut self, which: &Select) -> Result<(), EngineError> {
-        let which = self.indexes(which)?;
+    /// Makes the containers of these services that have none, or one that has ended: which of them.
+    fn make(&mut self, which: Vec<usize>) -> Result<Vec<usize>, EngineError> {
         let ended: Vec<usize> = which
             .iter()
             .copied()
@@ -279,11 +268,12 @@ impl<B: Backend> Deployment for ContainerDeployment<B> {
         for (index, made) in wanted.iter().zip(made) {
             results.push(made.map(|id| self.services[*index].created(id)));
         }
-        self.first_error(&wanted, results)
+        self.first_error(&wanted, results)?;
+        Ok(wanted)
     }
 
-    fn start(&mut self, which: &Select) -> Result<(), EngineError> {
-        let which = self.indexes(which)?;
+    /// Lets the programs of these services run, which have containers.
+    fn begin(&mut self, which: &[usize]) -> Result<(), EngineError> {
         let ids = which
             .iter()
             .map(|index| {
@@ -304,7 +294,37 @@ impl<B: Backend> Deployment for ContainerDeployment<B> {
                 self.services[*index].started();
             }
         }
-        self.first_error(&which, results)?;
+        self.first_error(which, results)
+    }
+
+    fn freeze(&self, service: &str, frozen: bool) -> Result<(), EngineError> {
+        let service = &self.services[self.one(service)?];
+        let missing = || service.about(EngineError::new("it has not been created"));
+        let id = service.id.as_ref().ok_or_else(missing)?;
+        self.backend
+            .freeze(id, frozen)
+            .map_err(|e| service.about(e))
+    }
+}
+
+impl<B: Backend> Deployment for ContainerDeployment<B> {
+    fn create(&mut self, which: &Select) -> Result<(), EngineError> {
+        let which = self.indexes(which)?;
+        if B::CREATES_APART {
+            self.make(which)?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, which: &Select) -> Result<(), EngineError> {
+        let which = self.indexes(which)?;
+        if B::CREATES_APART {
+            self.begin(&which)?;
+        } else {
+            let made = self.make(which.clone())?;
+            made.iter()
+                .for_each(|index| self.services[*index].started());
+        }
         self.give_classes(&which)
     }
 
@@ -410,6 +430,10 @@ impl<B: Backend> Deployment for ContainerDeployment<B> {
     fn engine_processes(&self) -> Result<Vec<u32>, EngineError> {
         let first: Vec<u32> = self.services.iter().filter_map(Service::pid).collect();
         Ok(self.backend.processes(&first))
+    }
+
+    fn orchestrator(&self) -> Result<BTreeMap<u32, String>, EngineError> {
+        Ok(self.backend.orchestrator(&self.engine_processes()?))
     }
 
     fn engine_requests(&self) -> Result<Vec<EngineRequest>, EngineError> {

@@ -5,11 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bollard::models::ContainerCreateBody;
-use bollard::query_parameters::{
-    StartContainerOptions, StopContainerOptionsBuilder, WaitContainerOptionsBuilder,
-};
-use futures_util::StreamExt;
-use stowplan_engine::{Deployment, EngineError, ImageFiles};
+use bollard::query_parameters::StartContainerOptions;
+use stowplan_engine::{Deployment, EngineError};
 use stowplan_engine_daemon::{
     Backend, ContainerDeployment, Happened, Images, Place, Prepared, RunGroup, Serving,
     container_entry, of_ground,
@@ -17,14 +14,11 @@ use stowplan_engine_daemon::{
 use stowplan_host::Host;
 use stowplan_wire::deployment::{DeploymentPlan, StopMode};
 
-use crate::client::{Client, PATIENCE_S, is_absent, status};
+use crate::client::Client;
 use crate::events::Feed;
 use crate::ground::{self, Ground, Holder};
 use crate::images::{self, Store};
-use crate::{config, fleet, group, label, logs, own};
-
-/// Told where a daemon's answer has no folders of an image, as with Docker's store of containerd, or the driver `vfs`.
-const UNTOLD_FILES: &str = "the daemon does not tell where it keeps the files of images";
+use crate::{config, container, fleet, group, label, logs, own};
 
 /// Containers of one daemon.
 struct DockerBackend {
@@ -46,7 +40,7 @@ pub(crate) fn prepare(
 ) -> Result<Box<dyn Deployment>, EngineError> {
     let tags = images.load_all(&client, plan)?;
     let distinct: BTreeSet<&String> = tags.iter().collect();
-    let image_files = image_files(&client, &distinct);
+    let image_files = images::files(&client, &distinct);
     let mut group = group::of_run(&client, plan, host.as_ref())?;
     let laid = ground::lay(&client, images, holder, &plan.run, host.as_ref());
     let mut ground = laid.inspect_err(|_| {
@@ -82,23 +76,6 @@ pub(crate) fn prepare(
     )))
 }
 
-/// Where the daemon keeps the files of these images.
-fn image_files(client: &Client, tags: &BTreeSet<&String>) -> ImageFiles {
-    let mut found = BTreeSet::new();
-    let mut unshown = None;
-    for tag in tags {
-        let folders = images::folders(client, tag);
-        if folders.is_empty() {
-            unshown = Some(UNTOLD_FILES.to_owned());
-        }
-        found.extend(folders.iter().map(|folder| folder.display().to_string()));
-    }
-    ImageFiles {
-        paths: found.into_iter().collect(),
-        unshown,
-    }
-}
-
 impl Backend for DockerBackend {
     type Request = ContainerCreateBody;
 
@@ -121,38 +98,7 @@ impl Backend for DockerBackend {
     }
 
     async fn end(&self, container: &str, how: StopMode) -> Result<(), EngineError> {
-        let failed = |error| self.client.error("stop a container", error);
-        let stopped = match how {
-            StopMode::Terminate { grace_ms } => {
-                // The API has whole seconds.
-                let grace_s = grace_ms.div_ceil(1000);
-                let options = StopContainerOptionsBuilder::default()
-                    .t(i32::try_from(grace_s).unwrap_or(i32::MAX))
-                    .build();
-                let limit = Duration::from_secs(PATIENCE_S.saturating_add(grace_s));
-                let api = self.client.patient(limit);
-                api.stop_container(container, Some(options)).await
-            }
-            StopMode::Kill => fleet::kill(&self.client, container).await,
-        };
-        match stopped {
-            Ok(()) => {}
-            // It is gone, or it has ended already.
-            Err(error) if is_absent(&error) || status(&error) == Some(409) => {}
-            Err(error) => return Err(failed(error)),
-        }
-        let options = WaitContainerOptionsBuilder::default()
-            .condition("not-running")
-            .build();
-        let mut ended = self.client.api().wait_container(container, Some(options));
-        match ended.next().await {
-            // The status of the program is told as an error.
-            None | Some(Ok(_) | Err(bollard::errors::Error::DockerContainerWaitError { .. })) => {
-                Ok(())
-            }
-            Some(Err(error)) if is_absent(&error) => Ok(()),
-            Some(Err(error)) => Err(failed(error)),
-        }
+        container::end(&self.client, container, how).await
     }
 
     async fn remove(&self, name: &str) -> Result<bool, EngineError> {
@@ -160,28 +106,11 @@ impl Backend for DockerBackend {
     }
 
     fn locate(&self, id: &str) -> Result<Place, EngineError> {
-        let found = self
-            .client
-            .wait(self.client.inspect(id))
-            .map_err(|error| self.client.error("tell of a container", error))?;
-        let state = found.state.unwrap_or_default();
-        let pid = u32::try_from(state.pid.unwrap_or_default()).unwrap_or_default();
-        Ok(Place {
-            out_of_memory: state.oom_killed.unwrap_or_default(),
-            log: found.log_path.filter(|path| !path.is_empty()),
-            ..Place::find(pid, id)?
-        })
+        container::locate(&self.client, id)
     }
 
     fn freeze(&self, id: &str, frozen: bool) -> Result<(), EngineError> {
-        let api = self.client.api();
-        if frozen {
-            let paused = self.client.wait(api.pause_container(id));
-            paused.map_err(|e| self.client.error("pause a container", e))
-        } else {
-            let resumed = self.client.wait(api.unpause_container(id));
-            resumed.map_err(|e| self.client.error("resume a container", e))
-        }
+        container::freeze(&self.client, id, frozen)
     }
 
     fn next(&mut self, wait: Duration) -> Result<Option<Happened>, EngineError> {
@@ -193,7 +122,7 @@ impl Backend for DockerBackend {
     }
 
     fn label(&self, containers: &[(String, u32)]) -> Result<BTreeMap<String, String>, EngineError> {
-        label::read(&self.client, containers)
+        label::read(&self.client, self.engine(), containers)
     }
 
     fn processes(&self, first: &[u32]) -> Vec<u32> {

@@ -56,7 +56,8 @@ pub(crate) fn network_mode<'a>(plan: &DeploymentPlan, ground: &'a Ground) -> &'a
     }
 }
 
-fn mount(mount: BindMount) -> Mount {
+/// A folder or file of the host as the API takes it.
+pub(crate) fn mount(mount: BindMount) -> Mount {
     Mount {
         source: Some(mount.from),
         target: Some(mount.to),

@@ -27,12 +27,19 @@ pub(crate) struct Feed {
 impl Feed {
     /// Listens from now on.
     pub(crate) fn open(client: &Client, run: &str) -> Self {
+        Self::of_labels(client, vec![format!("{RUN}={run}")])
+    }
+
+    /// Listens to one service of a run.
+    pub(crate) fn of_service(client: &Client, run: &str, service: &str) -> Self {
+        let labels = [format!("{RUN}={run}"), format!("{SERVICE}={service}")];
+        Self::of_labels(client, labels.to_vec())
+    }
+
+    fn of_labels(client: &Client, labels: Vec<String>) -> Self {
         let now = since_epoch();
         let since = format!("{}.{:09}", now.as_secs(), now.subsec_nanos());
-        let filters = HashMap::from([
-            ("type", vec!["container".to_owned()]),
-            ("label", vec![format!("{}={run}", RUN)]),
-        ]);
+        let filters = HashMap::from([("type", vec!["container".to_owned()]), ("label", labels)]);
         let options = EventsOptionsBuilder::default()
             .since(&since)
             .filters(&filters)
@@ -48,10 +55,20 @@ impl Feed {
         client: &Client,
         wait: Duration,
     ) -> Result<Option<Happened>, EngineError> {
+        // The timer is made inside: it needs the runtime that drives it.
+        client.wait(async { self.within(client, wait.max(LOOK)).await })
+    }
+
+    /// The same, of an executor that serves the connection already.
+    pub(crate) async fn within(
+        &mut self,
+        client: &Client,
+        wait: Duration,
+    ) -> Result<Option<Happened>, EngineError> {
+        let deadline = tokio::time::Instant::now() + wait;
         loop {
-            // The timer is made inside: it needs the runtime that drives it.
-            let next = async { tokio::time::timeout(wait.max(LOOK), self.stream.next()).await };
-            let Ok(said) = client.wait(next) else {
+            let next = tokio::time::timeout_at(deadline, self.stream.next());
+            let Ok(said) = next.await else {
                 return Ok(None);
             };
             match said {

@@ -58,6 +58,15 @@ pub(crate) async fn kill(client: &Client, id: &str) -> Result<(), Error> {
     client.api().kill_container(id, Some(options)).await
 }
 
+/// Kills and removes a container with its volumes.
+pub(crate) async fn remove_by_id(client: &Client, id: &str) -> Result<(), Error> {
+    let options = RemoveContainerOptionsBuilder::default()
+        .force(true)
+        .v(true)
+        .build();
+    client.api().remove_container(id, Some(options)).await
+}
+
 /// Kills and removes the container of this name if it was made here. Whether there was one.
 pub(crate) fn remove(client: &Client, name: &str) -> Result<bool, EngineError> {
     client.wait(remove_one(client, name))
@@ -79,11 +88,7 @@ pub(crate) async fn remove_one(client: &Client, name: &str) -> Result<bool, Engi
         // From version 5 on it would give the program ten seconds to end. One that does not run is told by the removal.
         let _ = kill(client, &id).await;
     }
-    let options = RemoveContainerOptionsBuilder::default()
-        .force(true)
-        .v(true)
-        .build();
-    match client.api().remove_container(&id, Some(options)).await {
+    match remove_by_id(client, &id).await {
         Ok(()) => Ok(true),
         Err(error) if is_absent(&error) => Ok(true),
         // It is being removed already.

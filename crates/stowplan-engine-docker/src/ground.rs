@@ -91,7 +91,7 @@ impl Holder {
     }
 
     /// Whether the daemon's own network is another one.
-    fn is_apart(&self, client: &Client) -> bool {
+    pub(crate) fn is_apart(&self, client: &Client) -> bool {
         let wanted = network::of_process(self.of_process);
         let has = client.daemon_pid().and_then(network::of_process);
         has.is_some() && wanted != has

@@ -1,12 +1,13 @@
 //! Images in the daemon's store.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bollard::body_try_stream;
 use bollard::query_parameters::{ImportImageOptionsBuilder, RemoveImageOptionsBuilder};
 use futures_util::TryStreamExt;
-use stowplan_engine::EngineError;
+use stowplan_engine::{EngineError, ImageFiles};
 use stowplan_engine_daemon::pieces;
 use stowplan_image::{Contents, Settings, write_archive};
 
@@ -69,8 +70,35 @@ fn send(client: &Client, contents: &Contents, tag: &str) -> Result<(), EngineErr
     loaded.map_err(|error| client.error(format!("load the image {tag}"), error))
 }
 
+/// Id of an image.
+pub(crate) fn id(client: &Client, tag: &str) -> Result<String, EngineError> {
+    let found = client.wait(client.api().inspect_image(tag));
+    let found = found.map_err(|error| client.error(format!("tell of the image {tag}"), error))?;
+    Ok(found.id.unwrap_or_default())
+}
+
+/// Told where a daemon's answer has no folders of an image, as with Docker's store of containerd, or the driver `vfs`.
+const UNTOLD_FILES: &str = "the daemon does not tell where it keeps the files of images";
+
+/// Where the daemon keeps the files of these images.
+pub(crate) fn files(client: &Client, tags: &BTreeSet<&String>) -> ImageFiles {
+    let mut found = BTreeSet::new();
+    let mut unshown = None;
+    for tag in tags {
+        let folders = folders(client, tag);
+        if folders.is_empty() {
+            unshown = Some(UNTOLD_FILES.to_owned());
+        }
+        found.extend(folders.iter().map(|folder| folder.display().to_string()));
+    }
+    ImageFiles {
+        paths: found.into_iter().collect(),
+        unshown,
+    }
+}
+
 /// Folders in which the daemon keeps the files of an image, where it tells.
-pub(crate) fn folders(client: &Client, tag: &str) -> Vec<PathBuf> {
+fn folders(client: &Client, tag: &str) -> Vec<PathBuf> {
     let Ok(found) = client.wait(client.api().inspect_image(tag)) else {
         return Vec::new();
     };

@@ -9,11 +9,15 @@ use crate::client::Client;
 use crate::probe;
 use crate::runtime::called;
 
-/// The label of the containers with these ids and first processes: one value of each fact for all of them.
+/// The label of the containers of this engine with these ids and first processes: one value of each fact for all of them.
 ///
 /// # Errors
 /// When two differ, or what the kernel shows contradicts what the daemon says.
-pub(crate) fn read(client: &Client, containers: &[(String, u32)]) -> Result<Facts, EngineError> {
+pub(crate) fn read(
+    client: &Client,
+    engine: &str,
+    containers: &[(String, u32)],
+) -> Result<Facts, EngineError> {
     let mut all = Vec::new();
     let mut program = None;
     for (id, pid) in containers {
@@ -27,10 +31,7 @@ pub(crate) fn read(client: &Client, containers: &[(String, u32)]) -> Result<Fact
     }
     let mut facts = agreed(all)?;
     facts.extend(runtime_version(program.as_deref()));
-    facts.insert(
-        format!("engine.{}", client.daemon().name()),
-        probe::version(client)?,
-    );
+    facts.insert(format!("engine.{engine}"), probe::version(client)?);
     Ok(facts)
 }
 

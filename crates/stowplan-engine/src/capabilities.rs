@@ -38,12 +38,17 @@ pub struct Variant {
     pub oom_event: bool,
     /// Each service has CPU and memory accounting of its own.
     pub accounting: bool,
+    /// Services can be put into the network of the experiment. Where they cannot at one of its places, the whole experiment runs in
+    /// the machine's network, which they are in.
+    pub joins_network: bool,
     /// Real programs with the host's root file system.
     pub command: bool,
     /// Real programs with a root file system of their own.
     pub rootfs: bool,
     /// Files and folders of the host at other places in a service.
     pub mounts: bool,
+    /// Devices of the host in a service.
+    pub devices: bool,
     /// Real programs as another user.
     pub user: bool,
     /// Limits per service.
@@ -65,9 +70,11 @@ impl Variant {
             exit_status: true,
             oom_event: true,
             accounting: true,
+            joins_network: true,
             command: true,
             rootfs: true,
             mounts: true,
+            devices: true,
             user: true,
             limits: LimitSupport::all(),
             isolation: Vec::new(),
@@ -96,6 +103,7 @@ impl Variant {
             services: self.services,
             cpu_groups: self.cpu_groups,
             ablates: all.iter().all(|feature| self.isolation.contains(feature)),
+            joins_network: self.joins_network,
         }
     }
 }
@@ -333,6 +341,7 @@ impl Variant {
             (rootfs.is_none(), self.command, "program.command"),
             (rootfs.is_some(), self.rootfs, "program.rootfs"),
             (moved, self.mounts, "program.mounts"),
+            (!access.devices.is_empty(), self.devices, "program.devices"),
             (access.user.is_some(), self.user, "program.user"),
         ]
         .into_iter()

@@ -190,6 +190,15 @@ pub trait Deployment {
         Ok(Vec::new())
     }
 
+    /// The parts of an orchestrator by the pids of [`Deployment::engine_processes`] that they are: what each costs has a row of its
+    /// own. Empty where the engine has none.
+    ///
+    /// # Errors
+    /// When the engine cannot tell.
+    fn orchestrator(&self) -> Result<BTreeMap<u32, String>, EngineError> {
+        Ok(BTreeMap::new())
+    }
+
     /// Every request so far to what works for the engine, in no particular order; empty where the engine asks nobody and
     /// does everything by itself.
     ///

@@ -1,29 +1,46 @@
 //! Memory of processes with what they share divided between them.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use stowplan_wire::host::{MemorySample, SampleSubject};
 
 use crate::cgroup::Group;
+use crate::process::name_of;
 
-/// Reads the processes of each subject once. Reading holds each one's map of memory for milliseconds, so that it is for
+/// Reads the processes of each subject once. Those that were named by pid are a subject by name, too, `SUBJECT: NAME`. Reading holds each one's map of memory for milliseconds, so that it is for
 /// instants at which nothing is measured. Processes that are gone are left out, and so are subjects without any.
 #[must_use]
 pub fn proportional(subjects: &[SampleSubject]) -> Vec<MemorySample> {
-    let of = |subject: &SampleSubject| {
-        let own = Group::from_paths(&subject.cgroups).processes();
-        let mut sample = MemorySample {
-            subject: subject.subject.clone(),
-            ..MemorySample::default()
-        };
-        for pid in own.iter().chain(&subject.pids) {
-            if let Ok(text) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
-                add(&mut sample, &text);
-            }
-        }
-        (sample.processes > 0).then_some(sample)
+    let mut samples: Vec<MemorySample> = subjects.iter().flat_map(of_subject).collect();
+    samples.retain(|sample| sample.processes > 0);
+    samples
+}
+
+/// The subject, and its processes by name.
+fn of_subject(subject: &SampleSubject) -> Vec<MemorySample> {
+    let called = |name: String| MemorySample {
+        subject: name,
+        ..MemorySample::default()
     };
-    subjects.iter().filter_map(of).collect()
+    let mut all = called(subject.subject.clone());
+    let mut named: BTreeMap<String, MemorySample> = BTreeMap::new();
+    let rollup = |pid: u32| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
+    for pid in Group::from_paths(&subject.cgroups).processes() {
+        if let Some(text) = rollup(pid) {
+            add(&mut all, &text);
+        }
+    }
+    for &pid in &subject.pids {
+        let Some((name, text)) = name_of(subject, pid).zip(rollup(pid)) else {
+            continue;
+        };
+        add(&mut all, &text);
+        let name = format!("{}: {name}", subject.subject);
+        let of_name = named.entry(name.clone());
+        add(of_name.or_insert_with(|| called(name)), &text);
+    }
+    std::iter::once(all).chain(named.into_values()).collect()
 }
 
 /// Adds a process by its `smaps_rollup`; one without memory, as a zombie, has an empty one and does not count.
@@ -48,8 +65,6 @@ fn add(sample: &mut MemorySample, rollup: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     #[test]
@@ -76,13 +91,17 @@ mod tests {
 
     #[test]
     fn this_process_has_its_share() {
+        let pid = std::process::id();
         let subject = |pids| SampleSubject {
             subject: "own".to_owned(),
             cgroups: BTreeMap::new(),
             pids,
+            names: vec![(pid, "test".to_owned())],
         };
-        let found = proportional(&[subject(vec![std::process::id()]), subject(vec![])]);
-        assert_eq!(found.len(), 1, "a subject without processes has no memory");
+        let found = proportional(&[subject(vec![pid]), subject(vec![])]);
+        let names: Vec<&str> = found.iter().map(|own| &*own.subject).collect();
+        assert_eq!(names, ["own", "own: test"], "without processes it has none");
+        assert_eq!(found[0].pss_bytes, found[1].pss_bytes);
         let own = &found[0];
         assert!(own.private_bytes > 0 && own.private_bytes <= own.pss_bytes);
         assert!(own.pss_bytes <= own.rss_bytes);

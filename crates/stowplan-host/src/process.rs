@@ -7,12 +7,24 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use stowplan_wire::host::SampleSubject;
 
 /// CLOCK_MONOTONIC in ns.
 #[must_use]
 pub fn clock_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// What a process of a subject is called in a row of its own: as it was named, else by the name that the kernel has for its program
+/// (`comm`, at most 15 bytes: proc_pid_comm(5)). `None` where it is gone.
+pub(crate) fn name_of(subject: &SampleSubject, pid: u32) -> Option<String> {
+    let mut named = subject.names.iter();
+    if let Some((_, name)) = named.find(|(of, _)| *of == pid) {
+        return Some(name.clone());
+    }
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
 }
 
 /// Fields of /proc/PID/stat from the third on (`state` is the first item): the second, the name, may hold

@@ -6,7 +6,7 @@ use stowplan_results::{MemoryAt, MemoryRow, Results};
 
 use crate::counted::Counted;
 use crate::error::JudgeError;
-use crate::usage::{ENGINE, mean};
+use crate::usage::{ENGINE, engine_program, mean};
 
 /// Bytes of some processes together, or their mean over runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -34,7 +34,7 @@ impl SharedMemory {
 }
 
 /// Memory of one run after its window.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunMemory {
     /// Block.
     pub block: u32,
@@ -42,6 +42,10 @@ pub struct RunMemory {
     pub services: SharedMemory,
     /// The engine's own processes, PSS in bytes; `None` where it has none.
     pub engine_pss: Option<f64>,
+    /// The same of its programs, by subject.
+    pub programs: BTreeMap<String, f64>,
+    /// The same before the run had services.
+    pub idle_programs: BTreeMap<String, f64>,
 }
 
 /// Memory of a deployment's runs after their windows.
@@ -78,6 +82,18 @@ impl DeploymentMemory {
         ]
     }
 
+    /// Mean over the runs of the PSS of a program of the engine, bytes.
+    #[must_use]
+    pub fn program(&self, subject: &str) -> Option<f64> {
+        self.mean(|run| run.programs.get(subject).copied())
+    }
+
+    /// The same before the run had services.
+    #[must_use]
+    pub fn idle_program(&self, subject: &str) -> Option<f64> {
+        self.mean(|run| run.idle_programs.get(subject).copied())
+    }
+
     /// Mean over the runs.
     fn mean(&self, of: impl Fn(&RunMemory) -> Option<f64>) -> Option<f64> {
         mean(self.runs.iter().filter_map(of))
@@ -90,19 +106,34 @@ pub(crate) fn read(
     counted: &Counted,
 ) -> Result<Vec<DeploymentMemory>, JudgeError> {
     let mut by: BTreeMap<usize, BTreeMap<u32, RunMemory>> = BTreeMap::new();
+    let mut idle: BTreeMap<u32, BTreeMap<String, f64>> = BTreeMap::new();
     results.scan(|row: MemoryRow| {
-        if row.at != MemoryAt::Disarm || counted.latency(row.run).is_none() {
+        if counted.latency(row.run).is_none() || row.at == MemoryAt::Arm {
+            return;
+        }
+        let pss = row.pss_bytes as f64;
+        let program = engine_program(&row.subject).map(|_| row.subject.to_string());
+        if row.at == MemoryAt::Idle {
+            let programs = idle.entry(row.run).or_default();
+            if let Some(program) = program {
+                *programs.entry(program).or_default() += pss;
+            }
             return;
         }
         let runs = by.entry(counted.rank(&row.deployment)).or_default();
         let run = runs.entry(row.run).or_default();
         run.block = row.block;
-        if &*row.subject == ENGINE {
-            *run.engine_pss.get_or_insert_default() += row.pss_bytes as f64;
+        if let Some(program) = program {
+            *run.programs.entry(program).or_default() += pss;
+        } else if &*row.subject == ENGINE {
+            *run.engine_pss.get_or_insert_default() += pss;
         } else {
             run.services.add(&row);
         }
     })?;
+    for (number, run) in by.values_mut().flatten() {
+        run.idle_programs = idle.remove(number).unwrap_or_default();
+    }
     let views = by.into_iter().map(|(rank, runs)| DeploymentMemory {
         deployment: counted.id(rank).to_owned(),
         runs: runs.into_values().collect(),
@@ -137,6 +168,7 @@ mod tests {
         assert_eq!((run.services.pss, run.services.private), (300.0, 120.0));
         let with_engine = RunMemory {
             engine_pss: Some(10.0),
+            programs: BTreeMap::from([("engine: shim".to_owned(), 4.0)]),
             ..RunMemory::default()
         };
         let view = DeploymentMemory {
@@ -149,5 +181,7 @@ mod tests {
             Some(10.0),
             "where there is one"
         );
+        assert_eq!(view.program("engine: shim"), Some(4.0));
+        assert_eq!(view.idle_program("engine: shim"), None);
     }
 }

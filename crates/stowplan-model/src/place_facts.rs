@@ -42,6 +42,8 @@ pub struct PlaceFacts {
     pub cpu_groups: CpuGroups,
     /// Whether every part of a container's isolation can be switched by itself, as an ablation has to.
     pub ablates: bool,
+    /// Whether its services can be put into a network of the experiment's own.
+    pub joins_network: bool,
 }
 
 impl PlaceFacts {
@@ -52,6 +54,7 @@ impl PlaceFacts {
             services: ServiceKind::Processes,
             cpu_groups,
             ablates: false,
+            joins_network: true,
         }
     }
 
@@ -62,6 +65,7 @@ impl PlaceFacts {
             services: ServiceKind::Containers,
             cpu_groups: CpuGroups::InRun,
             ablates: false,
+            joins_network: true,
         }
     }
 

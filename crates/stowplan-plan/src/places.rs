@@ -1,6 +1,6 @@
 //! The one resolver of places: `[HOST/]ENGINE[:VARIANT]`, or several such steps with `/` between, outermost first.
 
-use stowplan_model::{CpuGroups, LOCAL_HOST, Place, PlaceFacts, PlaceStep, ServiceKind};
+use stowplan_model::{LOCAL_HOST, Place, PlaceFacts, PlaceStep, ServiceKind};
 
 use crate::nearest;
 
@@ -235,14 +235,15 @@ fn planned_step(
     };
     let facts = PlaceFacts {
         services,
-        cpu_groups: CpuGroups::InRun,
-        ablates: false,
+        ..PlaceFacts::containers()
     };
     (step, facts)
 }
 
 #[cfg(test)]
 mod tests {
+    use stowplan_model::CpuGroups;
+
     use super::*;
 
     fn known() -> KnownEngines {

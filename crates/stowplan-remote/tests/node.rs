@@ -119,6 +119,7 @@ fn a_window_costs_little_and_the_program_is_known() {
         subject: "sensing".to_owned(),
         cgroups: started.deployment.locators().unwrap()[0].cgroups.clone(),
         pids: Vec::new(),
+        names: Vec::new(),
     }];
     host.start_sampling(&subjects, &[], 200).unwrap();
     let armed = armed(&host, 1_000_000_000, 1_000_000_000, true).unwrap();
@@ -175,6 +176,7 @@ fn processes_of_a_service_add_up_to_its_group() {
         subject: "sensing".to_owned(),
         cgroups,
         pids: Vec::new(),
+        names: Vec::new(),
     }];
     host.start_sampling(&subjects, &[], 200).unwrap();
     let armed = armed(&host, 1_000_000_000, 2_000_000_000, false).unwrap();

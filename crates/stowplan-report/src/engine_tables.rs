@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stowplan_judge::{DeploymentUsage, Judgement, engine_program};
+use stowplan_judge::{DeploymentMemory, DeploymentUsage, Judgement, engine_program};
 
 use crate::format::{bytes, dash, value};
 use crate::text_table::{TextTable, when};
@@ -11,21 +11,31 @@ use crate::text_table::{TextTable, when};
 pub(crate) fn table(report: &Judgement) -> TextTable {
     let mut table = TextTable::new(
         format!("The engine's own processes {}", when(report)),
-        "By program; CPU in CPUs, mean over the runs; memory is the highest resident, in which pages that processes share \
-         count for each, mean over the runs. Idle is the second before the services were created.",
+        "By program, or by part of an orchestrator; CPU in CPUs, mean over the runs; memory is the highest resident, in which \
+         pages that processes share count for each, mean over the runs. PSS counts them by their share, just after the window. \
+         Idle is the second before the services were created.",
         &["Deployment", "Program"],
-        &["CPU", "Memory", "CPU idle", "Memory idle"],
+        &[
+            "CPU",
+            "Memory",
+            "PSS",
+            "CPU idle",
+            "Memory idle",
+            "PSS idle",
+        ],
     );
+    let memory = &report.figures.memory;
     for view in &report.figures.usage {
         let label = report.figures.label(&view.deployment);
-        for row in rows(view) {
+        let shared = memory.iter().find(|m| m.deployment == view.deployment);
+        for row in rows(view, shared) {
             table.rows.push([vec![label.to_owned()], row].concat());
         }
     }
     table
 }
 
-fn rows(view: &DeploymentUsage) -> Vec<Vec<String>> {
+fn rows(view: &DeploymentUsage, shared: Option<&DeploymentMemory>) -> Vec<Vec<String>> {
     let subjects = view
         .runs
         .iter()
@@ -33,13 +43,18 @@ fn rows(view: &DeploymentUsage) -> Vec<Vec<String>> {
     let programs: BTreeSet<(&str, &str)> = subjects
         .filter_map(|subject| Some((engine_program(subject)?, subject.as_str())))
         .collect();
+    let pss = |of: &dyn Fn(&DeploymentMemory) -> Option<f64>| {
+        shared.and_then(of).map_or_else(dash, bytes)
+    };
     let row = |(program, subject): (&str, &str)| {
         vec![
             program.to_owned(),
             value("cpus", view.cpus(subject)),
             view.memory(subject).map_or_else(dash, bytes),
+            pss(&|shared| shared.program(subject)),
             value("cpus", view.idle_cpus(subject)),
             view.idle_memory(subject).map_or_else(dash, bytes),
+            pss(&|shared| shared.idle_program(subject)),
         ]
     };
     programs.into_iter().map(row).collect()
@@ -50,7 +65,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use stowplan_judge::RunUsage;
+    use stowplan_judge::{RunMemory, RunUsage};
 
     #[test]
     fn a_program_has_a_row_whether_it_runs_with_services_or_before_them() {
@@ -73,12 +88,21 @@ mod tests {
             runs: vec![run],
             series: Vec::new(),
         };
-        let rows = rows(&view);
+        let shared = DeploymentMemory {
+            deployment: String::new(),
+            runs: vec![RunMemory {
+                programs: used("engine: daemon", 2048.0),
+                ..RunMemory::default()
+            }],
+        };
+        let rows = rows(&view, Some(&shared));
         let programs: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
         assert_eq!(programs, ["daemon", "shim"]);
         assert_eq!(rows[0][1], value("cpus", Some(0.5)));
-        assert_eq!(rows[0][3], value("cpus", Some(0.0625)));
-        assert_eq!(rows[1][3], value("cpus", None));
-        assert_eq!([&rows[0][4], &rows[1][2]], [&dash(), &dash()]);
+        assert_eq!(rows[0][3], bytes(2048.0));
+        assert_eq!(rows[0][4], value("cpus", Some(0.0625)));
+        assert_eq!(rows[1][4], value("cpus", None));
+        assert_eq!([&rows[0][5], &rows[1][2]], [&dash(), &dash()]);
+        assert_eq!([&rows[0][6], &rows[1][3]], [&dash(), &dash()]);
     }
 }

@@ -68,7 +68,7 @@ impl PlaceRecord {
         PlaceFacts {
             services: self.services,
             cpu_groups: self.cpu_groups,
-            ablates: false,
+            ..PlaceFacts::containers()
         }
     }
 }

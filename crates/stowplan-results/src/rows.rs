@@ -250,7 +250,7 @@ table! {
 }
 
 table! {
-    /// One row per sample of a service, of the machine (`machine`), of Stowplan itself (`stowplan`), or of what the hypervisor took of all CPUs (`other: hypervisor`). The engine's own processes have rows from just before t0 (`engine`, and `engine: PROGRAM` for each of their programs). They also have rows of a second earlier and without services (`engine idle`, `engine idle: PROGRAM`). Each program that used most of the rest has two rows, just before and after the window (`other: PROGRAM`).
+    /// One row per sample of a service, of the machine (`machine`), of Stowplan itself (`stowplan`), or of what the hypervisor took of all CPUs (`other: hypervisor`). The engine's own processes have rows from just before t0 (`engine`, and `engine: PROGRAM` for each of their programs; of an orchestrator `engine: orchestrator PART`). They also have rows of a second earlier and without services (`engine idle`, `engine idle: PROGRAM`). Each program that used most of the rest has two rows, just before and after the window (`other: PROGRAM`).
     UsageRow in "usage" {
         /// Run.
         run: u32,
@@ -357,6 +357,8 @@ table! {
 words! {
     /// When memory was read.
     MemoryAt {
+        /// Before the run had services.
+        Idle = "idle",
         /// Just before the window.
         Arm = "arm",
         /// Just after the window.
@@ -365,7 +367,7 @@ words! {
 }
 
 table! {
-    /// Two rows per run with a window and service, and engine where it has processes of its own. They have the memory of its processes, with what several processes of the machine share divided between them (`smaps_rollup` of proc_pid_smaps(5)).
+    /// Two rows per run with a window and service, and engine where it has processes of its own, with one more before the run had services. They have the memory of its processes, with what several processes of the machine share divided between them (`smaps_rollup` of proc_pid_smaps(5)).
     MemoryRow in "memory" {
         /// Run.
         run: u32,
@@ -375,7 +377,7 @@ table! {
         deployment: Label,
         /// Host; null in results of before hosts were recorded.
         host: Option<Label>,
-        /// Service, or `engine`.
+        /// Service, `engine`, or `engine: PROGRAM`.
         subject: Label,
         /// When.
         at: MemoryAt,

@@ -1,5 +1,6 @@
 //! Begins, drives and resumes experiments.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -187,8 +188,9 @@ fn run(
     station: Station<'_>,
     session: Session<'_>,
 ) -> Result<Executed, ExperimentError> {
+    let mut told = BTreeSet::new();
     for prepared in all.iter().map(|one| &one.ready.prepared) {
-        warn(prepared, session.observer);
+        warn(prepared, &mut told, session.observer);
     }
     let (ready, results): (Vec<Ready>, Vec<OpenResult>) =
         all.into_iter().map(|one| (one.ready, one.result)).unzip();
@@ -231,8 +233,8 @@ fn run(
     Ok(Executed { dir, outcome })
 }
 
-/// Says what was left out, and what the plans warn of.
-fn warn(prepared: &Prepared, observer: &mut dyn Observer) {
+/// Says what was left out, and what the plans warn of, each thing once.
+fn warn<'a>(prepared: &'a Prepared, told: &mut BTreeSet<&'a str>, observer: &mut dyn Observer) {
     for refused in &prepared.refused {
         observer.warning(&format!(
             "{} is left out: {}",
@@ -241,6 +243,8 @@ fn warn(prepared: &Prepared, observer: &mut dyn Observer) {
         ));
     }
     for warning in &prepared.warnings {
-        observer.warning(warning);
+        if told.insert(warning) {
+            observer.warning(warning);
+        }
     }
 }

@@ -17,6 +17,7 @@ mod fingerprint;
 mod isolation;
 mod live;
 mod missing;
+mod network;
 mod part;
 mod phases;
 mod prepare;

@@ -10,7 +10,7 @@ use stowplan_image::{Image, ImageSpec, LibFile};
 use stowplan_measure::lower::start_up_files;
 use stowplan_model::{Place, Stack, WorkSpeed};
 use stowplan_plan::MachineFacts;
-use stowplan_remote::AgentHost;
+use stowplan_remote::{AgentHost, Network};
 use stowplan_spec::Spec;
 
 use crate::cdi;
@@ -18,6 +18,7 @@ use crate::dds;
 use crate::engines::{CallerEngines, Engines, Usable};
 use crate::error::ExperimentError;
 use crate::missing::{require_cpus, require_places};
+use crate::network;
 use crate::prepare::{Prepared, prepare};
 use crate::programs::Programs;
 use crate::real::unpack_images;
@@ -37,10 +38,13 @@ pub(crate) struct Station<'a> {
     pub(crate) engines: Engines<'a>,
     pub(crate) facts: stowplan_wire::host::MachineFacts,
     programs: &'a Programs,
+    /// Places for which the experiment is in the machine's network though nobody asked for it.
+    outside_network: Vec<String>,
 }
 
 impl<'a> Station<'a> {
-    /// Starts the agent in the network that the experiment asks for.
+    /// Starts the agent in the network that the experiment asks for, or in the machine's where services of a place cannot be in
+    /// another.
     pub(crate) fn start(
         request: &Request,
         programs: &'a Programs,
@@ -49,14 +53,22 @@ impl<'a> Station<'a> {
     ) -> Result<Self, ExperimentError> {
         let spec = request.spec()?;
         can_trace(spec.stack())?;
-        let host = AgentHost::spawn(&programs.agent, request.network())?;
+        let mut host = AgentHost::spawn(&programs.agent, request.network())?;
+        let mut engines = Engines::new(&host, outside)?;
+        let outside_network = network::outside(request, spec.stack(), engines.known())?;
+        if !outside_network.is_empty() {
+            // An agent does not leave the network that it has entered.
+            host = AgentHost::spawn(&programs.agent, Network::Machine)?;
+            engines = Engines::new(&host, outside)?;
+        }
         agent_started(host.agent_pid());
         let facts = host.facts()?;
         Ok(Self {
-            engines: Engines::new(&host, outside)?,
+            engines,
             host,
             facts,
             programs,
+            outside_network,
         })
     }
 
@@ -66,7 +78,8 @@ impl<'a> Station<'a> {
         request: Request,
         speed: &WorkSpeed,
     ) -> Result<Ready, ExperimentError> {
-        let request = request.calibrated(speed)?;
+        let mut request = request.calibrated(speed)?;
+        request.options.host_network |= !self.outside_network.is_empty();
         Ok(Ready {
             prepared: self.prepared(&request, speed)?,
             image: self.image(&request)?,
@@ -118,12 +131,16 @@ impl<'a> Station<'a> {
             multicast: dds::has_multicast(&self.facts),
         };
         let mut found: BTreeMap<Place, Result<Usable, String>> = BTreeMap::new();
-        prepare(request, &machine, self.engines.known(), &mut |place| {
+        let known = self.engines.known();
+        let mut prepared = prepare(request, &machine, known, &mut |place| {
             found
                 .entry(place.clone())
                 .or_insert_with(|| self.engines.usable(place).map_err(|e| in_words(&e)))
                 .clone()
-        })
+        })?;
+        let note = network::note(&self.outside_network);
+        prepared.warnings.extend(note);
+        Ok(prepared)
     }
 
     /// What can run of an experiment, with the images of its real programs.

@@ -5,9 +5,12 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use stowplan_engine::{Capabilities, Deployment, Engine, EngineError, Probe, Variant};
+use stowplan_host::Host;
 use stowplan_model::{DdsProfile, Isolation, Limits, Resources};
 use stowplan_plan::{Choice, Preset};
 use stowplan_results::{Results, RunStatus};
@@ -17,6 +20,7 @@ use stowplan_run::{
 use stowplan_spec::RunOptions;
 use stowplan_suite::{End, Observer, Step};
 use stowplan_testkit::{agent_program, node_program, private_state};
+use stowplan_wire::deployment::DeploymentPlan;
 
 /// Keeps what it is told.
 #[derive(Default)]
@@ -26,6 +30,40 @@ impl Observer for Told {
     fn step(&mut self, step: &Step<'_>) {
         let Step { block, label, .. } = step;
         self.0.push(format!("block {block}: {label}"));
+    }
+}
+
+/// An engine that is not here, whose services could not be in a network of the experiment's own.
+struct Apart;
+
+impl Engine for Apart {
+    fn name(&self) -> String {
+        "apart".to_owned()
+    }
+
+    fn probe(&self, _: &dyn Host) -> Probe {
+        Probe::Absent {
+            reason: "it is not here".to_owned(),
+            hint: "leave it out".to_owned(),
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            variants: vec![Variant {
+                joins_network: false,
+                ..Variant::container("")
+            }],
+            max_services: None,
+        }
+    }
+
+    fn prepare(
+        &self,
+        _: &DeploymentPlan,
+        _: Rc<dyn Host>,
+    ) -> Result<Box<dyn Deployment>, EngineError> {
+        Err(EngineError::new("it is not here"))
     }
 }
 
@@ -68,9 +106,9 @@ impl Bench {
             agent_started: &mut |pid| assert!(pid > 1),
             settle: Duration::ZERO,
             outside: CallerEngines {
-                names: &[],
+                names: &["apart"],
                 planned: &[],
-                make: &|_, _| None,
+                make: &|name, _| (name == "apart").then(|| Rc::new(Apart) as Rc<dyn Engine>),
             },
             observer: &mut told,
             sizing: &mut |_, _| Err("there is no pilot".to_owned()),
@@ -212,4 +250,33 @@ fn a_user_who_asks_to_stop_gets_the_result_as_far_as_it_came() {
     bench.stop.store(false, Ordering::SeqCst);
     let (done, told) = bench.resume(&done.dir);
     assert_eq!((done.unwrap().outcome.end, told.len()), (End::Finished, 2));
+}
+
+/// All deployments of an experiment have one network, whatever is left out of it later.
+#[test]
+fn a_place_that_cannot_join_a_network_takes_the_experiment_into_the_machines() {
+    let bench = Bench::new();
+    bench.stop.store(true, Ordering::SeqCst);
+    let mut wanted = request(&["bare:flat", "apart"]);
+    wanted.skip_missing = true;
+    let result = |wanted: &Request| {
+        let dir = bench.begin(wanted).0.unwrap().dir;
+        let experiment = Results::open(&dir).unwrap().experiment;
+        let told = experiment.warnings.iter();
+        let told = told.filter(|told| told.contains("--host-network"));
+        let parameter = experiment.parameters["host_network"].as_bool();
+        let kept = Request::load(&dir).unwrap().options.host_network;
+        (parameter, kept, told.cloned().collect::<Vec<_>>())
+    };
+    let (parameter, kept, told) = result(&wanted);
+    assert_eq!((parameter, kept), (Some(true), true));
+    assert!(
+        told.len() == 1 && told[0].contains("services of apart"),
+        "{told:?}"
+    );
+    wanted.options.host_network = true;
+    assert_eq!(result(&wanted), (Some(true), true, vec![]), "as asked for");
+    wanted.options.host_network = false;
+    wanted.places.pop();
+    assert_eq!(result(&wanted), (Some(false), false, vec![]));
 }

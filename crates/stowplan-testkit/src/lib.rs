@@ -34,4 +34,4 @@ pub use redact::redact;
 pub use shell::{ShellRoot, shell_root};
 pub use state::private_state;
 pub use unchecked::{VARIABLE, unchecked, waited};
-pub use user::{DockerApi, InstanceServer, Labelled, User, user_of};
+pub use user::{DockerApi, InstanceServer, Labelled, Swarm, User, user_of};

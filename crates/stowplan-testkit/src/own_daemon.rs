@@ -16,7 +16,7 @@ use stowplan_host::process::{all, kill_tree_and_wait};
 use tempfile::TempDir;
 
 use crate::available::absent;
-use crate::user::{Containerd, DockerApi, InstanceServer, User, ask};
+use crate::user::{Containerd, DockerApi, InstanceServer, Swarm, User, ask};
 
 /// Longest wait for the end of a process that was killed.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,9 +32,15 @@ struct Kind {
     socket: &'static str,
 }
 
-static KINDS: [Kind; 5] = [
+static KINDS: [Kind; 6] = [
     Kind {
         engine: "docker",
+        program: "dockerd",
+        variable: "DOCKER_HOST",
+        socket: "s",
+    },
+    Kind {
+        engine: "swarm",
         program: "dockerd",
         variable: "DOCKER_HOST",
         socket: "s",
@@ -209,6 +215,7 @@ impl OwnDaemon {
         match self.kind.program {
             "lxd" | "incusd" => Box::new(InstanceServer::at(self.folder.path())),
             "containerd" => Box::new(Containerd::at(&self.socket())),
+            _ if self.kind.engine == "swarm" => Box::new(Swarm::at(self.socket())),
             _ => Box::new(DockerApi::at(self.socket())),
         }
     }
@@ -298,6 +305,7 @@ impl OwnDaemon {
                 wait.status().is_ok_and(|status| status.success())
             }
             "containerd" => UnixStream::connect(self.socket()).is_ok(),
+            _ if self.kind.engine == "swarm" => Swarm::at(self.socket()).is_there(),
             _ => ask(&self.socket(), "GET", "/_ping", b"").is_ok_and(|(status, _)| status == 200),
         }
     }
@@ -325,6 +333,9 @@ fn runtime() -> &'static [&'static str] {
 
 impl Drop for OwnDaemon {
     fn drop(&mut self) {
+        if self.process.is_some() && self.kind.engine == "swarm" {
+            Swarm::at(self.socket()).leave();
+        }
         self.kill();
         // Where a test has failed, what watches over containers is still there.
         let path = self.folder.path().display().to_string();

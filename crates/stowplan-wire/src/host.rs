@@ -171,6 +171,9 @@ pub struct SampleSubject {
     /// Processes, where it is these and no cgroup; their memory is what is resident of each, summed.
     #[serde(default)]
     pub pids: Vec<u32>,
+    /// What some of these processes are called in rows of their own; others go by their programs.
+    #[serde(default)]
+    pub names: Vec<(u32, String)>,
 }
 
 /// Memory of the processes of a subject at one instant, added up: `smaps_rollup` of proc_pid_smaps(5). What several

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use stowplan_engine::{Engine, EngineError, ServiceKind, SharedNetwork};
 use stowplan_engine_cri::{CriEngine, ENGINE as CRI};
+use stowplan_engine_docker::swarm::{self, SwarmEngine};
 use stowplan_engine_docker::{Daemon, DockerEngine};
 use stowplan_engine_lxd::{LxdEngine, Server};
 use stowplan_host::chain;
@@ -27,7 +28,7 @@ struct Row {
     remove: fn(&Object, &DaemonVariables) -> Result<bool, EngineError>,
 }
 
-const ROWS: [Row; 5] = [
+const ROWS: [Row; 6] = [
     Row {
         name: Daemon::Docker.name(),
         make: |agent, network_of| docker(Daemon::Docker, agent, network_of),
@@ -37,6 +38,11 @@ const ROWS: [Row; 5] = [
         name: Daemon::Podman.name(),
         make: |agent, network_of| docker(Daemon::Podman, agent, network_of),
         remove: |object, at| stowplan_engine_docker::remove(Daemon::Podman, object, at),
+    },
+    Row {
+        name: swarm::ENGINE,
+        make: |agent, network_of| Rc::new(SwarmEngine::new(agent, network_of)),
+        remove: swarm::remove,
     },
     Row {
         name: CRI,
@@ -75,11 +81,8 @@ fn row(name: &str) -> Option<&'static Row> {
 }
 
 /// Engines of the design that this version does not have; `doctor` says so.
-pub const PLANNED: [(&str, ServiceKind); 3] = [
-    ("qemu", ServiceKind::Guest),
-    ("swarm", ServiceKind::Cluster),
-    ("kube", ServiceKind::Cluster),
-];
+pub const PLANNED: [(&str, ServiceKind); 2] =
+    [("qemu", ServiceKind::Guest), ("kube", ServiceKind::Cluster)];
 
 /// Places that commands measure where none is named: plain processes in one group, those in a group for each service, and
 /// containers.
@@ -90,7 +93,7 @@ pub const GROUPED: &str = "bare:grouped";
 pub const CONTAINERS: &str = "oci";
 
 /// Places that the help of commands lists.
-pub const PLACES: [&str; 15] = [
+pub const PLACES: [&str; 16] = [
     FLAT,
     "bare:session",
     GROUPED,
@@ -99,6 +102,7 @@ pub const PLACES: [&str; 15] = [
     CONTAINERS,
     "docker",
     "podman",
+    "swarm",
     "cri",
     "cri:runc",
     "cri:crun",

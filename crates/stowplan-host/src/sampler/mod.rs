@@ -97,7 +97,7 @@ pub struct Sampler {
 
 impl Sampler {
     /// Opens what can be opened; a cgroup that does not exist yet is opened when it does. A subject of processes has a subject
-    /// for each of their programs beside it, `SUBJECT: PROGRAM`. `own_pids` are the
+    /// for each of their programs beside it, `SUBJECT: PROGRAM`, or of their names where they have some. `own_pids` are the
     /// processes of Stowplan on this machine, whose use is the row `stowplan`.
     #[must_use]
     pub fn new(subjects: &[SampleSubject], own_pids: &[u32]) -> Self {
@@ -155,7 +155,7 @@ impl Sampler {
             self.programs.push(Programs::new(all));
             self.programs.len() - 1
         });
-        self.programs[at].take_in(&subject.pids, &mut self.subjects);
+        self.programs[at].take_in(subject, &mut self.subjects);
     }
 
     /// Samples this process of a service from now on, as what it is said to be. Those of the groups of services that nobody

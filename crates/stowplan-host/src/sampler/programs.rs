@@ -1,20 +1,21 @@
 //! A subject of processes, and each of their programs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+
+use stowplan_wire::host::SampleSubject;
 
 use super::processes::Processes;
 use super::source::Buffer;
 use super::{Row, Subjects};
+use crate::process::name_of;
 
-/// Processes by their programs.
+/// Processes by their programs, or by the names that they were given.
 #[derive(Debug)]
 pub(super) struct Programs {
     /// Number of the subject of all of them.
     pub(super) all: usize,
     pids: BTreeSet<u32>,
-    /// Number of its subject and its processes, by the name that the kernel has for a program (`comm`, at most 15
-    /// bytes: proc_pid_comm(5)).
+    /// Number of its subject and its processes, by name ([`name_of`]).
     programs: BTreeMap<String, (usize, Processes)>,
 }
 
@@ -28,17 +29,16 @@ impl Programs {
     }
 
     /// Takes in those that it does not have.
-    pub(super) fn take_in(&mut self, pids: &[u32], subjects: &mut Subjects) {
-        for &pid in pids {
+    pub(super) fn take_in(&mut self, subject: &SampleSubject, subjects: &mut Subjects) {
+        for &pid in &subject.pids {
             if !self.pids.insert(pid) {
                 continue;
             }
             // One that has ended uses nothing.
-            let Ok(name) = fs::read_to_string(format!("/proc/{pid}/comm")) else {
+            let Some(name) = name_of(subject, pid) else {
                 continue;
             };
-            let name = name.trim_end();
-            let of = self.programs.entry(name.to_owned()).or_insert_with(|| {
+            let of = self.programs.entry(name.clone()).or_insert_with(|| {
                 let subject = format!("{}: {name}", subjects.names[self.all]);
                 (subjects.add(subject), Processes::default())
             });

@@ -16,6 +16,7 @@ fn subject(folder: &Path, keys: &[&str]) -> SampleSubject {
             .map(|key| ((*key).to_owned(), folder.display().to_string()))
             .collect::<BTreeMap<_, _>>(),
         pids: Vec::new(),
+        names: Vec::new(),
     }
 }
 
@@ -29,6 +30,7 @@ fn processes_are_a_subject() {
         subject: "engine".to_owned(),
         cgroups: BTreeMap::new(),
         pids: vec![std::process::id()],
+        names: Vec::new(),
     };
     let mut sampler = Sampler::new(&[engine], &[]);
     sampler.sample();
@@ -69,6 +71,7 @@ fn children_that_a_process_has_waited_for_count_as_it() {
         subject: "engine".to_owned(),
         cgroups: BTreeMap::new(),
         pids: vec![shell.id()],
+        names: Vec::new(),
     };
     let mut sampler = Sampler::new(&[engine], &[]);
     sampler.sample();
@@ -97,6 +100,7 @@ fn each_program_is_a_subject_of_its_own() {
         subject: "engine".to_owned(),
         cgroups: BTreeMap::new(),
         pids: vec![std::process::id(), other.id()],
+        names: vec![(std::process::id(), "orchestrator test".to_owned())],
     };
     // Its name is that of the test until it has become its program.
     let comm = || fs::read_to_string(format!("/proc/{}/comm", other.id())).unwrap();
@@ -115,6 +119,10 @@ fn each_program_is_a_subject_of_its_own() {
         .filter(|s| s.starts_with("engine: "))
         .collect();
     assert_eq!(others.len(), 2, "{programs:?}");
+    assert!(
+        programs.contains(&"engine: orchestrator test"),
+        "as it was named"
+    );
     let sum: u64 = others.iter().map(|name| memory(name)).sum();
     assert!(memory("engine: cat") > 0 && memory("engine: cat") < sum);
     assert!(memory("engine") > memory("engine: cat"));
@@ -300,6 +308,7 @@ fn processes_that_an_engine_begins_later_are_added_to_it() {
         subject: "engine".to_owned(),
         cgroups: BTreeMap::new(),
         pids: pids.to_vec(),
+        names: Vec::new(),
     };
     let own = std::process::id();
     let mut sampler = Sampler::new(&[engine(&[own])], &[]);

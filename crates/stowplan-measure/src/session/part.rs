@@ -103,10 +103,12 @@ impl<'a> Part<'a> {
     /// creating and starting is to lie between two samples.
     pub(super) fn before_start(&mut self) -> Result<(), RunError> {
         let sample_ms = millis(self.plan.sample_period);
-        self.measured.samples = idle::sample(self.site(), self.deployment.as_ref(), sample_ms)?;
+        let (samples, memory) = idle::sample(self.site(), self.deployment.as_ref(), sample_ms)?;
+        self.measured.samples = samples;
+        self.keep(MemoryAt::Idle, memory);
         self.make_cold()?;
         let own = self.traced.as_ref().map(Traced::pids).unwrap_or_default();
-        let engine = idle::engine("engine", self.deployment.as_ref())?;
+        let engine = idle::engine(idle::RUNNING, self.deployment.as_ref())?;
         self.site()
             .start_sampling(engine.as_slice(), &own, sample_ms)?;
         self.read_before = self.paged_in()?;
@@ -135,11 +137,12 @@ impl<'a> Part<'a> {
     /// Finds the services, and samples them too.
     pub(super) fn find(&mut self) -> Result<(), RunError> {
         self.locators = self.deployment.locators()?;
-        let engine = idle::engine("engine", self.deployment.as_ref())?;
+        let engine = idle::engine(idle::RUNNING, self.deployment.as_ref())?;
         let services = self.locators.iter().map(|l| SampleSubject {
             subject: l.service.clone(),
             cgroups: l.cgroups.clone(),
             pids: Vec::new(),
+            names: Vec::new(),
         });
         self.subjects = services.chain(engine).collect();
         self.site().sample_also(&self.subjects)?;
@@ -246,11 +249,15 @@ impl<'a> Part<'a> {
     /// Nothing where there is no window: a start-up is not to be disturbed before its end, and has none.
     pub(super) fn memory(&mut self, at: MemoryAt) -> Result<(), RunError> {
         if self.plan.window.is_some() {
-            let samples: Vec<MemorySample> = self.site().memory(&self.subjects)?;
-            let samples = samples.into_iter().map(|sample| (at, sample));
-            self.measured.memory.extend(samples);
+            let samples = self.site().memory(&self.subjects)?;
+            self.keep(at, samples);
         }
         Ok(())
+    }
+
+    fn keep(&mut self, at: MemoryAt, samples: Vec<MemorySample>) {
+        let samples = samples.into_iter().map(|sample| (at, sample));
+        self.measured.memory.extend(samples);
     }
 
     /// Waits for the end of the window that was armed.

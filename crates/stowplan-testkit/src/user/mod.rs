@@ -3,10 +3,12 @@
 mod containerd;
 mod docker;
 mod lxd;
+mod swarm;
 
 pub use containerd::Containerd;
 pub use docker::DockerApi;
 pub use lxd::InstanceServer;
+pub use swarm::Swarm;
 
 pub(crate) use docker::ask;
 
@@ -106,6 +108,7 @@ fn is_of(found: &Labelled, pid: u32) -> bool {
 pub fn user_of(engine: &str) -> Box<dyn User> {
     match engine {
         "docker" => Box::new(DockerApi::at("/var/run/docker.sock")),
+        "swarm" => Box::new(Swarm::at("/var/run/docker.sock")),
         "podman" => Box::new(DockerApi::at("/run/podman/podman.sock")),
         "cri" => Box::new(Containerd::of_this_machine()),
         other => Box::new(InstanceServer::of(other)),

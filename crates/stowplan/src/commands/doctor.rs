@@ -1,5 +1,6 @@
 //! `stowplan doctor`: what this machine can do, and what to install or change for the rest.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use stowplan_engine::{Engine, Probe, SharedNetwork, WITH_HOST_NETWORK};
@@ -20,6 +21,9 @@ use crate::{calibration, engines, programs, table};
 /// Status of what does not work here.
 const ABSENT: &str = "absent";
 
+/// The condition of an engine that cannot be in a network of an experiment's own.
+const IN_MACHINES: &str = "only with the machine's network, in which the whole experiment then is";
+
 /// How long to look whether the machine is quiet, ms: a little more than the two seconds for which it has to be.
 const QUIET_MS: u64 = 3_000;
 
@@ -32,12 +36,19 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
         statuses.push(status(name, engine.probe(host.as_ref())));
     }
     for name in engines::OUTSIDE {
-        let probe = |network_of| Some(engines::make(name, network_of)?.probe(host.as_ref()));
-        if let Some(in_own) = probe(host.shared_network()) {
-            // This process is in the machine's network.
-            let in_machines = || probe(SharedNetwork::of_this_process());
-            statuses.push(status_of_either(name, in_own, in_machines));
-        }
+        let made = |network_of| engines::make(name, network_of);
+        let probe = |engine: Rc<dyn Engine>| engine.probe(host.as_ref());
+        // This process is in the machine's network.
+        let in_machines = || made(SharedNetwork::of_this_process());
+        let Some(engine) = made(host.shared_network()) else {
+            continue;
+        };
+        let variants = engine.capabilities().variants;
+        statuses.push(if variants.iter().any(|variant| variant.joins_network) {
+            status_of_either(name, probe(engine), || in_machines().map(probe))
+        } else {
+            status_in_machines(name, probe(in_machines().unwrap_or(engine)))
+        });
     }
     statuses.extend(engines::PLANNED.iter().map(|(name, _)| EngineStatus {
         name: (*name).to_owned(),
@@ -111,6 +122,18 @@ fn status_of_either(
         // There it lacks something else as well.
         Some(fails) => fails,
         None => alone,
+    }
+}
+
+/// The status of an engine whose services can only be in the machine's network, with that condition.
+fn status_in_machines(name: &str, probe: Probe) -> EngineStatus {
+    let found = status(name, probe);
+    if found.status == ABSENT {
+        return found;
+    }
+    EngineStatus {
+        reason: Some(IN_MACHINES.to_owned()),
+        ..found
     }
 }
 
@@ -268,6 +291,14 @@ mod tests {
         );
         let else_absent = cells(absent(WITH_HOST_NETWORK), Some(absent("start it")));
         assert_eq!(else_absent, ["absent", "", "no way", "start it"]);
+    }
+
+    #[test]
+    fn an_engine_of_the_machines_network_says_so_where_it_works() {
+        let works = status_in_machines("swarm", available());
+        assert_eq!(works.reason.as_deref(), Some(IN_MACHINES));
+        let fails = status_in_machines("swarm", absent("start it"));
+        assert_eq!(fails.reason.as_deref(), Some("no way"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ fn doctor_tells_every_engine_and_the_machine() {
     let document = document.document("doctor");
     let engines = document["engines"].as_array().unwrap();
     for name in [
-        "bare", "oci", "docker", "podman", "cri", "lxd", "incus", "qemu", "kube",
+        "bare", "oci", "docker", "podman", "swarm", "cri", "lxd", "incus", "qemu", "kube",
     ] {
         let engine = engines.iter().find(|e| e["name"] == name).unwrap();
         let status = engine["status"].as_str().unwrap();
