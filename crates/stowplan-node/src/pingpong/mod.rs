@@ -111,8 +111,9 @@ pub fn series(
     let mut all = Vec::new();
     for bytes in sizes {
         path.buffer.resize(message_bytes(*bytes), 1);
-        // A fifth of the time for the buffers of this size.
-        let times = Times::new(time / 5, time, sequence);
+        // Before the first size all the time, for what both sides do only once; then a fifth of it, for the buffers of the size.
+        let warm_up = if sequence == 0 { time } else { time / 5 };
+        let times = Times::new(warm_up, time, sequence);
         let times = path.round_trips(times)?;
         sequence = times.sequence;
         all.push(times.of_size(*bytes));

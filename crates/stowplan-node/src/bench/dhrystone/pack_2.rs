@@ -32,8 +32,8 @@ pub(super) fn proc_8(globals: &mut Globals, a: i32, b: i32) {
     array_1[at] = b;
     array_1[at + 1] = array_1[at];
     array_1[at + 30] = local;
-    for index in at..=at + 1 {
-        array_2[at][index] = local;
+    for element in &mut array_2[at][at..=at + 1] {
+        *element = local;
     }
     array_2[at][at - 1] = array_2[at][at - 1].wrapping_add(1);
     array_2[at + 20][at] = array_1[at];
