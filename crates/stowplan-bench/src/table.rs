@@ -63,8 +63,10 @@ pub struct Cell {
     /// Bytes that the device moved for each byte of the program, over all blocks; none where no file is concerned or the kernel
     /// does not count.
     pub device_share: Option<f64>,
-    /// Share of the reference with the ends of its 95 % interval; none of the reference itself, or where nothing was compared.
-    pub share: Option<[f64; 3]>,
+    /// Share of the reference; none of the reference itself, or where nothing was compared.
+    pub share: Option<f64>,
+    /// Ends of its 95 % interval; one block has none.
+    pub interval: Option<[f64; 2]>,
     /// The verdict.
     pub verdict: Option<Verdict>,
     /// Why there is no value or no comparison.
@@ -326,6 +328,7 @@ impl Cell {
             storage: None,
             device_share: None,
             share: None,
+            interval: None,
             verdict: None,
             reason: None,
         }
@@ -340,9 +343,10 @@ impl Cell {
 
     fn compared(self, comparison: &Comparison) -> Self {
         let c = comparison;
-        let ends = c.difference.zip(c.low).zip(c.high);
+        let ends = c.low.zip(c.high);
         Self {
-            share: ends.map(|((difference, low), high)| [difference, low, high].map(|d| 1.0 + d)),
+            share: c.difference.map(|difference| 1.0 + difference),
+            interval: ends.map(|(low, high)| [1.0 + low, 1.0 + high]),
             verdict: Some(c.verdict),
             reason: Some(c.verdict_reason.clone()),
             ..self
@@ -433,7 +437,7 @@ mod tests {
         let row = &table.rows[0];
         assert_eq!(row.subject.as_deref(), Some("image, O_DIRECT"));
         let cell = &row.cells[1];
-        let [share, low, high] = cell.share.unwrap();
+        let (share, [low, high]) = (cell.share.unwrap(), cell.interval.unwrap());
         assert!((share - 0.9).abs() < 1e-6 && low <= share && share <= high);
         assert_eq!(cell.verdict, Some(Verdict::Worse));
         let floor = row.floor.unwrap();

@@ -154,7 +154,7 @@ pub fn published(all: &BenchTable) -> String {
 
 fn own_figure(row: &TableRow, cell: &Cell, place: &str) -> String {
     match cell.share {
-        Some([share, ..]) => format!("{place} {:.2} %", share * 100.0),
+        Some(share) => format!("{place} {:.2} %", share * 100.0),
         None => format!("{place} {}", value(row, Some(cell))),
     }
 }
@@ -199,7 +199,7 @@ fn figure(unit: &str, value: f64) -> String {
 
 /// The share with its interval and the sign of the verdict; why there is none, where there is none.
 fn compared(row: &TableRow, cell: &Cell, with_interval: bool) -> String {
-    let Some([share, low, high]) = cell.share.map(|ends| ends.map(|end| end * 100.0)) else {
+    let Some(share) = cell.share.map(|share| share * 100.0) else {
         return uncompared(row, cell);
     };
     let sign = match cell.verdict {
@@ -209,10 +209,9 @@ fn compared(row: &TableRow, cell: &Cell, with_interval: bool) -> String {
         Some(Verdict::NoControl) => "no control",
         _ => "?",
     };
-    if with_interval {
-        format!("{share:.1} [{low:.1}, {high:.1}] {sign}")
-    } else {
-        format!("{share:.1} {sign}")
+    match cell.interval.map(|ends| ends.map(|end| end * 100.0)) {
+        Some([low, high]) if with_interval => format!("{share:.1} [{low:.1}, {high:.1}] {sign}"),
+        _ => format!("{share:.1} {sign}"),
     }
 }
 
@@ -283,6 +282,7 @@ mod tests {
             storage: None,
             device_share: None,
             share: None,
+            interval: None,
             verdict: None,
             reason: None,
         }
@@ -314,7 +314,8 @@ mod tests {
     #[test]
     fn a_short_table_has_at_most_forty_lines_of_a_hundred_columns() {
         let compared = Cell {
-            share: Some([0.9876, 0.9712, 1.0039]),
+            share: Some(0.9876),
+            interval: Some([0.9712, 1.0039]),
             verdict: Some(Verdict::Equivalent),
             ..cell(12_345.6)
         };
