@@ -45,26 +45,52 @@ pub(super) fn timed(count: u64, work: impl FnOnce(u64)) -> Timed {
     }
 }
 
-/// Times that a number is tried again which took much less than the given time.
-const TRIES: usize = 4;
+/// Length of a piece: shorter than a time slice, so that on a busy machine some are not interrupted.
+const PIECE: Duration = Duration::from_millis(2);
 
-/// Does `work` for about the given time: its number is found by doubling, which warms up as well, and then measured in one
-/// piece. The clock is not read in between. Where the program lost its CPU while the number was found, that is too small, and is
-/// found again.
+/// Times that a number is tried, of which the shortest counts.
+const TRIES: usize = 3;
+
+/// Does `work` for about the given time in pieces of one number of operations: the piece that took the median time. The number is
+/// found by doubling, which warms up as well. No clock is read within a piece.
 pub(super) fn for_about(time: Duration, mut work: impl FnMut(u64)) -> Timed {
-    let target = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
-    let mut tried = timed(1, &mut work);
-    while tried.ns < target / 8 && tried.count < 1 << 40 {
-        tried = timed(tried.count * 2, &mut work);
+    let count = number(PIECE.min(time), &mut work);
+    let (target, mut all) = (nanos(time), 0);
+    let mut pieces = Vec::new();
+    while pieces.is_empty() || all < target {
+        let piece = timed(count, &mut work);
+        all += piece.ns;
+        pieces.push(piece);
     }
-    for _ in 0..TRIES {
-        let count = tried.count as f64 * target as f64 / tried.ns.max(1) as f64;
-        tried = timed((count as u64).max(1), &mut work);
-        if tried.ns > target / 2 {
-            break;
-        }
+    pieces.sort_unstable_by_key(|piece| piece.ns);
+    pieces[pieces.len() / 2]
+}
+
+/// The same in one piece, for operations of several threads that have to be started first.
+pub(super) fn at_once(time: Duration, mut work: impl FnMut(u64)) -> Timed {
+    let count = number(time, &mut work);
+    timed(count, work)
+}
+
+/// How many operations take about so long, at least one.
+fn number(time: Duration, work: &mut impl FnMut(u64)) -> u64 {
+    let target = nanos(time);
+    let mut shortest = |count: u64| {
+        let tries = (0..TRIES).map(|_| timed(count, &mut *work).ns);
+        tries.min().unwrap_or(0).max(1)
+    };
+    let mut count = 1;
+    let mut ns = shortest(count);
+    while ns < target / 8 && count < 1 << 40 {
+        count *= 2;
+        ns = shortest(count);
     }
-    tried
+    let wanted = count as f64 * target as f64 / ns as f64;
+    (wanted as u64).max(1)
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
 
 #[cfg(test)]
@@ -72,9 +98,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_number_alone_is_measured() {
+    fn pieces_of_one_number_are_measured_and_the_median_counts() {
         let mut numbers = Vec::new();
-        let timed = for_about(Duration::from_millis(2), |count| {
+        let timed = for_about(Duration::from_millis(20), |count| {
+            numbers.push(count);
+            std::thread::sleep(Duration::from_micros(100 * count));
+        });
+        let last = numbers.iter().rev();
+        let pieces = last.take_while(|number| **number == timed.count).count();
+        assert!(
+            pieces > 0 && timed.ns >= 100_000 * timed.count,
+            "{numbers:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_done_at_once_is_measured_in_its_last_number() {
+        let mut numbers = Vec::new();
+        let timed = at_once(Duration::from_millis(2), |count| {
             numbers.push(count);
             std::thread::sleep(Duration::from_micros(100 * count));
         });

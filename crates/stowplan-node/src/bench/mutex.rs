@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 
-use super::measure::{Timed, for_about};
+use super::measure::{Timed, at_once};
 use super::threads::count;
 use super::{BenchArgs, Found};
 use crate::error::NodeError;
@@ -15,7 +15,7 @@ const LOOPS: u64 = 10_000;
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let threads = count();
     let locks: Vec<Mutex<u64>> = (0..LOCKS).map(|_| Mutex::new(0)).collect();
-    let timed = for_about(args.time, |times| all(&locks, threads, times, LOOPS));
+    let timed = at_once(args.time, |times| all(&locks, threads, times, LOOPS));
     let all = Timed {
         count: timed.count * threads as u64,
         ..timed

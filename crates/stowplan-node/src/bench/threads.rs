@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::measure::{Timed, for_about};
+use super::measure::{Timed, at_once};
 use super::{BenchArgs, Found};
 use crate::error::NodeError;
 
@@ -14,7 +14,7 @@ const LOCKS: usize = 8;
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let threads = count();
     // Measured by yields: an event is too long a step for a short measurement.
-    let timed = for_about(args.time, |yields| {
+    let timed = at_once(args.time, |yields| {
         let _ = all(threads, yields);
     });
     let all = Timed {
