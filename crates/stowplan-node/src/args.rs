@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use lexopt::{Arg, ValueExt};
 
+use crate::bench::BenchArgs;
 use crate::error::NodeError;
 use crate::exec::ExecArgs;
 use crate::pingpong::{PingPongArgs, Role, Wake};
@@ -12,7 +14,8 @@ use crate::pingpong::{PingPongArgs, Role, Wake};
 /// How to call the program.
 pub const USAGE: &str = "stowplan-node launch PLAN --files DIR | exec PLAN PROCESS --files DIR [--load-fd N] | \
      calibrate --working-set BYTES[,BYTES…] --cpu N | \
-     pingpong ping|pong --domain N --config XML --bytes N [--seconds N] [--reliability best-effort|reliable] [--wake waitset|listener] | version";
+     pingpong ping|pong --domain N --config XML --bytes N [--seconds N] [--reliability best-effort|reliable] [--wake waitset|listener] | \
+     bench NAME [--ms N] [--folder DIR] [--disk image|volume|tmpfs] [--read FILE] [--bytes N] [--config XML --domain N] | version";
 
 /// What the program is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub enum Command {
     },
     /// Measure round trips over DDS.
     PingPong(PingPongArgs),
+    /// Run a benchmark.
+    Bench(BenchArgs),
     /// Print the build id.
     Version,
 }
@@ -68,6 +73,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, NodeErr
         },
         ["pingpong", "ping"] => Command::PingPong(given.pingpong(Role::Ping)?),
         ["pingpong", "pong"] => Command::PingPong(given.pingpong(Role::Pong)?),
+        ["bench", name] => Command::Bench(given.bench(name)?),
         ["version"] => Command::Version,
         [] => return Err(usage("no command".into())),
         _ => return Err(usage(format!("'{}' is no command", plain.join(" ")))),
@@ -115,6 +121,19 @@ impl Given {
     fn number<N: std::str::FromStr>(&mut self, name: &str) -> Result<Option<N>, NodeError> {
         let value = self.options.remove(name);
         value.map(|value| number(name, &value)).transpose()
+    }
+
+    fn bench(&mut self, name: &str) -> Result<BenchArgs, NodeError> {
+        Ok(BenchArgs {
+            name: name.to_owned(),
+            time: Duration::from_millis(self.number("ms")?.unwrap_or(1000)),
+            folder: self.options.remove("folder").map(Into::into),
+            disk: self.options.remove("disk"),
+            read: self.options.remove("read").map(Into::into),
+            bytes: self.number("bytes")?.unwrap_or(64 << 20),
+            config: self.options.remove("config").map(Into::into),
+            domain: self.number("domain")?,
+        })
     }
 
     fn pingpong(&mut self, role: Role) -> Result<PingPongArgs, NodeError> {
@@ -192,6 +211,19 @@ mod tests {
                 working_sets: vec![16_384, 65_536],
                 cpu: 1
             }
+        );
+        assert_eq!(
+            parsed("bench file-random --ms 50 --folder /data --disk volume --bytes 4096").unwrap(),
+            Command::Bench(BenchArgs {
+                name: "file-random".to_owned(),
+                time: Duration::from_millis(50),
+                folder: Some("/data".into()),
+                disk: Some("volume".to_owned()),
+                read: None,
+                bytes: 4096,
+                config: None,
+                domain: None,
+            })
         );
         assert_eq!(parsed("--version").unwrap(), Command::Version);
         assert_eq!(

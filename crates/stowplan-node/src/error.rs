@@ -120,6 +120,14 @@ pub enum NodeError {
         /// Why.
         source: std::io::Error,
     },
+    /// A benchmark cannot run, or gave a wrong answer.
+    #[error("benchmark '{name}': {message}")]
+    Benchmark {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        message: String,
+    },
     /// CycloneDDS refused.
     #[error(transparent)]
     Dds(#[from] DdsError),

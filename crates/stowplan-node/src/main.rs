@@ -4,9 +4,11 @@
 //! - `exec`: one ROS process.
 //! - `calibrate`: the speed of the work kernel on one CPU.
 //! - `pingpong`: round trips over DDS without an executor.
+//! - `bench`: one benchmark of the generic suite.
 
 mod announce;
 mod args;
+mod bench;
 mod calibrate;
 mod dds;
 mod draw;
@@ -64,6 +66,10 @@ fn run(first_ns: u64) -> Result<(), NodeError> {
             if let Some(result) = pingpong::run(&args)? {
                 println!("{result}");
             }
+            Ok(())
+        }
+        Command::Bench(args) => {
+            println!("{}", bench::run(&args)?);
             Ok(())
         }
         Command::Version => {

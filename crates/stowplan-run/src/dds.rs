@@ -13,7 +13,8 @@ use crate::error::ExperimentError;
 const FILE: &str = "cyclonedds.xml";
 
 /// Whether DDS can use multicast in the network of the services.
-pub(crate) fn has_multicast(facts: &MachineFacts) -> bool {
+#[must_use]
+pub fn has_multicast(facts: &MachineFacts) -> bool {
     let setting = facts.settings.get(LOOPBACK_MULTICAST);
     setting.is_some_and(|has| has == "yes")
 }

@@ -37,7 +37,7 @@ pub fn known_engines(
 
 /// What can be done at a place that can be used.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Usable {
+pub struct Usable {
     /// By its engine.
     pub capabilities: Capabilities,
     /// Why some step of it runs in emulation only; `None` where none does.
@@ -52,7 +52,7 @@ struct Probed {
 }
 
 /// All engines of a session, each made when it is first asked for.
-pub(crate) struct Engines<'a> {
+pub struct Engines<'a> {
     host: Rc<AgentHost>,
     outside: CallerEngines<'a>,
     known: KnownEngines,
@@ -61,10 +61,11 @@ pub(crate) struct Engines<'a> {
 }
 
 impl<'a> Engines<'a> {
-    pub(crate) fn new(
-        host: &Rc<AgentHost>,
-        outside: CallerEngines<'a>,
-    ) -> Result<Self, EngineError> {
+    /// Every engine of this agent and of the caller.
+    ///
+    /// # Errors
+    /// When the agent does not say what its engines can do.
+    pub fn new(host: &Rc<AgentHost>, outside: CallerEngines<'a>) -> Result<Self, EngineError> {
         let mut engines = Self {
             host: Rc::clone(host),
             outside,
@@ -90,12 +91,16 @@ impl<'a> Engines<'a> {
     }
 
     /// The engines that a place may name.
-    pub(crate) fn known(&self) -> &KnownEngines {
+    #[must_use]
+    pub fn known(&self) -> &KnownEngines {
         &self.known
     }
 
     /// The engine of this name.
-    pub(crate) fn get(&self, name: &str) -> Result<Rc<dyn Engine>, EngineError> {
+    ///
+    /// # Errors
+    /// When this version has none.
+    pub fn get(&self, name: &str) -> Result<Rc<dyn Engine>, EngineError> {
         if let Some(engine) = self.made.borrow().get(name) {
             return Ok(Rc::clone(engine));
         }
@@ -110,7 +115,10 @@ impl<'a> Engines<'a> {
     }
 
     /// What the engine of a place can do, if every step of the place can be used here.
-    pub(crate) fn usable(&self, place: &Place) -> Result<Usable, EngineError> {
+    ///
+    /// # Errors
+    /// When one cannot; the error says why.
+    pub fn usable(&self, place: &Place) -> Result<Usable, EngineError> {
         let mut emulated = None;
         for step in place.steps() {
             let reason = self.probe(&step.name)?.emulated;
@@ -141,7 +149,8 @@ impl<'a> Engines<'a> {
     }
 
     /// Versions of the engines that can be used, by name.
-    pub(crate) fn versions(&self) -> BTreeMap<String, String> {
+    #[must_use]
+    pub fn versions(&self) -> BTreeMap<String, String> {
         let probed = self.probed.borrow();
         let versions = probed.iter();
         versions

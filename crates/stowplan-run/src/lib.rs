@@ -39,11 +39,16 @@ mod wire;
 
 pub use calibration::Calibration;
 pub use check::{Checked, check};
+pub use dds::has_multicast;
 pub use earlier::Earlier;
-pub use engines::{CallerEngines, MakeEngine, PLANNED_ENGINE, known_engines};
+pub use engines::{CallerEngines, Engines, MakeEngine, PLANNED_ENGINE, Usable, known_engines};
 pub use error::ExperimentError;
 pub use execute::{Accept, Executed, Session, begin, resume};
 pub use expected::Expected;
+pub use missing::missing_places;
+pub use prepare::place_record;
 pub use programs::Programs;
+pub use record::{environment, machine};
 pub use request::{Ask, Question, Request, Starts};
+pub use resumed::same_station;
 pub use speed::work_speed;

@@ -39,7 +39,9 @@ pub(crate) fn require_places(
     Err(missing_places(&missing, rest))
 }
 
-fn missing_places(missing: &[(&Place, EngineError)], rest: bool) -> ExperimentError {
+/// The error of places that cannot be used here; `rest` says whether others can be, and are measured with `--skip-missing`.
+#[must_use]
+pub fn missing_places(missing: &[(&Place, EngineError)], rest: bool) -> ExperimentError {
     let reasons = missing.iter().map(|(place, error)| {
         if place.outer.is_empty() {
             chain(error)

@@ -220,7 +220,8 @@ fn in_words(refusal: &Refusal) -> String {
 }
 
 /// What a place is, and which places of plain processes stand beside it.
-fn facts(place: &Place, known: &KnownEngines) -> PlaceRecord {
+#[must_use]
+pub fn place_record(place: &Place, known: &KnownEngines) -> PlaceRecord {
     let controls = known.controls(place).into_iter();
     PlaceRecord {
         services: place.facts.services,
@@ -271,7 +272,7 @@ fn record(deployment: &Deployment, plan: &Plan, known: &KnownEngines) -> Deploym
         id: id(deployment),
         label: deployment.label(),
         place: deployment.place.to_string(),
-        facts: Some(facts(&deployment.place, known)),
+        facts: Some(place_record(&deployment.place, known)),
         partition: deployment.partition.name.clone(),
         resources: deployment.resources.name.as_ref().map(ToString::to_string),
         variant: deployment.variant.as_ref().map(|v| v.name.to_string()),

@@ -59,15 +59,7 @@ pub(crate) fn experiment(
         utilisation: request.utilisation,
         scale_factor: scaled.then_some(prepared.work_scale),
         not_scaled: prepared.not_scaled.clone(),
-        machine: Machine {
-            host: facts.host.clone(),
-            cpus: facts.cpu_count(),
-            cpu_model: facts.cpu_model.clone(),
-            memory_bytes: facts.memory_bytes,
-            kernel: facts.kernel.clone(),
-            cgroup: facts.cgroup.clone(),
-            settings: facts.settings.clone(),
-        },
+        machine: machine(facts),
         versions: versions.clone(),
         digests: prepared
             .image_digests
@@ -84,6 +76,20 @@ pub(crate) fn experiment(
         parameters: parameters(request, prepared, speed),
         warnings: warnings(request, prepared, facts),
         ..Experiment::new(STACKS, &request.name)
+    }
+}
+
+/// The machine as a result keeps it.
+#[must_use]
+pub fn machine(facts: &MachineFacts) -> Machine {
+    Machine {
+        host: facts.host.clone(),
+        cpus: facts.cpu_count(),
+        cpu_model: facts.cpu_model.clone(),
+        memory_bytes: facts.memory_bytes,
+        kernel: facts.kernel.clone(),
+        cgroup: facts.cgroup.clone(),
+        settings: facts.settings.clone(),
     }
 }
 
@@ -257,7 +263,9 @@ fn assumptions(request: &Request, prepared: &Prepared) -> Vec<Assumption> {
     all
 }
 
-fn environment() -> BTreeMap<String, Option<String>> {
+/// The environment variables of this process: values of an allow-list alone, because others may be secrets.
+#[must_use]
+pub fn environment() -> BTreeMap<String, Option<String>> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
         .map(|(name, value)| {

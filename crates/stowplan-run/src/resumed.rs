@@ -6,6 +6,7 @@ use std::time::Duration;
 use stowplan_host::facts::LOOPBACK_MULTICAST;
 use stowplan_results::Experiment;
 use stowplan_suite::OpenResult;
+use stowplan_wire::host::MachineFacts;
 
 use crate::error::ExperimentError;
 use crate::request::Request;
@@ -35,7 +36,8 @@ impl Resumed {
         ready: Ready,
         station: &Station<'_>,
     ) -> Result<Measured, ExperimentError> {
-        same_station(&self.result.experiment(), station, &ready)?;
+        let program = &ready.image.program_sha256;
+        same_station(&self.result.experiment(), &station.facts, program)?;
         same_images(&self.result.experiment(), &ready)?;
         Ok(Measured {
             ready,
@@ -44,14 +46,17 @@ impl Resumed {
     }
 }
 
-/// Blocks of two machines or two programs cannot be compared.
-fn same_station(
+/// Blocks of two machines or two programs cannot be compared: the experiment has to have begun on this machine with this node
+/// program.
+///
+/// # Errors
+/// When it began with another.
+pub fn same_station(
     experiment: &Experiment,
-    station: &Station<'_>,
-    ready: &Ready,
+    now: &MachineFacts,
+    program_sha256: &str,
 ) -> Result<(), ExperimentError> {
     let before = &experiment.machine;
-    let now = &station.facts;
     if (&before.host, &before.cpu_model, before.cpus, &before.kernel)
         != (&now.host, &now.cpu_model, now.cpu_count(), &now.kernel)
     {
@@ -73,7 +78,7 @@ fn same_station(
         return Err(ExperimentError::OtherNetwork);
     }
     match experiment.digests.get("stowplan-node") {
-        Some(sha) if *sha != ready.image.program_sha256 => Err(ExperimentError::OtherProgram),
+        Some(sha) if sha != program_sha256 => Err(ExperimentError::OtherProgram),
         _ => Ok(()),
     }
 }

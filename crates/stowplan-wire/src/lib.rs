@@ -1,6 +1,7 @@
 //! What the three programs say to each other, versioned.
 //!
 //! - [`service`]: what one service's node programs do (`plan.json`), written by the host side.
+//! - [`bench`]: what a benchmark of the node program prints.
 //! - [`announce`]: what node programs tell the agent, and the agent tells them.
 //! - [`deployment`]: what an engine gets to start.
 //! - [`ring`]: the trace buffer of a process.
@@ -10,6 +11,7 @@
 
 pub mod agent;
 pub mod announce;
+pub mod bench;
 pub mod causes;
 pub mod deployment;
 mod failure;

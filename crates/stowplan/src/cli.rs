@@ -1,5 +1,6 @@
 //! The options of the command line. Man pages and completions come from here too.
 
+mod bench;
 pub mod files;
 mod measure;
 
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use stowplan_model::DdsProfile;
 
+pub use bench::BenchArgs;
 pub use measure::{MeasureArgs, ReadyMadeArgs, RunArgs};
 
 /// Find out where each part of a vehicle's software should run, by starting and measuring it.
@@ -56,6 +58,9 @@ pub enum Command {
     /// Compare CPU and memory of partitions and places
     #[command(after_help = measure::names())]
     Usage(ReadyMadeArgs),
+    /// Compare what places cost in CPU, memory, disk and network, by benchmarks
+    #[command(after_help = bench::end())]
+    Bench(BenchArgs),
     /// Test Stowplan on this machine: equal deployments, and deployments with a known difference
     Selftest(SelftestArgs),
     /// Look into recorded traces

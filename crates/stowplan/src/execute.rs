@@ -69,30 +69,59 @@ impl Sessions {
         })
     }
 
+    /// Runs benchmarks or goes on with them.
+    pub fn bench(
+        &self,
+        observer: &mut dyn Observer,
+        run: impl FnOnce(
+            stowplan_bench::Session<'_>,
+        ) -> Result<stowplan_bench::Executed, ExperimentError>,
+    ) -> Result<stowplan_bench::Executed, CommandError> {
+        self.interruptible(|stop, agent_started| {
+            run(stowplan_bench::Session {
+                programs: &self.programs,
+                stop,
+                agent_started,
+                outside: engines::TO_EXPERIMENTS,
+                observer,
+            })
+        })
+    }
+
     fn run(
         &self,
         observer: &mut dyn Observer,
         run: impl FnOnce(Session<'_>) -> Result<Executed, ExperimentError>,
     ) -> Result<Executed, CommandError> {
+        self.interruptible(|stop, agent_started| {
+            run(Session {
+                programs: &self.programs,
+                stop,
+                agent_started,
+                settle: self.settle,
+                outside: engines::TO_EXPERIMENTS,
+                observer,
+                sizing: &mut size,
+                accept: &mut |experiment| match &self.comparable_with {
+                    Some(earlier) => Ok(stowplan_judge::can_compare(earlier, experiment)?),
+                    None => Ok(()),
+                },
+            })
+        })
+    }
+
+    /// Does something with an agent that a signal ends at once.
+    fn interruptible<T>(
+        &self,
+        run: impl FnOnce(&AtomicBool, &mut dyn FnMut(u32)) -> Result<T, ExperimentError>,
+    ) -> Result<T, CommandError> {
         let Interruption { stop, agent } = &self.interruption;
-        let ended = run(Session {
-            programs: &self.programs,
-            stop,
-            agent_started: &mut |pid| {
-                agent.store(i32::try_from(pid).unwrap_or(0), Ordering::SeqCst);
-                // A signal that came before there was an agent found none to end.
-                if stop.load(Ordering::SeqCst) {
-                    end_agent(agent.load(Ordering::SeqCst));
-                }
-            },
-            settle: self.settle,
-            outside: engines::TO_EXPERIMENTS,
-            observer,
-            sizing: &mut size,
-            accept: &mut |experiment| match &self.comparable_with {
-                Some(earlier) => Ok(stowplan_judge::can_compare(earlier, experiment)?),
-                None => Ok(()),
-            },
+        let ended = run(stop, &mut |pid| {
+            agent.store(i32::try_from(pid).unwrap_or(0), Ordering::SeqCst);
+            // A signal that came before there was an agent found none to end.
+            if stop.load(Ordering::SeqCst) {
+                end_agent(agent.load(Ordering::SeqCst));
+            }
         });
         // The agent has ended: by now its number may be another process's.
         agent.store(0, Ordering::SeqCst);

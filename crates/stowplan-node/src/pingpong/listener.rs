@@ -62,7 +62,7 @@ impl Pinging {
 pub(super) fn measure(path: Path, args: &PingPongArgs) -> Result<Value, NodeError> {
     path.wait_for_match()?;
     let bytes = path.buffer.len();
-    let times = Times::new(args.seconds);
+    let times = Times::of(args);
     let pinging = Pinging {
         path,
         times,

@@ -6,6 +6,7 @@
 mod listener;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -65,12 +66,8 @@ const WARM_UP_NS: u64 = 500_000_000;
 /// # Errors
 /// When CycloneDDS refuses, or the configuration cannot be read.
 pub fn run(args: &PingPongArgs) -> Result<Option<Value>, NodeError> {
-    let xml = std::fs::read_to_string(&args.config).map_err(|source| NodeError::Read {
-        path: args.config.clone(),
-        source,
-    })?;
-    let participant = Participant::new(args.domain, &xml, None)?;
-    let path = Path::open(&participant, args)?;
+    let participant = participant(args.domain, &args.config)?;
+    let path = Path::open(&participant, args.role, args.reliable, args.bytes)?;
     let result = match (args.role, args.wake) {
         (Role::Pong, Wake::WaitSet) => path.answer(),
         (Role::Ping, Wake::WaitSet) => path.measure(args).map(Some),
@@ -79,6 +76,64 @@ pub fn run(args: &PingPongArgs) -> Result<Option<Value>, NodeError> {
     };
     participant.close();
     result
+}
+
+/// Round trips of messages of one size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RoundTrips {
+    /// Size of a serialised message.
+    pub bytes: usize,
+    /// Round trips that came to their end.
+    pub round_trips: u64,
+    /// Time in which they were made, ns.
+    pub ns: u64,
+    /// Mean, ns; none where there are none.
+    pub mean_ns: Option<f64>,
+    /// Messages that were given up.
+    pub lost: u64,
+}
+
+/// Measures reliable messages of each of these sizes for about the given time against a `pong` that takes the largest.
+///
+/// # Errors
+/// When CycloneDDS refuses, or the configuration cannot be read.
+pub fn series(
+    domain: u32,
+    config: &std::path::Path,
+    sizes: &[usize],
+    time: Duration,
+) -> Result<Vec<RoundTrips>, NodeError> {
+    let participant = participant(domain, config)?;
+    let most = sizes.iter().copied().max().unwrap_or(0);
+    let mut path = Path::open(&participant, Role::Ping, true, most)?;
+    path.wait_for_match()?;
+    let mut sequence = 0;
+    let mut all = Vec::new();
+    for bytes in sizes {
+        path.buffer.resize(message_bytes(*bytes), 1);
+        // Before the first size all the time, for what both sides do only once; then a fifth of it, for the buffers of the size.
+        let warm_up = if sequence == 0 { time } else { time / 5 };
+        let times = Times::new(warm_up, time, sequence);
+        let times = path.round_trips(times)?;
+        sequence = times.sequence;
+        all.push(times.of_size(*bytes));
+    }
+    drop(path);
+    participant.close();
+    Ok(all)
+}
+
+fn participant(domain: u32, config: &std::path::Path) -> Result<Participant, NodeError> {
+    let xml = std::fs::read_to_string(config).map_err(|source| NodeError::Read {
+        path: config.to_owned(),
+        source,
+    })?;
+    Ok(Participant::new(domain, &xml, None)?)
+}
+
+/// What a message of so many bytes has in its buffer.
+fn message_bytes(bytes: usize) -> usize {
+    HEAD_BYTES + Head::padded(bytes.saturating_sub(HEAD_BYTES))
 }
 
 struct Path {
@@ -90,9 +145,14 @@ struct Path {
 }
 
 impl Path {
-    fn open(participant: &Participant, args: &PingPongArgs) -> Result<Self, NodeError> {
+    fn open(
+        participant: &Participant,
+        role: Role,
+        reliable: bool,
+        bytes: usize,
+    ) -> Result<Self, NodeError> {
         let qos = Qos {
-            reliability: if args.reliable {
+            reliability: if reliable {
                 Reliability::Reliable
             } else {
                 Reliability::BestEffort
@@ -103,7 +163,7 @@ impl Path {
             ignore_local: false,
             partition: None,
         };
-        let (out, back) = match args.role {
+        let (out, back) = match role {
             Role::Ping => ("rt/stowplan/ping", "rt/stowplan/pong"),
             Role::Pong => ("rt/stowplan/pong", "rt/stowplan/ping"),
         };
@@ -118,13 +178,12 @@ impl Path {
         waitset.attach(Guard::new(participant)?.condition(), 0)?;
         waitset.attach(reader.condition(), 1)?;
         matching.seal();
-        let filler = Head::padded(args.bytes.saturating_sub(HEAD_BYTES));
         Ok(Self {
             writer,
             reader,
             waitset,
             matching,
-            buffer: vec![1; HEAD_BYTES + filler],
+            buffer: vec![1; message_bytes(bytes)],
         })
     }
 
@@ -169,9 +228,15 @@ impl Path {
 
     fn measure(mut self, args: &PingPongArgs) -> Result<Value, NodeError> {
         self.wait_for_match()?;
-        let mut times = Times::new(args.seconds);
+        let times = self.round_trips(Times::of(args))?;
+        Ok(times.summary(args, self.buffer.len()))
+    }
+
+    /// Pings until the time is over.
+    fn round_trips(&mut self, mut times: Times) -> Result<Times, NodeError> {
         let mut held = [0; 2];
-        times.sent(1, self.ping(1)?);
+        let first = times.sequence + 1;
+        times.sent(first, self.ping(first)?);
         while !times.are_complete() {
             self.waitset.wait(&mut held, LOST_NS);
             match self.answer_to(times.sequence)? {
@@ -183,7 +248,7 @@ impl Path {
             let sequence = times.sequence + 1;
             times.sent(sequence, self.ping(sequence)?);
         }
-        Ok(times.summary(args, self.buffer.len()))
+        Ok(times)
     }
 
     /// Sends a ping; when.
@@ -215,14 +280,35 @@ struct Times {
 }
 
 impl Times {
-    fn new(seconds: u64) -> Self {
-        let measure_at_ns = record::now() + WARM_UP_NS;
+    fn of(args: &PingPongArgs) -> Self {
+        let time = Duration::from_secs(args.seconds);
+        Self::new(Duration::from_nanos(WARM_UP_NS), time, 0)
+    }
+
+    /// Begins after the warm-up, with the message that follows `sequence`.
+    fn new(warm_up: Duration, time: Duration, sequence: u64) -> Self {
+        let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let measure_at_ns = record::now() + ns(warm_up);
+        // Room for a round trip each microsecond would be far too much; for each four it is plenty.
+        let most = usize::try_from(time.as_micros() / 4).unwrap_or(0);
         Self {
             measure_at_ns,
-            end_at_ns: measure_at_ns + seconds * 1_000_000_000,
-            // Room for a round trip each microsecond would be far too much; for each four it is plenty.
-            round_trips_ns: Vec::with_capacity(seconds as usize * 250_000 + 1),
+            end_at_ns: measure_at_ns + ns(time),
+            sequence,
+            round_trips_ns: Vec::with_capacity(most + 1),
             ..Self::default()
+        }
+    }
+
+    fn of_size(self, bytes: usize) -> RoundTrips {
+        let ns: u64 = self.round_trips_ns.iter().sum();
+        let count = self.round_trips_ns.len() as u64;
+        RoundTrips {
+            bytes,
+            round_trips: count,
+            ns,
+            mean_ns: (count > 0).then(|| ns as f64 / count as f64),
+            lost: self.lost,
         }
     }
 
@@ -237,8 +323,10 @@ impl Times {
         }
     }
 
+    /// Whether the time is over, and some message came back or was given up in it.
     fn are_complete(&self) -> bool {
-        self.begin_ns >= self.end_at_ns
+        let has_ended = !self.round_trips_ns.is_empty() || self.lost > 0;
+        self.begin_ns >= self.end_at_ns && has_ended
     }
 
     /// Whether the last ping counts as lost.

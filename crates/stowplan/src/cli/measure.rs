@@ -9,10 +9,10 @@ use stowplan_spec::RunOptions;
 
 use crate::engines;
 
-const WHAT: &str = "What to measure";
-const LONG: &str = "How long";
-const HOW: &str = "How to run it";
-const CI: &str = "Results and CI";
+pub(super) const WHAT: &str = "What to measure";
+pub(super) const LONG: &str = "How long";
+pub(super) const HOW: &str = "How to run it";
+pub(super) const CI: &str = "Results and CI";
 
 /// Examples at the end of the help of `run`.
 pub const RUN_EXAMPLES: &str = "\
@@ -59,7 +59,7 @@ pub fn names() -> String {
 }
 
 /// Names in lines that fit the narrowest terminal.
-fn lines(names: &[&str]) -> String {
+pub(super) fn lines(names: &[&str]) -> String {
     const WIDTH: usize = 78;
     let mut text = String::from(" ");
     let mut width = 1;

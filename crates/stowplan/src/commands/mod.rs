@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod against;
+mod bench;
 mod clean;
 mod compare;
 mod doctor;
@@ -35,6 +36,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         Command::Startup(args) => measure::startup(&args),
         Command::Latency(args) => measure::latency(&args),
         Command::Usage(args) => measure::usage(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Import(args) => import::run(&args),

@@ -93,7 +93,7 @@ fn completions_and_man_pages_know_every_command() {
     let help = bench.run(["--help"]).expect(0).out;
     for command in [
         "doctor", "demo", "new", "show", "schema", "plan", "run", "startup", "latency", "usage",
-        "selftest", "trace", "compare", "report", "clean",
+        "bench", "selftest", "trace", "compare", "report", "clean",
     ] {
         assert!(help.contains(command), "{command}");
         assert!(

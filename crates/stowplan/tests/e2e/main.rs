@@ -4,6 +4,7 @@
 
 mod ablation;
 mod against;
+mod bench;
 mod bounds;
 mod command_lines;
 mod commands;

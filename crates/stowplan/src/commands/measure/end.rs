@@ -104,7 +104,8 @@ fn end_of_report(
     lines.join("\n")
 }
 
-pub(super) fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {
+/// The error of an experiment that did not come to its end, or of which a run failed.
+pub fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {
     let resume = format!(
         "finished runs are kept; go on with --resume {}",
         dir.display()

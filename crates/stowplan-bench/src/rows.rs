@@ -1,0 +1,135 @@
+//! Rows of `measurements` from what a benchmark printed.
+//!
+//! The medium is a part of a figure's subject: figures from a disk and from a page cache are of two subjects, which nothing
+//! compares.
+
+use stowplan_results::{Better, MeasurementRow, ScheduledRun};
+use stowplan_wire::bench::{BenchFigure, BenchResult};
+
+use crate::benchmarks::Benchmark;
+use crate::medium::Medium;
+
+/// The rows of a run.
+pub(crate) fn rows(run: &ScheduledRun, result: &BenchResult) -> Vec<MeasurementRow> {
+    let figures = result.figures.iter();
+    figures.map(|figure| row(run, figure, result)).collect()
+}
+
+fn row(run: &ScheduledRun, figure: &BenchFigure, result: &BenchResult) -> MeasurementRow {
+    let better = if figure.higher_is_better {
+        Better::Higher
+    } else {
+        Better::Lower
+    };
+    MeasurementRow {
+        subject: subject(figure, result).map(|subject| subject.as_str().into()),
+        value: figure.value,
+        reason: figure.reason.as_deref().map(Into::into),
+        ..MeasurementRow::new(run, &figure.metric, &figure.unit, better, 0.0)
+    }
+}
+
+/// `volume, fsync, device`: the disk, how it was used, and the medium.
+fn subject(figure: &BenchFigure, result: &BenchResult) -> Option<String> {
+    let Some(storage) = &result.storage else {
+        return figure.subject.clone();
+    };
+    let base = figure
+        .subject
+        .iter()
+        .fold(storage.disk.clone(), |disk, access| {
+            format!("{disk}, {access}")
+        });
+    let medium = match (&figure.moved, figure.value) {
+        (Some(moved), _) => Medium::of(moved, storage.backing),
+        (None, Some(_)) => Medium::of_backing(storage.backing),
+        (None, None) => Medium::Unknown,
+    };
+    Some(format!("{base}, {medium}"))
+}
+
+/// The parts of such a subject; `None` where it has no medium.
+pub(crate) fn parts(subject: &str) -> Option<(&str, Medium)> {
+    let (base, medium) = subject.rsplit_once(", ")?;
+    Some((base, Medium::of_name(medium)?))
+}
+
+/// The row of a benchmark that gave no figure.
+pub(crate) fn missing(run: &ScheduledRun, benchmark: &Benchmark, why: &str) -> MeasurementRow {
+    let disk = benchmark.disk.map(|disk| disk.name().into());
+    MeasurementRow {
+        subject: disk,
+        value: None,
+        reason: Some(why.into()),
+        ..MeasurementRow::new(run, benchmark.metric, "", Better::Higher, 0.0)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use stowplan_results::StartKind;
+    use stowplan_wire::bench::{BENCH_SCHEMA, Backing, Direction, FileAccess, Moved, Storage};
+
+    use super::*;
+
+    pub(crate) fn run(number: u32, block: u32, deployment: &str) -> ScheduledRun {
+        ScheduledRun {
+            run: number,
+            block,
+            order: 1,
+            deployment: deployment.to_owned(),
+            start: StartKind::Warm,
+            seed: 1,
+        }
+    }
+
+    /// Reading a file at a rate, from a device or not.
+    pub(crate) fn read(value: f64, access: FileAccess, from_device: u64) -> BenchResult {
+        BenchResult {
+            schema: BENCH_SCHEMA.to_owned(),
+            benchmark: "file-sequential".to_owned(),
+            figures: vec![BenchFigure {
+                metric: "file_seq_read".to_owned(),
+                subject: Some(access.word().to_owned()),
+                unit: "MB/s".to_owned(),
+                higher_is_better: true,
+                value: Some(value),
+                reason: None,
+                count: 10,
+                ns: 1,
+                moved: Some(Moved {
+                    direction: Direction::Read,
+                    access,
+                    bytes: 1 << 20,
+                    from_device: Some(from_device),
+                    to_device: Some(0),
+                    resident: Some(0.0),
+                }),
+            }],
+            settings: std::collections::BTreeMap::default(),
+            storage: Some(Storage {
+                disk: "image".to_owned(),
+                backing: Backing::Device,
+                file_system: "ext4".to_owned(),
+                device: "/dev/vda".to_owned(),
+                upper: None,
+            }),
+        }
+    }
+
+    #[test]
+    fn the_medium_is_a_part_of_the_subject() {
+        let run = run(1, 1, "a");
+        for (from_device, expected) in [
+            (1 << 20, "image, buffered, device"),
+            (0, "image, buffered, page cache"),
+        ] {
+            let rows = rows(&run, &read(7.0, FileAccess::Buffered, from_device));
+            assert_eq!(rows[0].subject.as_deref(), Some(expected));
+            assert_eq!(rows[0].value, Some(7.0));
+        }
+        let (base, medium) = parts("image, buffered, page cache").unwrap();
+        assert_eq!((base, medium), ("image, buffered", Medium::PageCache));
+        assert_eq!(parts("64 MiB"), None);
+    }
+}

@@ -1,0 +1,319 @@
+//! One benchmark in one service of one place: from the run folder to the line that it prints.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use stowplan_engine::{Deployment, Engine, EngineError};
+use stowplan_host::Host;
+use stowplan_host::ledger::Object;
+use stowplan_image::Image;
+use stowplan_measure::dds::{DdsConfig, cyclonedds_xml};
+use stowplan_model::Place;
+use stowplan_remote::AgentHost;
+use stowplan_site::Site as _;
+use stowplan_wire::bench::{BENCH_SCHEMA, BenchResult};
+use stowplan_wire::deployment::{
+    Access, BindMount, DeploymentPlan, EngineEventKind, IsolationPlan, LimitsPlan, Program, Select,
+    ServiceStart,
+};
+
+use crate::benchmarks::{Benchmark, Disk};
+use crate::request::Size;
+
+/// Name of the service.
+const SERVICE: &str = "bench";
+
+/// File of every image that is read as a part of it.
+pub(crate) const IMAGE_FILE: &str = "bench.dat";
+
+/// Longest time for a benchmark beyond what it is asked for, and how often one is asked whose engine does not tell its end.
+const LONGEST: Duration = Duration::from_secs(120);
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// Bytes of the log that are looked at: longer than any result.
+const LOG_BYTES: u64 = 1 << 18;
+
+/// What every start of a session shares.
+pub(crate) struct Shared<'a> {
+    pub(crate) host: Rc<AgentHost>,
+    pub(crate) image: &'a Image,
+    pub(crate) dds: DdsConfig,
+    pub(crate) size: Size,
+    /// Folder of the result; volumes are made in it.
+    pub(crate) dir: PathBuf,
+    /// Folder on the file system of the images.
+    pub(crate) store: PathBuf,
+}
+
+/// How a benchmark ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Ended {
+    /// With a result.
+    Measured(Box<BenchResult>),
+    /// Without: it failed, printed something else, or did not end.
+    Without(String),
+}
+
+impl Shared<'_> {
+    /// Starts the benchmark and waits for its end. Whatever happens, everything of the run is removed.
+    pub(crate) fn start(
+        &self,
+        benchmark: &Benchmark,
+        place: &Place,
+        engine: &dyn Engine,
+        run: &str,
+    ) -> Result<Ended, EngineError> {
+        let salt = u64::from(std::process::id());
+        let domain = self.host.free_domain(salt, 2)?;
+        let xml = cyclonedds_xml(DdsConfig {
+            domain: Some(domain),
+            ..self.dds
+        });
+        let run_dir = self.host.open_run(run, Vec::new(), xml, 0)?;
+        let folders = Folders::new(self, benchmark, place, run, &run_dir);
+        let ended = self
+            .made(&folders)
+            .and_then(|()| self.opened(benchmark, place, engine, &folders, domain));
+        let closed = self.host.close_run();
+        let removed = folders.own.iter().try_for_each(|own| remove(own));
+        let ended = ended?;
+        closed?;
+        removed?;
+        Ok(ended)
+    }
+
+    fn made(&self, folders: &Folders) -> Result<(), EngineError> {
+        self.host.add_real(vec![SERVICE.to_owned()])?;
+        if let Some(own) = &folders.own {
+            self.host.enter(&Object::Folder {
+                path: own.display().to_string(),
+            })?;
+            let made = fs::create_dir_all(own);
+            made.map_err(|error| {
+                EngineError::new(format!("cannot make {}", own.display())).because(error)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn opened(
+        &self,
+        benchmark: &Benchmark,
+        place: &Place,
+        engine: &dyn Engine,
+        folders: &Folders,
+        domain: u32,
+    ) -> Result<Ended, EngineError> {
+        let plan = self.plan(benchmark, place, folders, domain);
+        let host: Rc<dyn Host> = self.host.clone();
+        let mut deployment = engine.prepare(&plan, host)?;
+        let tells = engine.capabilities();
+        let tells = tells.variant(plan.variant.as_deref());
+        let tells = tells.is_some_and(|variant| variant.exit_status);
+        let ended = self.driven(deployment.as_mut(), tells);
+        let destroyed = deployment.destroy();
+        let ended = ended?;
+        destroyed?;
+        Ok(ended)
+    }
+
+    fn driven(&self, deployment: &mut dyn Deployment, tells: bool) -> Result<Ended, EngineError> {
+        deployment.create(&Select::All)?;
+        deployment.start(&Select::All)?;
+        let begun = Instant::now();
+        let longest = LONGEST + Duration::from_millis(self.size.time_ms) * 20;
+        while begun.elapsed() < longest {
+            let events = deployment.events(PERIOD)?;
+            let status = events.iter().find_map(|event| match event.kind {
+                EngineEventKind::Exited(status) => Some(status),
+                _ => None,
+            });
+            if status.is_none() && tells {
+                continue;
+            }
+            let log = deployment.log(SERVICE, LOG_BYTES)?;
+            match (result(&log), status) {
+                (Some(result), None | Some(0)) => return Ok(Ended::Measured(Box::new(result))),
+                (_, Some(status)) => return Ok(Ended::Without(why(status, &log))),
+                (None, None) => {}
+            }
+        }
+        Ok(Ended::Without(format!(
+            "it did not end within {} s",
+            longest.as_secs()
+        )))
+    }
+
+    fn plan(
+        &self,
+        benchmark: &Benchmark,
+        place: &Place,
+        folders: &Folders,
+        domain: u32,
+    ) -> DeploymentPlan {
+        let image_dir = self.image.dir.display().to_string();
+        let volumes = folders
+            .own
+            .iter()
+            .filter(|_| benchmark.disk == Some(Disk::Volume));
+        let mounts = volumes.map(|own| BindMount {
+            from: own.display().to_string(),
+            to: own.display().to_string(),
+            read_only: false,
+        });
+        let program = Program::Command {
+            command: self.command(benchmark, place, folders, domain),
+            env: Vec::new(),
+            rootfs: (!place.is_plain()).then(|| image_dir.clone()),
+            access: Access {
+                mounts: mounts.collect(),
+                ..Access::default()
+            },
+        };
+        DeploymentPlan {
+            run: folders.run.clone(),
+            run_dir: folders.run_dir.clone(),
+            variant: place.engine.variant.clone(),
+            image_dir,
+            services: vec![ServiceStart {
+                name: SERVICE.to_owned(),
+                program,
+                limits: LimitsPlan::default(),
+                log: format!("{}/{SERVICE}/service.log", folders.run_dir),
+            }],
+            isolation: IsolationPlan::CONTAINER,
+            parallelism: 0,
+        }
+    }
+
+    /// The command line of the node program, which lies at the root of a container and in the image folder for plain processes.
+    fn command(
+        &self,
+        benchmark: &Benchmark,
+        place: &Place,
+        folders: &Folders,
+        domain: u32,
+    ) -> Vec<String> {
+        let root = if place.is_plain() {
+            self.image.dir.display().to_string()
+        } else {
+            String::new()
+        };
+        let mut words = vec![
+            format!("{root}/{}", stowplan_image::PROGRAM_NAME),
+            "bench".to_owned(),
+            benchmark.kernel.to_owned(),
+        ];
+        let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+        option("ms", self.size.time_ms.to_string());
+        if let Some(disk) = benchmark.disk {
+            option("disk", disk.name().to_owned());
+            option("folder", folders.files.clone());
+            option("bytes", self.size.file_bytes.to_string());
+        }
+        if benchmark.disk == Some(Disk::Image) && benchmark.kernel != "files" {
+            option("read", format!("{root}/files/{IMAGE_FILE}"));
+        }
+        if benchmark.kernel == "dds" {
+            let config = format!("{}/{SERVICE}/cyclonedds.xml", folders.run_dir);
+            option("config", config);
+            option("domain", domain.to_string());
+        }
+        words
+    }
+}
+
+/// Folders of a run.
+struct Folders {
+    run: String,
+    run_dir: String,
+    /// Where files are made, as the service sees it.
+    files: String,
+    /// A folder of the host that is made for the run.
+    own: Option<PathBuf>,
+}
+
+impl Folders {
+    fn new(
+        shared: &Shared<'_>,
+        benchmark: &Benchmark,
+        place: &Place,
+        run: &str,
+        run_dir: &str,
+    ) -> Self {
+        let own = match benchmark.disk {
+            Some(Disk::Volume) => Some(shared.dir.join(format!("volume-{run}"))),
+            Some(Disk::Image) if place.is_plain() => {
+                Some(shared.store.join(format!("bench-{run}")))
+            }
+            _ => None,
+        };
+        let shown = own.as_ref().map(|own| own.display().to_string());
+        let files = match benchmark.disk {
+            Some(Disk::Image) => shown.unwrap_or_else(|| "/tmp".to_owned()),
+            Some(Disk::Volume) => shown.unwrap_or_default(),
+            Some(Disk::Tmpfs) | None => format!("{run_dir}/{SERVICE}"),
+        };
+        Self {
+            run: run.to_owned(),
+            run_dir: run_dir.to_owned(),
+            files,
+            own,
+        }
+    }
+}
+
+fn remove(folder: &Path) -> Result<(), EngineError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(EngineError::new(format!("cannot remove {}", folder.display())).because(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The result in a log, where it is complete.
+fn result(log: &str) -> Option<BenchResult> {
+    let lines = log.lines().filter(|line| line.starts_with('{'));
+    let mut results = lines.filter_map(|line| serde_json::from_str::<BenchResult>(line).ok());
+    results.find(|result| result.schema == BENCH_SCHEMA)
+}
+
+/// Why there is no result.
+fn why(status: i32, log: &str) -> String {
+    let said = log.lines().rev().find(|line| !line.trim().is_empty());
+    match (status, said) {
+        (0, None) => "it ended without a word".to_owned(),
+        (0, Some(said)) => format!("it printed something else than a result: {said}"),
+        (_, said) => {
+            let said = said.unwrap_or("it said nothing");
+            format!("it ended with status {status}: {said}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stowplan_wire::bench::FileAccess;
+
+    use super::*;
+    use crate::rows::tests::read;
+
+    #[test]
+    fn a_result_is_found_among_other_words() {
+        let expected = read(1.0, FileAccess::Direct, 0);
+        let line = serde_json::to_string(&expected).unwrap();
+        assert_eq!(result(&format!("a warning\n{line}\n")), Some(expected));
+        assert_eq!(result(&line[..line.len() - 1]), None);
+        assert_eq!(result("{}\n"), None);
+    }
+
+    #[test]
+    fn what_a_benchmark_said_last_is_why_it_has_no_result() {
+        assert_eq!(why(1, "a\nno space\n"), "it ended with status 1: no space");
+        assert_eq!(why(137, ""), "it ended with status 137: it said nothing");
+        assert!(why(0, "hello\n").contains("something else"));
+    }
+}

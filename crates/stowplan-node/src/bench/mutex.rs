@@ -1,0 +1,61 @@
+//! Threads that count and then take one of many locks for a moment, as `sysbench mutex` does.
+
+use std::hint::black_box;
+use std::sync::{Mutex, PoisonError};
+
+use super::measure::{Timed, at_once};
+use super::threads::count;
+use super::{BenchArgs, Found};
+use crate::error::NodeError;
+
+/// `--mutex-num` and `--mutex-loops` of sysbench by default.
+const LOCKS: usize = 4096;
+const LOOPS: u64 = 10_000;
+
+pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
+    let threads = count();
+    let locks: Vec<Mutex<u64>> = (0..LOCKS).map(|_| Mutex::new(0)).collect();
+    let timed = at_once(args.time, |times| all(&locks, threads, times, LOOPS));
+    let all = Timed {
+        count: timed.count * threads as u64,
+        ..timed
+    };
+    Ok(Found::of(vec![all.rate("mutex", "locks/s", 1.0)])
+        .with("threads", threads)
+        .with("locks", LOCKS)
+        .with("loops", LOOPS))
+}
+
+/// Lets each thread take so many locks, and count to `loops` before each.
+fn all(locks: &[Mutex<u64>], threads: usize, times: u64, loops: u64) {
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                let mut state = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(thread as u64 + 1);
+                for _ in 0..times {
+                    for number in 0..loops {
+                        black_box(number);
+                    }
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    let lock = &locks[(state % locks.len() as u64) as usize];
+                    *lock.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+                }
+            });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_lock_that_is_taken_is_counted() {
+        let locks: Vec<Mutex<u64>> = (0..16).map(|_| Mutex::new(0)).collect();
+        all(&locks, 3, 50, 1);
+        let taken: u64 = locks.iter().map(|lock| *lock.lock().unwrap()).sum();
+        assert_eq!(taken, 150);
+    }
+}

@@ -1,0 +1,98 @@
+//! A TCP stream over loopback, as `iperf3` measures it: the side that connects sends, then it receives.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use super::measure::{Timed, timed};
+use super::{BenchArgs, Found, failed};
+use crate::error::NodeError;
+use crate::record::now;
+
+/// Length of a write, iperf3's default for TCP.
+const LENGTH: usize = 128 << 10;
+
+pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
+    let wrong = |error: std::io::Error| failed("tcp", error.to_string());
+    let mut figures = Vec::new();
+    for (metric, connecting_sends) in [("tcp_send", true), ("tcp_receive", false)] {
+        // The first part lets the window grow; iperf3 calls that `--omit`.
+        let (omit, measured) = (args.time / 10, args.time / 2);
+        let timed = stream(connecting_sends, omit, measured).map_err(wrong)?;
+        figures.push(timed.rate(metric, "MB/s", 1e-6));
+    }
+    Ok(Found::of(figures)
+        .with("streams", 1)
+        .with("length", format!("{LENGTH} bytes"))
+        .with("network", "loopback"))
+}
+
+/// Bytes that came within the measured time, at the side that receives.
+fn stream(connecting_sends: bool, omit: Duration, time: Duration) -> std::io::Result<Timed> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let connecting = TcpStream::connect(listener.local_addr()?)?;
+    let (accepting, _) = listener.accept()?;
+    let (mut from, mut to) = if connecting_sends {
+        (connecting, accepting)
+    } else {
+        (accepting, connecting)
+    };
+    // It owns both ends: what receives is closed before the sender is waited for.
+    std::thread::scope(move |scope| {
+        scope.spawn(move || {
+            let buffer = vec![7; LENGTH];
+            // It ends when the other side does not want any more.
+            while from.write_all(&buffer).is_ok() {}
+        });
+        let mut buffer = vec![0; LENGTH];
+        receive(&mut to, &mut buffer, omit)?;
+        receive(&mut to, &mut buffer, time)
+    })
+}
+
+fn receive(from: &mut TcpStream, buffer: &mut [u8], time: Duration) -> std::io::Result<Timed> {
+    let end = now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let mut bytes = 0;
+    let mut result = Ok(());
+    let all = timed(0, |_| {
+        while now() < end {
+            match from.read(buffer) {
+                Ok(0) => result = Err(std::io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => bytes += read as u64,
+                Err(error) => result = Err(error),
+            }
+            if result.is_err() {
+                break;
+            }
+        }
+    });
+    result.map(|()| Timed {
+        count: bytes,
+        ..all
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_counted_where_they_arrive() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut out = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut own, _) = listener.accept().unwrap();
+        out.write_all(&[1; 1000]).unwrap();
+        drop(out);
+        let error = receive(&mut own, &mut [0; 64], Duration::from_secs(60)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn both_directions_carry_bytes() {
+        for connecting_sends in [true, false] {
+            let time = Duration::from_millis(2);
+            let timed = stream(connecting_sends, time, time).unwrap();
+            assert!(timed.count > 0 && timed.ns >= 2_000_000, "{timed:?}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Threads that take one of eight locks, give their CPU away and give the lock back, as `sysbench threads` does: an event is a
+//! thousand times that.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::measure::{Timed, at_once};
+use super::{BenchArgs, Found};
+use crate::error::NodeError;
+
+/// `--thread-yields` and `--thread-locks` of sysbench by default.
+const YIELDS: u64 = 1000;
+const LOCKS: usize = 8;
+
+pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
+    let threads = count();
+    // Measured by yields: an event is too long a step for a short measurement.
+    let timed = at_once(args.time, |yields| {
+        let _ = all(threads, yields);
+    });
+    let all = Timed {
+        count: timed.count * threads as u64,
+        ..timed
+    };
+    let events = all.rate("threads", "events/s", 1.0 / YIELDS as f64);
+    Ok(Found::of(vec![events])
+        .with("threads", threads)
+        .with("locks", LOCKS)
+        .with("yields", YIELDS))
+}
+
+/// As many threads as the program may use CPUs, at least two: one alone waits for nobody.
+pub(super) fn count() -> usize {
+    let cpus = std::thread::available_parallelism();
+    cpus.map_or(2, usize::from).max(2)
+}
+
+/// Lets each thread do so many; how many all have done.
+fn all(threads: usize, yields: u64) -> u64 {
+    let locks: [Mutex<u64>; LOCKS] = Default::default();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                for number in 0..yields {
+                    let lock = &locks[(number % LOCKS as u64) as usize];
+                    let mut done = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                    rustix::thread::sched_yield();
+                    *done += 1;
+                }
+            });
+        }
+    });
+    let done = locks.into_iter().map(Mutex::into_inner);
+    done.map(|done| done.unwrap_or_else(PoisonError::into_inner))
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_thread_does_all_of_its_yields_under_a_lock() {
+        assert_eq!(all(3, 100), 300);
+        assert_eq!(all(1, 7), 7);
+    }
+}

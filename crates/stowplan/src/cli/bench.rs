@@ -1,0 +1,66 @@
+//! The options of `bench`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use super::measure::{CI, HOW, LONG, WHAT, lines};
+use crate::engines;
+
+const EXAMPLES: &str = "\
+Examples:
+  stowplan bench --quick
+  stowplan bench --quick --place bare:flat,bare:grouped,docker --benchmark cpu,memory
+  stowplan bench --budget 60m --published
+  stowplan bench --resume results/RESULT --budget 60m";
+
+/// End of the help.
+pub fn end() -> String {
+    format!(
+        "Places ('stowplan doctor' says which work here):\n{}\n\nBenchmarks:\n{}\n\n{EXAMPLES}",
+        lines(&engines::PLACES),
+        lines(&stowplan_bench::names())
+    )
+}
+
+/// What an experiment keeps from its beginning.
+const FIXED: [&str; 6] = ["place", "benchmark", "quick", "blocks", "seed", "out"];
+
+/// Options of `bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Places, separated by commas; the first is the reference [default: bare:flat,bare:grouped,oci]
+    #[arg(long, value_delimiter = ',', value_name = "PLACE,…", help_heading = WHAT)]
+    pub place: Vec<String>,
+    /// Benchmarks, separated by commas [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…", value_parser = PossibleValuesParser::new(stowplan_bench::names()), help_heading = WHAT)]
+    pub benchmark: Vec<String>,
+    /// Measure each figure for 100 ms instead of 1 s, with files of 8 MiB instead of 256 MiB
+    #[arg(long, help_heading = LONG)]
+    pub quick: bool,
+    /// Number of blocks; fewer than 6 give no verdict [default: 6]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = LONG)]
+    pub blocks: Option<u32>,
+    /// Stop before the first benchmark that would not fit into this time, such as 60m [default: no limit]
+    #[arg(long, value_name = "DURATION", help_heading = LONG)]
+    pub budget: Option<String>,
+    /// Seed of the order [default: 1]
+    #[arg(long, help_heading = HOW)]
+    pub seed: Option<u64>,
+    /// Folder for results
+    #[arg(long, default_value = "results", help_heading = CI)]
+    pub out: PathBuf,
+    /// Continue interrupted benchmarks in their result folder
+    #[arg(long, value_name = "RESULT", help_heading = CI, conflicts_with_all = FIXED)]
+    pub resume: Option<PathBuf>,
+    /// Print the figures of the papers as well
+    #[arg(long, help_heading = CI)]
+    pub published: bool,
+    /// Print every figure at every place, with file systems and devices
+    #[arg(long, help_heading = CI)]
+    pub full: bool,
+    /// Print no progress
+    #[arg(long, short, help_heading = CI)]
+    pub quiet: bool,
+}
