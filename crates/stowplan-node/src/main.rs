@@ -13,6 +13,7 @@ mod draw;
 mod error;
 mod exec;
 mod executor;
+mod fault;
 mod fingerprint;
 mod graph;
 mod launch;
