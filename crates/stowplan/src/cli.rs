@@ -1,6 +1,7 @@
 //! The options of the command line. Man pages and completions come from here too.
 
 pub mod files;
+mod lifecycle;
 mod measure;
 
 use std::ffi::OsString;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use stowplan_model::DdsProfile;
 
+pub use lifecycle::LifecycleArgs;
 pub use measure::{MeasureArgs, ReadyMadeArgs, RunArgs};
 
 /// Find out where each part of a vehicle's software should run, by starting and measuring it.
@@ -56,6 +58,9 @@ pub enum Command {
     /// Compare CPU and memory of partitions and places
     #[command(after_help = measure::names())]
     Usage(ReadyMadeArgs),
+    /// Compare how long services take to start, stop and come back after faults
+    #[command(after_help = lifecycle::LIFECYCLE_EXAMPLES)]
+    Lifecycle(LifecycleArgs),
     /// Test Stowplan on this machine: equal deployments, and deployments with a known difference
     Selftest(SelftestArgs),
     /// Look into recorded traces

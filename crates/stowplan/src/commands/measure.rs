@@ -22,6 +22,8 @@ use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::progress::{ProgressLine, Style};
 
+pub(super) use end::ended;
+
 /// Blocks below which no verdict is given (docs/measuring.md §5).
 const BLOCKS: u32 = 6;
 

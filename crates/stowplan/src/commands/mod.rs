@@ -7,6 +7,7 @@ mod doctor;
 mod files;
 mod import;
 mod learn;
+mod lifecycle;
 mod manual;
 mod measure;
 mod new;
@@ -35,6 +36,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         Command::Startup(args) => measure::startup(&args),
         Command::Latency(args) => measure::latency(&args),
         Command::Usage(args) => measure::usage(&args),
+        Command::Lifecycle(args) => lifecycle::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Import(args) => import::run(&args),

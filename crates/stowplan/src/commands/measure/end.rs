@@ -104,7 +104,8 @@ fn end_of_report(
     lines.join("\n")
 }
 
-pub(super) fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {
+/// How a command that measures ends: an error where it was interrupted or runs failed.
+pub(in crate::commands) fn ended(outcome: &Outcome, dir: &Path) -> Result<(), CommandError> {
     let resume = format!(
         "finished runs are kept; go on with --resume {}",
         dir.display()
