@@ -57,10 +57,10 @@ impl Operation {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Create => "create",
-            Self::StartCreated => "start, created before → ready",
+            Self::StartCreated => "start (created) → ready",
             Self::Start => "create and start → ready",
             Self::Stop => "stop",
-            Self::Restart => "stop, create, start → ready",
+            Self::Restart => "restart → ready",
             Self::Pause => "pause",
             Self::Resume => "resume → answers",
         }

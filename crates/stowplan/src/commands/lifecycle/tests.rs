@@ -71,7 +71,7 @@ fn what_a_result_began_with_cannot_be_said_again() {
 }
 
 /// A result of six blocks at three places, each slower than the one before, the third without pause.
-fn measured(parent: &std::path::Path) -> Results {
+fn measured(parent: &Path) -> Results {
     let mut record = Experiment::new(SUITE, "lifecycle-hello");
     let places = ["bare:flat", "bare:grouped", "oci"];
     record.deployments = places.map(DeploymentRecord::named).to_vec();
