@@ -16,6 +16,7 @@ use stowplan_wire::service::ServicePlan;
 use crate::agent::{Agent, CallError, Run, unwritable};
 use crate::arm;
 use crate::nodes::Nodes;
+use crate::one_service;
 use crate::watch::Until;
 
 /// Does what was asked.
@@ -101,6 +102,16 @@ fn with_nodes(agent: &mut Agent, call: Call) -> Result<Answer, CallError> {
             nodes.tell(&Control::Stop).map_err(unwritable)?;
             Ok(Answer::Done)
         }
+        Call::TellService {
+            service,
+            to,
+            control,
+        } => one_service::tell(agent, &service, to, &control),
+        Call::SignalService {
+            service,
+            to,
+            signal,
+        } => one_service::signal(agent, &service, to, signal),
         Call::EndPreemption => arm::end_preemption(agent),
         verb => with_deployment(agent, verb),
     }

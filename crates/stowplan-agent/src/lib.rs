@@ -14,6 +14,7 @@ mod calls;
 mod engines;
 mod input;
 mod nodes;
+mod one_service;
 mod serve;
 mod watch;
 mod window;

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send, sockopt};
-use stowplan_wire::agent::Announced;
+use stowplan_wire::agent::{Announced, Recipients};
 use stowplan_wire::announce::{Announcement, Control, MAX_PACKET};
 
 /// One process of the node program.
@@ -27,6 +27,12 @@ impl Connection {
     pub(crate) fn name(&self) -> String {
         let process = self.process.as_deref().unwrap_or("launcher");
         format!("{}/{process} (pid {})", self.service, self.pid)
+    }
+
+    /// Sends a packet. A process that has ended shows by its connection.
+    pub(crate) fn tell(&self, packet: &[u8]) {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let _ = send(&self.fd, packet, flags);
     }
 }
 
@@ -165,16 +171,23 @@ impl Nodes {
         }
     }
 
+    /// The connected processes of a service: all, or its launcher.
+    pub(crate) fn of_service<'a>(
+        &'a self,
+        service: &'a str,
+        to: Recipients,
+    ) -> impl Iterator<Item = &'a Connection> {
+        let of_service = self.connections.iter();
+        let of_service = of_service.filter(move |one| one.up && one.service == service);
+        of_service.filter(move |one| to == Recipients::All || one.process.is_none())
+    }
+
     /// Tells every process. One that has ended in between shows by its connection.
     pub(crate) fn tell(&mut self, control: &Control) -> Result<(), serde_json::Error> {
         let packet = serde_json::to_vec(control)?;
         for connection in &mut self.connections {
             connection.armed = false;
-            let _ = send(
-                &connection.fd,
-                &packet,
-                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
-            );
+            connection.tell(&packet);
         }
         Ok(())
     }

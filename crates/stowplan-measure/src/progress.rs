@@ -118,6 +118,8 @@ impl Progress {
             Announcement::Up { .. }
             | Announcement::Fingerprint { .. }
             | Announcement::Armed { .. }
+            | Announcement::Answer { .. }
+            | Announcement::Faulting { .. }
             | Announcement::Counters { .. } => {}
         }
         Ok(())

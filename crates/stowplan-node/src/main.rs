@@ -15,6 +15,7 @@ mod draw;
 mod error;
 mod exec;
 mod executor;
+mod fault;
 mod fingerprint;
 mod graph;
 mod launch;

@@ -9,7 +9,10 @@ use stowplan_engine::{Capabilities, EngineError, SharedNetwork};
 use stowplan_host::ledger::{self, Ledger, Object};
 use stowplan_host::{Host, HostError, chain};
 use stowplan_site::{Armed, Site, Watched};
-use stowplan_wire::agent::{Announced, Answer, Call, ProbeAnswer, ProgramDigest};
+use stowplan_wire::agent::{
+    Announced, Answer, Call, ProbeAnswer, ProgramDigest, Recipients, ServiceSignal,
+};
+use stowplan_wire::announce::Control;
 use stowplan_wire::deployment::{EngineEvent, Locator};
 use stowplan_wire::host::{
     Calibration, ColdProof, LimitsReadBack, MachineFacts, MemorySample, Preemptions, Quiet,
@@ -309,6 +312,34 @@ impl Site for AgentHost {
 
     fn stop_nodes(&self) -> Result<(), EngineError> {
         self.done(Call::StopNodes)
+    }
+
+    fn tell_service(
+        &self,
+        service: &str,
+        to: Recipients,
+        control: &Control,
+    ) -> Result<u64, EngineError> {
+        let call = Call::TellService {
+            service: service.to_owned(),
+            to,
+            control: control.clone(),
+        };
+        expect!(self.call(call), Answer::Clock(ns) => ns)
+    }
+
+    fn signal_service(
+        &self,
+        service: &str,
+        to: Recipients,
+        signal: ServiceSignal,
+    ) -> Result<u64, EngineError> {
+        let call = Call::SignalService {
+            service: service.to_owned(),
+            to,
+            signal,
+        };
+        expect!(self.call(call), Answer::Clock(ns) => ns)
     }
 
     fn end_preemption(&self) -> Result<Option<Preemptions>, EngineError> {

@@ -13,8 +13,8 @@ use stowplan_testkit::{
     agent_program, callback_plan, command_plan, node_plan, node_program, private_state,
     service_plan, timer_plan,
 };
-use stowplan_wire::agent::Announced;
-use stowplan_wire::announce::Announcement;
+use stowplan_wire::agent::{Announced, Recipients, ServiceSignal};
+use stowplan_wire::announce::{Announcement, Control, OwnFault};
 use stowplan_wire::deployment::{EngineEventKind, Program, Select};
 use stowplan_wire::host::{ProcessSample, Running, SampleSubject};
 use stowplan_wire::service::{CallbackPlan, DistributionPlan, ServicePlan};
@@ -245,6 +245,73 @@ fn a_process_that_hangs_is_not_armed() {
     // A stopped process does not end by itself; destroying must not wait for it.
     started.deployment.destroy().unwrap();
     started.host.close_run().unwrap();
+}
+
+#[test]
+fn processes_answer_a_ping_once_they_can() {
+    let mut started = Started::new("pinged");
+    let host = Rc::clone(&started.host);
+    let ping = |to| host.tell_service("sensing", to, &Control::Ping);
+    started.deployment.pause("sensing").unwrap();
+    let asked = ping(Recipients::All).unwrap();
+    let resumed = host.clock().unwrap();
+    assert!(asked < resumed);
+    started.deployment.resume("sensing").unwrap();
+    for name in [None, Some("p".to_owned())] {
+        let said = started
+            .wait_for(|a| matches!(a, Announcement::Answer { process, .. } if *process == name));
+        let Announcement::Answer { t_ns, .. } = said.announcement else {
+            unreachable!("it was matched as an answer")
+        };
+        assert!(t_ns > resumed, "{name:?}");
+    }
+    let nobody = host.tell_service("nobody", Recipients::All, &Control::Ping);
+    assert!(nobody.unwrap_err().to_string().contains("nobody"));
+}
+
+#[test]
+fn a_launcher_fails_as_it_is_asked_to() {
+    for (name, fault, status) in [
+        ("crashes", OwnFault::Crash, 128 + 11),
+        ("exits", OwnFault::Exit(3), 3),
+    ] {
+        let started = Started::new(name);
+        let host = Rc::clone(&started.host);
+        let fault = Control::Fault(fault);
+        let asked = host.tell_service("sensing", Recipients::Launcher, &fault);
+        let (faulting_ns, end_ns, ended) = end_of(&host);
+        assert_eq!(ended, status, "{name}");
+        let (asked, faulting) = (asked.unwrap(), faulting_ns.unwrap());
+        assert!(asked < faulting && faulting < end_ns, "{name}");
+    }
+    let started = Started::new("killed");
+    let kill = ServiceSignal::Kill;
+    let sent = started
+        .host
+        .signal_service("sensing", Recipients::Launcher, kill);
+    let (faulting, end_ns, ended) = end_of(&started.host);
+    assert_eq!((faulting, ended), (None, 128 + 9));
+    assert!(sent.unwrap() < end_ns);
+}
+
+/// When the service said that it is about to fail, when its engine told its end, and the status of that.
+fn end_of(host: &AgentHost) -> (Option<u64>, u64, i32) {
+    let mut faulting = None;
+    loop {
+        let watched = host.watch(60_000).unwrap();
+        let nothing = watched.announcements.is_empty() && watched.engine.is_empty();
+        assert!(!nothing, "it goes on");
+        for said in watched.announcements {
+            if let Announcement::Faulting { t_ns, .. } = said.announcement {
+                faulting = Some(t_ns);
+            }
+        }
+        for event in watched.engine {
+            if let EngineEventKind::Exited(status) = event.kind {
+                return (faulting, event.t_ns, status);
+            }
+        }
+    }
 }
 
 /// Arms so long from now, and waits until the window is over.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use stowplan_engine::EngineError;
 use stowplan_host::Host;
-use stowplan_wire::agent::{Announced, ProgramDigest};
+use stowplan_wire::agent::{Announced, ProgramDigest, Recipients, ServiceSignal};
+use stowplan_wire::announce::Control;
 use stowplan_wire::deployment::EngineEvent;
 use stowplan_wire::host::{ColdProof, Preemptions};
 use stowplan_wire::service::ServicePlan;
@@ -108,6 +109,28 @@ pub trait Site: Host {
     /// # Errors
     /// When no run is open.
     fn stop_nodes(&self) -> Result<(), EngineError>;
+
+    /// Tells node programs of a service something; gives the host's clock, read before that.
+    ///
+    /// # Errors
+    /// When no run is open or none of them is connected.
+    fn tell_service(
+        &self,
+        service: &str,
+        to: Recipients,
+        control: &Control,
+    ) -> Result<u64, EngineError>;
+
+    /// Sends a signal to node programs of a service; gives the host's clock, read before that.
+    ///
+    /// # Errors
+    /// When no run is open or none of them is connected.
+    fn signal_service(
+        &self,
+        service: &str,
+        to: Recipients,
+        signal: ServiceSignal,
+    ) -> Result<u64, EngineError>;
 
     /// Ends the recording of when threads of the node programs lose their CPU, which a window began; what it has, where there is one.
     ///

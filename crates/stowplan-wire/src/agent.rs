@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::announce::Announcement;
+use crate::announce::{Announcement, Control};
 use crate::deployment::{DeploymentPlan, EngineEvent, EngineRequest, Locator, Select, StopMode};
 pub use crate::failure::{Failure, FailureKind};
 use crate::host::{
@@ -163,6 +163,24 @@ pub enum Call {
     },
     /// Tell every node program to stop and send counters; they come by `Watch`.
     StopNodes,
+    /// Tell the node programs of a service something. Answered by the clock, read before it was told.
+    TellService {
+        /// The service.
+        service: String,
+        /// Which of its processes.
+        to: Recipients,
+        /// What.
+        control: Control,
+    },
+    /// Send a signal to node programs of a service. Answered by the clock, read before it was sent.
+    SignalService {
+        /// The service.
+        service: String,
+        /// Which of its processes.
+        to: Recipients,
+        /// Which signal.
+        signal: ServiceSignal,
+    },
     /// End the recording of when threads of the node programs lose their CPU, where there is one.
     EndPreemption,
     /// Sample these cgroups every `period_ms` until `StopSampling`.
@@ -207,6 +225,26 @@ pub enum Call {
     },
 }
 
+/// Which processes of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recipients {
+    /// The first, which is its launcher.
+    Launcher,
+    /// All of them.
+    All,
+}
+
+/// A signal that is sent to a service from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServiceSignal {
+    /// SIGKILL.
+    Kill,
+    /// SIGSTOP.
+    Stop,
+}
+
 /// What an agent answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -223,6 +261,7 @@ pub enum Answer {
         engines: Vec<String>,
     },
     /// To `Clock`, `BeforeWindow`, `Create` and `Start`: CLOCK_MONOTONIC ns when the call was done (`Clock`: when it was read).
+    /// To `TellService` and `SignalService`: before it was done.
     Clock(u64),
     /// To `Facts`.
     Facts(MachineFacts),

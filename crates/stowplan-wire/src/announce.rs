@@ -93,6 +93,20 @@ pub enum Announcement {
         /// How old the data was when its callback ended, by callback id; of data that was released after arming.
         ages: BTreeMap<u32, Age>,
     },
+    /// Answer to [`Control::Ping`].
+    Answer {
+        /// `None` for the launcher.
+        process: Option<String>,
+        /// When it was read.
+        t_ns: u64,
+    },
+    /// The process is about to do what [`Control::Fault`] asked for.
+    Faulting {
+        /// `None` for the launcher.
+        process: Option<String>,
+        /// When.
+        t_ns: u64,
+    },
     /// The process cannot go on.
     Failed {
         /// `None` for the launcher.
@@ -126,6 +140,22 @@ pub enum Control {
     },
     /// Stop executors, send `Counters`, and end.
     Stop,
+    /// Answer at once.
+    Ping,
+    /// Fail in this way.
+    Fault(OwnFault),
+}
+
+/// A fault that a process makes of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum OwnFault {
+    /// Write where no memory is, which is SIGSEGV.
+    Crash,
+    /// End with this status.
+    Exit(u8),
+    /// Use so many bytes of memory more.
+    Allocate(u64),
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod bench;
 pub mod files;
+mod lifecycle;
 mod measure;
 
 use std::ffi::OsString;
@@ -11,6 +12,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use stowplan_model::DdsProfile;
 
 pub use bench::BenchArgs;
+pub use lifecycle::LifecycleArgs;
 pub use measure::{MeasureArgs, ReadyMadeArgs, RunArgs};
 
 /// Find out where each part of a vehicle's software should run, by starting and measuring it.
@@ -61,6 +63,9 @@ pub enum Command {
     /// Compare what places cost in CPU, memory, disk and network, by benchmarks
     #[command(after_help = bench::end())]
     Bench(BenchArgs),
+    /// Compare how long services take to start, stop and come back after faults
+    #[command(after_help = lifecycle::LIFECYCLE_EXAMPLES)]
+    Lifecycle(LifecycleArgs),
     /// Test Stowplan on this machine: equal deployments, and deployments with a known difference
     Selftest(SelftestArgs),
     /// Look into recorded traces

@@ -10,8 +10,8 @@ use signal_hook::iterator::Signals;
 use stowplan_judge::Figures;
 use stowplan_results::{Results, ResultsError};
 pub use stowplan_run::Executed;
-use stowplan_run::{Earlier, ExperimentError, Programs, Request, Session};
-use stowplan_suite::{Fixed, Observer};
+use stowplan_run::{Earlier, ExperimentError, Programs, Request, Session, StageCaller};
+use stowplan_suite::{Caller, Fixed, Observer};
 
 use crate::failure::{CommandError, ExitCode};
 use crate::{engines, programs};
@@ -77,15 +77,14 @@ impl Sessions {
             stowplan_bench::Session<'_>,
         ) -> Result<stowplan_bench::Executed, ExperimentError>,
     ) -> Result<stowplan_bench::Executed, CommandError> {
-        self.interruptible(|stop, agent_started| {
-            run(stowplan_bench::Session {
-                programs: &self.programs,
-                stop,
-                agent_started,
-                outside: engines::TO_EXPERIMENTS,
-                observer,
-            })
-        })
+        let ended = run(stowplan_bench::Session {
+            programs: &self.programs,
+            stop: &self.interruption.stop,
+            agent_started: &mut |pid| self.interruption.has_agent(pid),
+            outside: engines::TO_EXPERIMENTS,
+            observer,
+        });
+        self.interruption.ended(ended, failed)
     }
 
     fn run(
@@ -93,46 +92,41 @@ impl Sessions {
         observer: &mut dyn Observer,
         run: impl FnOnce(Session<'_>) -> Result<Executed, ExperimentError>,
     ) -> Result<Executed, CommandError> {
-        self.interruptible(|stop, agent_started| {
-            run(Session {
-                programs: &self.programs,
-                stop,
-                agent_started,
-                settle: self.settle,
-                outside: engines::TO_EXPERIMENTS,
-                observer,
-                sizing: &mut size,
-                accept: &mut |experiment| match &self.comparable_with {
-                    Some(earlier) => Ok(stowplan_judge::can_compare(earlier, experiment)?),
-                    None => Ok(()),
-                },
-            })
-        })
+        let ended = run(Session {
+            programs: &self.programs,
+            stop: &self.interruption.stop,
+            agent_started: &mut |pid| self.interruption.has_agent(pid),
+            settle: self.settle,
+            outside: engines::TO_EXPERIMENTS,
+            observer,
+            sizing: &mut size,
+            accept: &mut |experiment| match &self.comparable_with {
+                Some(earlier) => Ok(stowplan_judge::can_compare(earlier, experiment)?),
+                None => Ok(()),
+            },
+        });
+        self.interruption.ended(ended, failed)
     }
 
-    /// Does something with an agent that a signal ends at once.
-    fn interruptible<T>(
+    /// Runs another suite, whose errors `failed` tells.
+    pub fn suite<T, E>(
         &self,
-        run: impl FnOnce(&AtomicBool, &mut dyn FnMut(u32)) -> Result<T, ExperimentError>,
+        observer: &mut dyn Observer,
+        failed: impl FnOnce(&E) -> CommandError,
+        run: impl FnOnce(StageCaller<'_>, Caller<'_, '_>) -> Result<T, E>,
     ) -> Result<T, CommandError> {
-        let Interruption { stop, agent } = &self.interruption;
-        let ended = run(stop, &mut |pid| {
-            agent.store(i32::try_from(pid).unwrap_or(0), Ordering::SeqCst);
-            // A signal that came before there was an agent found none to end.
-            if stop.load(Ordering::SeqCst) {
-                end_agent(agent.load(Ordering::SeqCst));
-            }
-        });
-        // The agent has ended: by now its number may be another process's.
-        agent.store(0, Ordering::SeqCst);
-        ended.map_err(|error| {
-            // Whatever broke after the signal broke because of it.
-            if stop.load(Ordering::SeqCst) {
-                CommandError::new(ExitCode::Interrupted, "interrupted")
-            } else {
-                failed(&error)
-            }
-        })
+        let stage = StageCaller {
+            programs: &self.programs,
+            agent_started: &mut |pid| self.interruption.has_agent(pid),
+            outside: engines::TO_EXPERIMENTS,
+        };
+        let caller = Caller {
+            stop: &self.interruption.stop,
+            observer,
+            sizing: &mut size,
+        };
+        let ended = run(stage, caller);
+        self.interruption.ended(ended, failed)
     }
 }
 
@@ -226,6 +220,34 @@ impl Interruption {
             }
         });
         Ok(Self { stop, agent })
+    }
+
+    /// There is an agent to end.
+    fn has_agent(&self, pid: u32) {
+        let agent = i32::try_from(pid).unwrap_or(0);
+        self.agent.store(agent, Ordering::SeqCst);
+        // A signal that came before there was an agent found none to end.
+        if self.stop.load(Ordering::SeqCst) {
+            end_agent(agent);
+        }
+    }
+
+    /// What came of a session, which `failed` tells.
+    fn ended<T, E>(
+        &self,
+        ended: Result<T, E>,
+        failed: impl FnOnce(&E) -> CommandError,
+    ) -> Result<T, CommandError> {
+        // The agent has ended: by now its number may be another process's.
+        self.agent.store(0, Ordering::SeqCst);
+        ended.map_err(|error| {
+            // Whatever broke after the signal broke because of it.
+            if self.stop.load(Ordering::SeqCst) {
+                CommandError::new(ExitCode::Interrupted, "interrupted")
+            } else {
+                failed(&error)
+            }
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::announce::AgentMessage;
 use crate::error::NodeError;
 use crate::graph::restart_draws_at;
 use crate::signals::{Signals, asks_to_end};
-use crate::{fingerprint, record, sockets};
+use crate::{fault, fingerprint, record, sockets};
 
 /// Where the measurement stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,15 +90,10 @@ pub(super) fn run(threads: &Threads, signals: &Signals) -> Result<(), NodeError>
             return Err(failure);
         }
         if ready[1] {
-            match process.agent.hear()? {
-                AgentMessage::Gone | AgentMessage::Control(Control::Stop) => return Ok(()),
-                AgentMessage::Control(Control::Arm {
-                    t_arm_ns,
-                    t_disarm_ns,
-                }) => {
-                    arm(threads, t_arm_ns, t_disarm_ns)?;
-                    phase = Phase::Armed { t_disarm_ns };
-                }
+            match obey(threads)? {
+                Obeyed::End => return Ok(()),
+                Obeyed::Armed { t_disarm_ns } => phase = Phase::Armed { t_disarm_ns },
+                Obeyed::Done => {}
             }
         }
         if told_at.is_some_and(|at| ready[at]) {
@@ -117,6 +112,41 @@ pub(super) fn run(threads: &Threads, signals: &Signals) -> Result<(), NodeError>
                 // The launcher has ended: the kernel ends us too, or it ended in good order.
                 Some(Err(_)) => link = None,
             }
+        }
+    }
+}
+
+/// What came of a request of the agent.
+enum Obeyed {
+    /// The process is to end.
+    End,
+    /// A window will end at this instant.
+    Armed { t_disarm_ns: u64 },
+    /// It was done.
+    Done,
+}
+
+/// Does what the agent asks for.
+fn obey(threads: &Threads) -> Result<Obeyed, NodeError> {
+    let agent = &threads.process.agent;
+    let name = &threads.process.own().name;
+    match agent.hear()? {
+        AgentMessage::Gone | AgentMessage::Control(Control::Stop) => Ok(Obeyed::End),
+        AgentMessage::Control(Control::Arm {
+            t_arm_ns,
+            t_disarm_ns,
+        }) => {
+            arm(threads, t_arm_ns, t_disarm_ns)?;
+            Ok(Obeyed::Armed { t_disarm_ns })
+        }
+        AgentMessage::Control(Control::Ping) => {
+            let (process, t_ns) = (Some(name.clone()), record::now());
+            agent.say(&Announcement::Answer { process, t_ns })?;
+            Ok(Obeyed::Done)
+        }
+        AgentMessage::Control(Control::Fault(fault)) => {
+            fault::happen(agent, Some(name), fault)?;
+            Ok(Obeyed::Done)
         }
     }
 }

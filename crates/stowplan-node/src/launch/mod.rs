@@ -19,7 +19,7 @@ use crate::link::UP;
 use crate::plan::Planned;
 use crate::signals::{self, Signals, asks_to_end};
 use crate::work::WorkingSet;
-use crate::{fingerprint, record, startup};
+use crate::{fault, fingerprint, record, startup};
 use child::Child;
 use order::{Next, Progress};
 
@@ -246,6 +246,13 @@ impl Launcher<'_> {
                     let found = fingerprint::at_arming(None, domain);
                     self.agent.say(&found)?;
                     self.agent.say(&Announcement::Armed { process: None })?;
+                }
+                AgentMessage::Control(Control::Ping) => {
+                    let (process, t_ns) = (None, record::now());
+                    self.agent.say(&Announcement::Answer { process, t_ns })?;
+                }
+                AgentMessage::Control(Control::Fault(fault)) => {
+                    fault::happen(self.agent, None, fault)?;
                 }
             }
         }

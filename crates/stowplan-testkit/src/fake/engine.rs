@@ -13,10 +13,10 @@ use stowplan_engine::{
 use stowplan_host::Host;
 use stowplan_host::ledger::Object;
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEvent, EngineEventKind, LimitsPlan, Locator, Select, StopMode,
+    DeploymentPlan, EngineEvent, EngineEventKind, LimitsPlan, Locator, Program, Select, StopMode,
 };
 
-use super::process::{FakeProcess, Life, behaviour_of};
+use super::process::{FakeProcess, Life, NODE, behaviour_of};
 use super::world::{Fault, World};
 
 /// An engine that starts nothing.
@@ -73,12 +73,13 @@ impl Engine for FakeEngine {
     ) -> Result<Box<dyn Deployment>, EngineError> {
         self.capabilities().require("fake", plan)?;
         for service in &plan.services {
-            let is_shell = matches!(
-                &service.program,
-                stowplan_wire::deployment::Program::Command { command, .. }
-                    if command.first().is_some_and(|word| word == "/bin/sh")
-            );
-            if !is_shell {
+            let is_known = match &service.program {
+                Program::Node => true,
+                Program::Command { command, .. } => {
+                    command.first().is_some_and(|word| word == "/bin/sh")
+                }
+            };
+            if !is_known {
                 let error = EngineError::new(format!("no such program: {:?}", service.program));
                 return Err(error.of_service(service.name.clone(), None));
             }
@@ -139,6 +140,7 @@ impl FakeDeployment {
             start_ticks: u64::from(pid) * 3,
             cpu_ns: 0,
             ends_at: None,
+            is_stopped: false,
             log: String::new(),
         });
         world.advance(1_000_000);
@@ -178,10 +180,14 @@ impl Deployment for FakeDeployment {
             };
             if process.life == Life::Created {
                 process.begin(now);
+                let is_node = process.behaviour == NODE;
                 let eats = process.behaviour == "eat" && process.limits.memory_bytes.is_some();
                 world.happened(&name, EngineEventKind::Started);
                 if eats {
                     world.happened(&name, EngineEventKind::OutOfMemory);
+                }
+                if is_node {
+                    world.node_began(&name);
                 }
             }
         }

@@ -20,7 +20,7 @@ use super::world::{Sampling, World};
 /// A host that is nowhere.
 #[derive(Debug)]
 pub struct FakeHost {
-    world: Rc<RefCell<World>>,
+    pub(super) world: Rc<RefCell<World>>,
     entered: RefCell<Vec<Object>>,
     pub(super) asked: Asked,
 }

@@ -4,10 +4,12 @@
 //! are asked for. The engine tells its events late and cannot pause. What passes here is what the traits alone
 //! ask for, before a virtual machine or a cluster does.
 //!
-//! Services act by the behaviours of the conformance suite, which name themselves among their arguments.
+//! Services act by the behaviours of the conformance suite, which name themselves among their arguments. Services of the
+//! node program announce what real ones do, at instants that are known.
 
 mod engine;
 mod host;
+mod nodes;
 mod process;
 mod site;
 mod world;
@@ -17,7 +19,8 @@ use std::rc::Rc;
 
 pub use engine::FakeEngine;
 pub use host::FakeHost;
-pub use world::Fault;
+pub use nodes::{ANSWER_NS, DYING_NS, LAUNCHED_NS, MATCHED_NS, UP_NS};
+pub use world::{Fault, LATE_NS};
 
 /// A fake host and an engine on it. Its clock reads some days after the boot of a machine that is not this one.
 #[must_use]

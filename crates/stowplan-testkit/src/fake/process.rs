@@ -24,14 +24,19 @@ pub(super) struct FakeProcess {
     pub(super) cpu_ns: u64,
     /// When it ends by itself, and its status.
     pub(super) ends_at: Option<(u64, i32)>,
+    /// It had SIGSTOP.
+    pub(super) is_stopped: bool,
     pub(super) log: String,
 }
 
-/// Name, argument and environment of the suite's behaviour; `None` for any other program, which the fake has
-/// not got.
+/// Behaviour of the node program.
+pub(super) const NODE: &str = "node";
+
+/// Name, argument and environment of the suite's behaviour; `None` for any other program but the node program, which the fake
+/// has not got.
 pub(super) fn behaviour_of(start: &ServiceStart) -> Option<(String, i32, String)> {
     let Program::Command { command, env, .. } = &start.program else {
-        return None;
+        return Some((NODE.to_owned(), 0, String::new()));
     };
     let at = command
         .iter()

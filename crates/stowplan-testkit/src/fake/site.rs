@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use stowplan_engine::{EngineError, FailureKind};
 use stowplan_host::Host as _;
 use stowplan_site::{Armed, Site, Watched};
-use stowplan_wire::agent::ProgramDigest;
+use stowplan_wire::agent::{ProgramDigest, Recipients, ServiceSignal};
+use stowplan_wire::announce::Control;
 use stowplan_wire::host::{ColdProof, Preemptions};
 use stowplan_wire::service::ServicePlan;
 
@@ -65,12 +66,14 @@ impl Site for FakeHost {
     fn open_run(
         &self,
         run: &str,
-        _: Vec<ServicePlan>,
+        services: Vec<ServicePlan>,
         _: String,
         _: u64,
     ) -> Result<String, EngineError> {
         self.called("open_run")?;
-        Ok(Self::open_run(self, run))
+        let folder = Self::open_run(self, run);
+        self.world.borrow_mut().plans = services;
+        Ok(folder)
     }
 
     fn add_real(&self, _: Vec<String>) -> Result<(), EngineError> {
@@ -81,9 +84,38 @@ impl Site for FakeHost {
         self.called("close_run")
     }
 
-    fn watch(&self, _: u64) -> Result<Watched, EngineError> {
+    /// Tells announcements; events come from the engine itself.
+    fn watch(&self, timeout_ms: u64) -> Result<Watched, EngineError> {
         self.called("watch")?;
-        Ok(Watched::default())
+        let mut world = self.world.borrow_mut();
+        let until = world.now() + timeout_ms * 1_000_000;
+        let next = world.next(until);
+        let now = world.clock_ns();
+        world.advance(next - now);
+        Ok(Watched {
+            engine: Vec::new(),
+            announcements: world.due_announcements(),
+        })
+    }
+
+    fn tell_service(
+        &self,
+        service: &str,
+        to: Recipients,
+        control: &Control,
+    ) -> Result<u64, EngineError> {
+        self.called("tell_service")?;
+        Ok(self.world.borrow_mut().tell(service, to, control))
+    }
+
+    fn signal_service(
+        &self,
+        service: &str,
+        _: Recipients,
+        signal: ServiceSignal,
+    ) -> Result<u64, EngineError> {
+        self.called("signal_service")?;
+        Ok(self.world.borrow_mut().signal(service, signal))
     }
 
     fn free_domain(&self, _: u64, _: usize) -> Result<u32, EngineError> {

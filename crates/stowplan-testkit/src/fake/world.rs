@@ -3,12 +3,14 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use stowplan_wire::agent::Announced;
 use stowplan_wire::deployment::{EngineEvent, EngineEventKind};
+use stowplan_wire::service::ServicePlan;
 
 use super::process::{FakeProcess, Life};
 
 /// How late the engine tells what happened, in ns.
-const LATE_NS: u64 = 5_000_000;
+pub const LATE_NS: u64 = 5_000_000;
 
 /// What passes on all hosts of a test, in ns.
 pub(super) type Time = Rc<Cell<u64>>;
@@ -63,6 +65,10 @@ pub(super) struct World {
     pub(super) processes: Vec<FakeProcess>,
     /// Events and when they are told.
     events: Vec<(u64, EngineEvent)>,
+    /// Services of the node program in the run.
+    pub(super) plans: Vec<ServicePlan>,
+    /// What node programs will announce, and when.
+    pub(super) announcements: Vec<(u64, Announced)>,
     pub(super) sampling: Option<Sampling>,
     pub(super) fault: Option<Fault>,
 }
@@ -78,6 +84,8 @@ impl World {
             run: None,
             processes: Vec::new(),
             events: Vec::new(),
+            plans: Vec::new(),
+            announcements: Vec::new(),
             sampling: None,
             fault: None,
         }
@@ -89,7 +97,7 @@ impl World {
         self.clock_ns()
     }
 
-    fn clock_ns(&self) -> u64 {
+    pub(super) fn clock_ns(&self) -> u64 {
         self.boot_ns + self.time.get()
     }
 
@@ -98,6 +106,8 @@ impl World {
         self.run = Some(run.to_owned());
         self.processes.clear();
         self.events.clear();
+        self.plans.clear();
+        self.announcements.clear();
     }
 
     pub(super) fn next_pid(&mut self) -> u32 {
@@ -140,6 +150,9 @@ impl World {
                 process.life = Life::Ended;
                 ended.push((process.service.clone(), status));
             }
+        }
+        for (service, _) in &ended {
+            self.is_silent(service);
         }
         if self.fault == Some(Fault::ForgetsExits) {
             return;
@@ -189,7 +202,11 @@ impl World {
             .iter()
             .filter(|p| p.life == Life::Running)
             .filter_map(|p| Some(p.ends_at?.0));
-        told.chain(ends).fold(limit, u64::min).max(self.clock_ns())
+        let said = self.announcements.iter().map(|(at, _)| *at);
+        told.chain(ends)
+            .chain(said)
+            .fold(limit, u64::min)
+            .max(self.clock_ns())
     }
 
     /// Ends a process; as an event only if it was not asked for.
@@ -200,6 +217,7 @@ impl World {
             .find(|p| p.service == service && p.life != Life::Ended);
         if let Some(process) = process {
             process.life = Life::Ended;
+            self.is_silent(service);
             if let Some(kind) = event {
                 self.happened(service, kind);
             }

@@ -8,6 +8,7 @@ mod doctor;
 mod files;
 mod import;
 mod learn;
+mod lifecycle;
 mod manual;
 mod measure;
 mod new;
@@ -37,6 +38,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         Command::Latency(args) => measure::latency(&args),
         Command::Usage(args) => measure::usage(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Lifecycle(args) => lifecycle::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Import(args) => import::run(&args),

@@ -92,8 +92,23 @@ fn completions_and_man_pages_know_every_command() {
     bench.run(["man", "pages"]).expect(0);
     let help = bench.run(["--help"]).expect(0).out;
     for command in [
-        "doctor", "demo", "new", "show", "schema", "plan", "run", "startup", "latency", "usage",
-        "bench", "selftest", "trace", "compare", "report", "clean",
+        "doctor",
+        "demo",
+        "new",
+        "show",
+        "schema",
+        "plan",
+        "run",
+        "startup",
+        "latency",
+        "usage",
+        "bench",
+        "lifecycle",
+        "selftest",
+        "trace",
+        "compare",
+        "report",
+        "clean",
     ] {
         assert!(help.contains(command), "{command}");
         assert!(

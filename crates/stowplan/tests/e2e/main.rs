@@ -21,6 +21,7 @@ mod interrupted;
 mod known;
 mod launching;
 mod learn;
+mod lifecycle;
 mod measured;
 mod nothing_left;
 mod one_at_a_time;

@@ -1,0 +1,135 @@
+//! What goes wrong with a service, and who brings it back.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A fault of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// Its first process writes where no memory is: SIGSEGV.
+    Crash,
+    /// Its first process gets SIGKILL.
+    Kill,
+    /// Its first process ends by itself with status 3.
+    Exit,
+    /// All of its processes get SIGSTOP.
+    Hang,
+    /// Its first process uses memory until the limit ends it.
+    Memory,
+    /// A service whose program ends at once.
+    FailedStart,
+}
+
+/// Status of [`Fault::Exit`].
+pub const EXIT_STATUS: u8 = 3;
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Crash,
+        Self::Kill,
+        Self::Exit,
+        Self::Hang,
+        Self::Memory,
+        Self::FailedStart,
+    ];
+
+    /// Name on the command line and in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Kill => "kill",
+            Self::Exit => "exit",
+            Self::Hang => "hang",
+            Self::Memory => "memory",
+            Self::FailedStart => "failed-start",
+        }
+    }
+
+    /// Whether processes end by it, which an engine can see.
+    #[must_use]
+    pub const fn ends_processes(self) -> bool {
+        !matches!(self, Self::Hang)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A word that is no fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no fault '{0}'; faults are {all}", all = Fault::ALL.map(Fault::name).join(", "))]
+pub struct NoSuchFault(pub String);
+
+impl FromStr for Fault {
+    type Err = NoSuchFault;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchFault> {
+        let mut all = Self::ALL.into_iter();
+        let found = all.find(|fault| fault.name() == text);
+        found.ok_or_else(|| NoSuchFault(text.to_owned()))
+    }
+}
+
+/// Who brings a service back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Keeper {
+    /// The engine alone, as Stowplan uses it: without a restart policy.
+    Engine,
+    /// Ours: it starts the service again when the engine tells its end.
+    Supervisor,
+    /// Ours: it also starts the service again when a ping is not answered in time.
+    Watchdog,
+}
+
+impl Keeper {
+    /// Name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Engine => "engine",
+            Self::Supervisor => "supervisor",
+            Self::Watchdog => "watchdog",
+        }
+    }
+
+    /// Those that a fault is put before. A watchdog does what a supervisor does where processes end.
+    #[must_use]
+    pub const fn of(fault: Fault) -> &'static [Self] {
+        match fault {
+            Fault::FailedStart => &[Self::Engine],
+            Fault::Hang => &[Self::Engine, Self::Supervisor, Self::Watchdog],
+            _ => &[Self::Engine, Self::Supervisor],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_known_by_its_name() {
+        for fault in Fault::ALL {
+            assert_eq!(fault.to_string().parse(), Ok(fault));
+        }
+        let error = "segfault".parse::<Fault>().unwrap_err();
+        let told = "there is no fault 'segfault'; faults are crash, kill, exit, hang, memory, failed-start";
+        assert_eq!(error.to_string(), told);
+    }
+
+    #[test]
+    fn a_watchdog_stands_beside_what_no_event_tells() {
+        for fault in Fault::ALL {
+            let watched = Keeper::of(fault).contains(&Keeper::Watchdog);
+            assert_eq!(watched, !fault.ends_processes(), "{fault}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The life-cycle suite: what each engine takes to create, start, pause, stop and restart a service, who detects a fault of it,
+//! and how long until it is ready again.
+//!
+//! Every figure is of one service of a stack while the others run. Ready is what it is for a start-up (docs/measuring.md §4):
+//! launched, with every endpoint matched. All instants are of the one clock of the host.
+
+mod bench;
+mod fault;
+mod figures;
+mod operations;
+mod ready;
+mod session;
+mod suite;
+mod summary;
+mod trials;
+
+pub use fault::{EXIT_STATUS, Fault, Keeper, NoSuchFault};
+pub use figures::{DETECTED, Figure, Operation, PRIMARY, READY_AGAIN, metrics, subject};
+pub use ready::{Answers, Readiness};
+pub use session::Session;
+pub use suite::{LifecycleError, Plan, SUITE, begin, plan_of, resume};
+pub use summary::{Cell, Row, Summary};
+pub use trials::Trials;

@@ -1,0 +1,275 @@
+//! The life cycle as a suite: each job starts one deployment, and tries every operation and every fault once.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use stowplan_host::chain;
+use stowplan_measure::RunError;
+use stowplan_results::{Experiment, MetricPlan, RunData, RunRow, RunStatus};
+use stowplan_run::{ExperimentError, Request, Stage, StageCaller};
+use stowplan_stats::DEFAULT_DELTA;
+use stowplan_suite::{
+    Asked, Caller, Job, JobContext, Kept, OpenResult, Outcome, RunFailed, Suite, finish,
+};
+use stowplan_wire::agent::FailureKind;
+
+use crate::fault::Fault;
+use crate::figures::{Figure, PRIMARY, metrics};
+use crate::session::Session;
+use crate::trials::Trials;
+
+/// Name of the suite in results.
+pub const SUITE: &str = "lifecycle";
+
+/// Key in [`Experiment::parameters`] of what was tried.
+const KEY: &str = "lifecycle";
+
+/// What is tried of a stack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The service that is stopped, started and damaged; the others run.
+    pub service: String,
+    /// Which faults.
+    pub faults: Vec<Fault>,
+    /// What is not detected within this time never is, ns.
+    pub patience_ns: u64,
+    /// Memory limit of the service, where the place has memory limits.
+    pub memory_bytes: u64,
+}
+
+/// A life cycle that is measured.
+struct Lifecycle<'a> {
+    stage: &'a Stage<'a>,
+    result: &'a OpenResult,
+    plan: &'a Plan,
+    ids: Vec<String>,
+    labels: Vec<String>,
+    settle: Duration,
+}
+
+/// Measures a new life cycle into a folder below `out`.
+///
+/// # Errors
+/// When it cannot begin. What fails later is in the outcome.
+pub fn begin(
+    request: &Request,
+    plan: &Plan,
+    out: &Path,
+    settle: Duration,
+    stage: StageCaller<'_>,
+    caller: Caller<'_, '_>,
+) -> Result<(std::path::PathBuf, Outcome), LifecycleError> {
+    let (stage, mut record) = Stage::open(request, stage)?;
+    fits(&stage, &record, plan)?;
+    describe(&mut record, plan);
+    std::fs::create_dir_all(out).map_err(|source| ExperimentError::Write {
+        path: out.to_owned(),
+        source,
+    })?;
+    let result = OpenResult::create(out, record).map_err(ExperimentError::from)?;
+    stage.keep(result.dir())?;
+    run(&stage, result, plan, settle, caller)
+}
+
+/// Goes on with a life cycle that was interrupted.
+///
+/// # Errors
+/// When the folder is not that of one, or this is another machine or program than the one it began with.
+pub fn resume(
+    dir: &Path,
+    budget: Option<Duration>,
+    settle: Duration,
+    stage: StageCaller<'_>,
+    caller: Caller<'_, '_>,
+) -> Result<(std::path::PathBuf, Outcome), LifecycleError> {
+    let (stage, result) = Stage::resume(dir, budget, stage)?;
+    let plan = plan_of(&result.experiment())?;
+    run(&stage, result, &plan, settle, caller)
+}
+
+fn run(
+    stage: &Stage<'_>,
+    result: OpenResult,
+    plan: &Plan,
+    settle: Duration,
+    caller: Caller<'_, '_>,
+) -> Result<(std::path::PathBuf, Outcome), LifecycleError> {
+    let request = stage.request();
+    for warning in stage.warnings() {
+        caller.observer.warning(warning);
+    }
+    let asked = Asked {
+        blocks: request.blocks,
+        seed: request.seed,
+        budget: request.budget_ns.map(Duration::from_nanos),
+    };
+    let dir = result.dir().to_owned();
+    let results = [result];
+    let mut suite = Lifecycle {
+        stage,
+        result: &results[0],
+        plan,
+        ids: stage.deployments().map(|d| d.id.clone()).collect(),
+        labels: stage.deployments().map(|d| d.label.clone()).collect(),
+        settle,
+    };
+    // For as long as the suite lives, which is less than its caller does.
+    let caller = Caller {
+        stop: caller.stop,
+        observer: &mut *caller.observer,
+        sizing: &mut *caller.sizing,
+    };
+    let outcome = stowplan_suite::run(&mut suite, &results, asked, caller);
+    let outcome = outcome.map_err(ExperimentError::from)?;
+    finish(results.into(), &outcome).map_err(ExperimentError::from)?;
+    Ok((dir, outcome))
+}
+
+/// Whether the stack is one of modelled services, with the one that is to be tried.
+fn fits(stage: &Stage<'_>, record: &Experiment, plan: &Plan) -> Result<(), LifecycleError> {
+    if let Some(real) = stage.real_services().first() {
+        return Err(LifecycleError::RealService {
+            service: real.name.to_string(),
+        });
+    }
+    let partitions = record.partitions.iter();
+    let mut services = partitions.flat_map(|partition| &partition.services);
+    if services.any(|service| *service == plan.service) {
+        return Ok(());
+    }
+    let partitions = record.partitions.iter();
+    let all = partitions.flat_map(|partition| partition.services.clone());
+    Err(LifecycleError::NoService {
+        service: plan.service.clone(),
+        have: all.collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// Makes the record of an experiment that of a life cycle.
+fn describe(record: &mut Experiment, plan: &Plan) {
+    record.suite = SUITE.to_owned();
+    let of = |metric: &str| MetricPlan {
+        metric: metric.to_owned(),
+        delta: DEFAULT_DELTA,
+        primary: metric == PRIMARY,
+    };
+    record.metrics = metrics().into_iter().map(of).collect();
+    let plan = serde_json::to_value(plan).unwrap_or(Value::Null);
+    record.parameters.insert(KEY.to_owned(), plan);
+}
+
+/// What a life cycle was to try.
+///
+/// # Errors
+/// When the result is not that of a life cycle.
+pub fn plan_of(experiment: &Experiment) -> Result<Plan, LifecycleError> {
+    let plan = experiment.parameters.get(KEY).cloned();
+    let plan = plan.and_then(|plan| serde_json::from_value(plan).ok());
+    plan.ok_or_else(|| LifecycleError::OtherSuite {
+        suite: experiment.suite.clone(),
+    })
+}
+
+/// Why a life cycle cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum LifecycleError {
+    /// It cannot begin or go on.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// The stack has real programs, whose readiness is another.
+    #[error(
+        "the stack has the real program '{service}', and only modelled services have a life cycle here"
+    )]
+    RealService {
+        /// The first of them.
+        service: String,
+    },
+    /// The partition does not have the service.
+    #[error("the partition has no service '{service}'; it has {have}")]
+    NoService {
+        /// What was asked for.
+        service: String,
+        /// What there is.
+        have: String,
+    },
+    /// The result is of another suite.
+    #[error("this is a result of the suite '{suite}', not of a life cycle")]
+    OtherSuite {
+        /// Which.
+        suite: String,
+    },
+}
+
+impl Suite for Lifecycle<'_> {
+    fn deployments(&self) -> usize {
+        self.ids.len()
+    }
+
+    fn kept(&self, job: Job) -> Kept {
+        let id = &self.ids[job.deployment];
+        Kept::one(job, self.ids.len(), id, self.stage.request().seed)
+    }
+
+    fn run(&mut self, job: Job, context: &mut JobContext<'_>) -> Result<(), RunFailed> {
+        let label = &self.labels[job.deployment];
+        context.step(job, label, "life cycle");
+        let run = &self.kept(job).runs[0];
+        let name = format!(
+            "{}-{}-{}",
+            std::process::id(),
+            job.block + 1,
+            context.elapsed().as_millis()
+        );
+        let quiet = self.stage.quiet(self.settle);
+        let measured = quiet.and_then(|quiet| Ok((quiet, self.measured(job, &name)?)));
+        let data = match &measured {
+            Ok((quiet, figures)) => {
+                let mut row = RunRow::of_scheduled(run, RunStatus::Finished);
+                row.quiet = Some(*quiet);
+                let mut data = RunData::of(row);
+                data.measurements = figures.iter().map(|figure| figure.row(run)).collect();
+                data
+            }
+            Err(error) => {
+                let mut row = RunRow::of_scheduled(run, RunStatus::Failed);
+                row.reason = Some(chain(error).as_str().into());
+                RunData::of(row)
+            }
+        };
+        let kept = self.result.write_run(&data);
+        kept.map_err(|error| RunFailed::of_results(label, &error))?;
+        measured.map(drop).map_err(|error| RunFailed {
+            message: format!("{label}: {}", chain(&error)),
+            hint: error.hint.clone(),
+            fatal: error.kind == FailureKind::Full || self.stage.is_gone(),
+        })
+    }
+}
+
+impl Lifecycle<'_> {
+    fn measured(&self, job: Job, run: &str) -> Result<Vec<Figure>, RunError> {
+        let staged = self.stage.run(job.deployment, job.block, run)?;
+        let trials = Trials {
+            faults: self.plan.faults.clone(),
+            patience: Duration::from_nanos(self.plan.patience_ns),
+            memory_bytes: Some(self.plan.memory_bytes),
+            seed: self.stage.request().seed,
+        };
+        Session {
+            site: Rc::clone(self.stage.host()) as Rc<dyn stowplan_site::Site>,
+            engine: staged.engine.as_ref(),
+            can: &staged.can,
+            services: &staged.services,
+            plan: staged.plan,
+            cyclonedds_xml: staged.cyclonedds_xml,
+            service: &self.plan.service,
+            trials: &trials,
+            block: job.block,
+        }
+        .run()
+    }
+}

@@ -1,0 +1,180 @@
+//! `stowplan lifecycle`: what verbs of engines take, who detects faults, and how long until a service is back.
+
+mod show;
+
+use std::path::Path;
+use std::time::Duration;
+
+use stowplan_judge::Judgement;
+use stowplan_lifecycle::{Fault, LifecycleError, Plan, Summary};
+use stowplan_model::{Isolation, Partition, Resources, units};
+use stowplan_results::Results;
+use stowplan_run::{Ask, Question, Request, Starts};
+use stowplan_spec::RunOptions;
+use stowplan_suite::{End, Outcome};
+
+use super::measure::{ended, nanos};
+use crate::cli::LifecycleArgs;
+use crate::documents;
+use crate::engines;
+use crate::execute::{self, Sessions};
+use crate::failure::{CommandError, ExitCode, OrExit};
+use crate::inputs;
+use crate::output::tell;
+use crate::progress::{ProgressLine, Style};
+
+/// The stack where none is named.
+const STACK: &str = "hello";
+
+/// Its partition: one service is tried while others run.
+const PARTITION: &str = "modules";
+
+/// Blocks below which no verdict is given (docs/measuring.md §5).
+const BLOCKS: u32 = 6;
+
+/// An engine that tells an end at all tells it within milliseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Several times what a service of `hello` needs.
+const MEMORY_BYTES: u64 = 256 << 20;
+
+/// Runs the command.
+pub fn run(args: &LifecycleArgs) -> Result<(), CommandError> {
+    let settle = inputs::duration(&args.settle)?;
+    let budget = args.budget.as_deref().map(inputs::duration).transpose()?;
+    let sessions = Sessions::new(settle)?;
+    let mut progress = ProgressLine::new(Style::of(args.quiet), String::new());
+    let executed = match &args.resume {
+        Some(dir) => sessions.suite(&mut progress, failed, |stage, caller| {
+            stowplan_lifecycle::resume(dir, budget, settle, stage, caller)
+        }),
+        None => {
+            let (request, plan) = asked(args, budget)?;
+            sessions.suite(&mut progress, failed, |stage, caller| {
+                stowplan_lifecycle::begin(&request, &plan, &args.out, settle, stage, caller)
+            })
+        }
+    };
+    drop(progress);
+    let (dir, outcome) = executed?;
+    let shown = show(&dir, &outcome, args);
+    // Why runs failed says more than what could not be shown of them.
+    ended(&outcome, &dir)?;
+    shown
+}
+
+/// What is to be measured.
+fn asked(args: &LifecycleArgs, budget: Option<Duration>) -> Result<(Request, Plan), CommandError> {
+    let name = args.stack.as_deref().unwrap_or(STACK);
+    let (file, text) = inputs::stack_text(name, Path::new("."))?;
+    let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
+    let partition = args.partition.as_deref().unwrap_or(PARTITION);
+    let partition = inputs::partition(spec.stack(), partition)?;
+    let plan = plan(args, &partition)?;
+    let default = [engines::FLAT, engines::GROUPED, engines::CONTAINERS];
+    let places: Vec<String> = match &args.place[..] {
+        [] => default.map(str::to_owned).to_vec(),
+        places => places.to_vec(),
+    };
+    let mut request = Request::new(Ask {
+        name: format!("lifecycle-{}", spec.stack().name),
+        question: Question::StartUp,
+        stack: (&file, &text),
+        places: inputs::places(&places)?,
+        partitions: vec![partition],
+        blocks: args.blocks.unwrap_or(BLOCKS),
+        pilot: false,
+        sensitivity: false,
+        seed: args.seed.unwrap_or(1),
+        warm_up_ns: 0,
+        window_ns: 0,
+        budget_ns: budget.map(nanos),
+        starts: Starts::Warm,
+        utilisation: None,
+        resources: vec![Resources::default()],
+        listed: Vec::new(),
+        isolation: Isolation::default(),
+        ablation: false,
+        variants: Vec::new(),
+        phase_spans: Vec::new(),
+        natural_phase: false,
+        dds: inputs::dds_profile(None)?,
+        parallelism: None,
+        options: RunOptions::default(),
+        command: std::env::args().collect(),
+    });
+    request.skip_missing = args.skip_missing;
+    Ok((request, plan))
+}
+
+fn plan(args: &LifecycleArgs, partition: &Partition) -> Result<Plan, CommandError> {
+    let services = partition.services.iter();
+    let mut names = services.map(|of| of.service.to_string());
+    let first = names.next().unwrap_or_default();
+    let faults = match &args.faults[..] {
+        [] => Fault::ALL.to_vec(),
+        [none] if none == "none" => Vec::new(),
+        words => words
+            .iter()
+            .map(|word| word.parse::<Fault>())
+            .collect::<Result<Vec<_>, _>>()
+            .or_exit(ExitCode::Usage)?,
+    };
+    let patience = args.patience.as_deref().map(inputs::duration).transpose()?;
+    let memory = args.memory.as_deref().map(units::parse_bytes).transpose();
+    Ok(Plan {
+        service: args.service.clone().unwrap_or(first),
+        faults,
+        patience_ns: nanos(patience.unwrap_or(PATIENCE)),
+        memory_bytes: memory.or_exit(ExitCode::Usage)?.unwrap_or(MEMORY_BYTES),
+    })
+}
+
+/// Writes verdicts and report, and prints the tables or the verdicts.
+fn show(dir: &Path, outcome: &Outcome, args: &LifecycleArgs) -> Result<(), CommandError> {
+    let results = Results::open(dir).or_exit(ExitCode::RunFailed)?;
+    let judgement = Judgement::read(&results).or_exit(ExitCode::RunFailed)?;
+    let verdicts = judgement.verdicts();
+    results.keep(&verdicts).or_exit(ExitCode::RunFailed)?;
+    let page = dir.join("report.html");
+    stowplan_report::write_html(&judgement, &page).or_exit(ExitCode::RunFailed)?;
+    if args.json {
+        return documents::print(&verdicts);
+    }
+    let summary = Summary::read(&results).or_exit(ExitCode::RunFailed)?;
+    let plan = stowplan_lifecycle::plan_of(&results.experiment).map_err(|e| failed(&e))?;
+    if args.full {
+        tell!("{}", show::full(&summary, &judgement))?;
+    }
+    tell!("{}", show::screen(&summary, &judgement, &plan))?;
+    for skipped in &verdicts.skipped {
+        tell!("skipped: {}: {}", skipped.label, skipped.reason)?;
+    }
+    if outcome.end == End::Budget {
+        tell!(
+            "the budget ended it after {} of {} blocks; go on with --resume {} --budget DURATION",
+            outcome.complete_blocks,
+            results.experiment.blocks_planned,
+            dir.display()
+        )?;
+    }
+    tell!("report: {}", page.display())
+}
+
+/// An error of the suite, with its exit code.
+fn failed(error: &LifecycleError) -> CommandError {
+    match error {
+        LifecycleError::Experiment(error) => execute::failed(error),
+        LifecycleError::RealService { .. } => {
+            let hint = "take the real programs out of the stack, or measure their start with `stowplan startup`";
+            CommandError::from_error(ExitCode::BadInput, error).hint(hint)
+        }
+        LifecycleError::NoService { .. } => {
+            CommandError::from_error(ExitCode::Usage, error).hint("give one of these as --service")
+        }
+        LifecycleError::OtherSuite { .. } => CommandError::from_error(ExitCode::BadInput, error),
+    }
+}
+
+#[cfg(test)]
+mod tests;
