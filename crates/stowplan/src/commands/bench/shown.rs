@@ -51,8 +51,8 @@ pub fn short(all: &BenchTable) -> String {
 fn legend() -> String {
     format!(
         "+ better, − worse, = equivalent within 2 %, ? inconclusive; ↓ less is better. Intervals are of 95 %.\n\
-         floor: largest difference of the reference from itself; high: above {:.0} %; not held: by half of the pairs.\n\
-         --full has every figure at every place, and what moved the bytes of files.",
+         floor: largest difference of the reference from itself, * where a verdict is below it; high: above {:.0} %;\n\
+         not held: by half of the pairs. --full has every figure at every place, and what moved the bytes of files.",
         FLOOR_LIMIT * 100.0
     )
 }
@@ -210,8 +210,8 @@ fn compared(row: &TableRow, cell: &Cell, with_interval: bool) -> String {
         return uncompared(row, cell);
     };
     let sign = match cell.verdict {
-        Some(Verdict::Better) => "+",
-        Some(Verdict::Worse) => "−",
+        Some(Verdict::Better) => marked(row, share / 100.0, "+", "+*"),
+        Some(Verdict::Worse) => marked(row, share / 100.0, "−", "−*"),
         Some(Verdict::Equivalent) => "=",
         Some(Verdict::NoControl) => "no control",
         _ => "?",
@@ -223,6 +223,12 @@ fn compared(row: &TableRow, cell: &Cell, with_interval: bool) -> String {
         }
         _ => format!("{} {sign}", percent(share)),
     }
+}
+
+/// A sign, or another one where the reference differs as much from itself.
+fn marked(row: &TableRow, share: f64, sign: &'static str, below: &'static str) -> &'static str {
+    let covers = row.floor.is_some_and(|floor| floor.covers(share));
+    if covers { below } else { sign }
 }
 
 /// A percentage; what is not known at all is not written out.
@@ -384,6 +390,29 @@ mod tests {
         assert_eq!(of(0.073, true), "7.3 % high");
         assert_eq!(of(12.0, true), "> 999 % high");
         assert_eq!(of(0.012, false), "1.2 % not held");
+    }
+
+    #[test]
+    fn a_verdict_below_the_floor_is_marked() {
+        let of = |floor: f64| {
+            let worse = Cell {
+                share: Some(0.9),
+                interval: Some([0.88, 0.92]),
+                verdict: Some(Verdict::Worse),
+                ..cell(90.0)
+            };
+            let floor = Floor {
+                share: floor,
+                held: true,
+                pairs: 3,
+                held_against: 3,
+            };
+            let mut row = row(1, vec![cell(100.0), cell(100.0), worse]);
+            row.floor = Some(floor);
+            short(&table(vec![row]))
+        };
+        assert!(of(0.02).contains("90.0 [88.0, 92.0] − "), "{}", of(0.02));
+        assert!(of(0.2).contains("90.0 [88.0, 92.0] −*"), "{}", of(0.2));
     }
 
     #[test]
