@@ -49,6 +49,12 @@ impl Floor {
         })
     }
 
+    /// Whether a place that has this share of the reference differs from it by less than the reference from itself.
+    #[must_use]
+    pub fn covers(&self, share: f64) -> bool {
+        share.ln().abs() <= self.share.ln_1p()
+    }
+
     /// Whether it is too high to tell a difference of some percent.
     #[must_use]
     pub fn is_high(&self) -> bool {
@@ -75,6 +81,7 @@ mod tests {
         assert!((floor.share - 0.035_623).abs() < 1e-4, "{floor:?}");
         assert!(floor.held && !floor.is_high());
         assert_eq!((floor.pairs, floor.held_against), (3, 3));
+        assert!(floor.covers(1.03) && floor.covers(0.97) && !floor.covers(0.96));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! compares.
 
 use stowplan_results::{Better, MeasurementRow, ScheduledRun};
-use stowplan_wire::bench::{BenchFigure, BenchResult};
+use stowplan_wire::bench::{Backing, BenchFigure, BenchResult, Direction, Storage};
 
 use crate::benchmarks::Benchmark;
 use crate::medium::Medium;
@@ -41,11 +41,30 @@ fn subject(figure: &BenchFigure, result: &BenchResult) -> Option<String> {
             format!("{disk}, {access}")
         });
     let medium = match (&figure.moved, figure.value) {
+        (Some(moved), _) if moved.direction == Direction::Read => {
+            Medium::of(moved, backing_of_reads(result, storage))
+        }
         (Some(moved), _) => Medium::of(moved, storage.backing),
         (None, Some(_)) => Medium::of_backing(storage.backing),
         (None, None) => Medium::Unknown,
     };
     Some(format!("{base}, {medium}"))
+}
+
+/// What is behind the file that is read. It need not lie where files are written: below an overlay in memory there can be a
+/// device, which one of the reads then shows.
+fn backing_of_reads(result: &BenchResult, storage: &Storage) -> Backing {
+    let moved = result
+        .figures
+        .iter()
+        .filter_map(|figure| figure.moved.as_ref());
+    let mut reads = moved.filter(|moved| moved.direction == Direction::Read);
+    let of_device = reads.any(|moved| Medium::of(moved, storage.backing) == Medium::Device);
+    if of_device {
+        Backing::Device
+    } else {
+        storage.backing
+    }
 }
 
 /// The parts of such a subject; `None` where it has no medium.
@@ -68,7 +87,7 @@ pub(crate) fn missing(run: &ScheduledRun, benchmark: &Benchmark, why: &str) -> M
 #[cfg(test)]
 pub(crate) mod tests {
     use stowplan_results::StartKind;
-    use stowplan_wire::bench::{BENCH_SCHEMA, Backing, Direction, FileAccess, Moved, Storage};
+    use stowplan_wire::bench::{BENCH_SCHEMA, FileAccess, Moved};
 
     use super::*;
 
@@ -128,6 +147,19 @@ pub(crate) mod tests {
             assert_eq!(rows[0].subject.as_deref(), Some(expected));
             assert_eq!(rows[0].value, Some(7.0));
         }
+        // Written files are in memory, and the file that is read lies on a device, as another read shows.
+        let mut both = read(7.0, FileAccess::Buffered, 0);
+        let cold = read(3.0, FileAccess::Cold, 1 << 20).figures;
+        both.storage.as_mut().unwrap().backing = Backing::Memory;
+        let alone = super::rows(&run, &both);
+        assert_eq!(alone[0].subject.as_deref(), Some("image, buffered, memory"));
+        both.figures.extend(cold);
+        let beside = super::rows(&run, &both);
+        assert_eq!(
+            beside[0].subject.as_deref(),
+            Some("image, buffered, page cache")
+        );
+        assert_eq!(beside[1].subject.as_deref(), Some("image, cold, device"));
         let (base, medium) = parts("image, buffered, page cache").unwrap();
         assert_eq!((base, medium), ("image, buffered", Medium::PageCache));
         assert_eq!(parts("64 MiB"), None);

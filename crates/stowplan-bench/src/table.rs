@@ -300,6 +300,9 @@ fn most<'a>(
 }
 
 fn describe(storage: &Storage) -> String {
+    if storage.device == storage.file_system {
+        return storage.file_system.clone();
+    }
     format!("{} on {}", storage.file_system, storage.device)
 }
 

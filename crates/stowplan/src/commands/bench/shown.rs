@@ -45,9 +45,16 @@ pub fn short(all: &BenchTable) -> String {
         drawn.add_row(cells);
     }
     right(&mut drawn);
-    let legend = "+ better, − worse, = equivalent within 2 %, ? inconclusive; ↓ less is better. Intervals are of 95 %.\n\
-                  floor: largest difference of the reference from itself. --full has every figure and each disk.";
-    [text(&drawn), legend.to_owned()].join("\n")
+    [text(&drawn), legend()].join("\n")
+}
+
+fn legend() -> String {
+    format!(
+        "+ better, − worse, = equivalent within 2 %, ? inconclusive; ↓ less is better. Intervals are of 95 %.\n\
+         floor: largest difference of the reference from itself, * where a verdict is below it; high: above {:.0} %;\n\
+         not held: by half of the pairs. --full has every figure at every place, and what moved the bytes of files.",
+        FLOOR_LIMIT * 100.0
+    )
 }
 
 /// Every figure, place by place.
@@ -203,15 +210,33 @@ fn compared(row: &TableRow, cell: &Cell, with_interval: bool) -> String {
         return uncompared(row, cell);
     };
     let sign = match cell.verdict {
-        Some(Verdict::Better) => "+",
-        Some(Verdict::Worse) => "−",
+        Some(Verdict::Better) => marked(row, share / 100.0, "+", "+*"),
+        Some(Verdict::Worse) => marked(row, share / 100.0, "−", "−*"),
         Some(Verdict::Equivalent) => "=",
         Some(Verdict::NoControl) => "no control",
         _ => "?",
     };
     match cell.interval.map(|ends| ends.map(|end| end * 100.0)) {
-        Some([low, high]) if with_interval => format!("{share:.1} [{low:.1}, {high:.1}] {sign}"),
-        _ => format!("{share:.1} {sign}"),
+        Some(ends) if with_interval => {
+            let [low, high] = ends.map(percent);
+            format!("{} [{low}, {high}] {sign}", percent(share))
+        }
+        _ => format!("{} {sign}", percent(share)),
+    }
+}
+
+/// A sign, or another one where the reference differs as much from itself.
+fn marked(row: &TableRow, share: f64, sign: &'static str, below: &'static str) -> &'static str {
+    let covers = row.floor.is_some_and(|floor| floor.covers(share));
+    if covers { below } else { sign }
+}
+
+/// A percentage; what is not known at all is not written out.
+fn percent(value: f64) -> String {
+    match value {
+        value if value < 999.95 => format!("{value:.1}"),
+        value if value < 99_999.5 => format!("{value:.0}"),
+        _ => "> 99999".to_owned(),
     }
 }
 
@@ -237,11 +262,14 @@ fn floor(floor: Option<&Floor>) -> String {
     let Some(floor) = floor else {
         return "–".to_owned();
     };
-    let percent = format!("{:.1} %", floor.share * 100.0);
+    let percent = match floor.share * 100.0 {
+        percent if percent < 999.5 => format!("{percent:.1} %"),
+        _ => "> 999 %".to_owned(),
+    };
     match (floor.is_high(), floor.held) {
         (false, true) => percent,
-        (true, true) => format!("{percent}, above {:.0} %", FLOOR_LIMIT * 100.0),
-        (_, false) => format!("{percent}, did not hold"),
+        (true, true) => format!("{percent} high"),
+        (_, false) => format!("{percent} not held"),
     }
 }
 
@@ -258,8 +286,11 @@ fn device(cell: &Cell) -> String {
 }
 
 fn right(drawn: &mut Table) {
-    for column in drawn.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
+    for (number, column) in drawn.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if number > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
 }
 
@@ -356,8 +387,39 @@ mod tests {
             }))
         };
         assert_eq!(of(0.012, true), "1.2 %");
-        assert_eq!(of(0.073, true), "7.3 %, above 5 %");
-        assert_eq!(of(0.012, false), "1.2 %, did not hold");
+        assert_eq!(of(0.073, true), "7.3 % high");
+        assert_eq!(of(12.0, true), "> 999 % high");
+        assert_eq!(of(0.012, false), "1.2 % not held");
+    }
+
+    #[test]
+    fn a_verdict_below_the_floor_is_marked() {
+        let of = |floor: f64| {
+            let worse = Cell {
+                share: Some(0.9),
+                interval: Some([0.88, 0.92]),
+                verdict: Some(Verdict::Worse),
+                ..cell(90.0)
+            };
+            let floor = Floor {
+                share: floor,
+                held: true,
+                pairs: 3,
+                held_against: 3,
+            };
+            let mut row = row(1, vec![cell(100.0), cell(100.0), worse]);
+            row.floor = Some(floor);
+            short(&table(vec![row]))
+        };
+        assert!(of(0.02).contains("90.0 [88.0, 92.0] − "), "{}", of(0.02));
+        assert!(of(0.2).contains("90.0 [88.0, 92.0] −*"), "{}", of(0.2));
+    }
+
+    #[test]
+    fn an_interval_that_says_nothing_stays_short() {
+        assert_eq!(percent(98.76), "98.8");
+        assert_eq!(percent(1961.3), "1961");
+        assert_eq!(percent(1.2e17), "> 99999");
     }
 
     #[test]
