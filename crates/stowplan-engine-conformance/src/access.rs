@@ -117,6 +117,7 @@ const DEVICES: [&str; 2] = ["cpu_dma_latency", "loop-control"];
 /// One program opens a device that it was given; another that was not given it cannot.
 fn device(setup: &Setup<'_>) -> Checked {
     can(setup, |can| can.mounts, "program.mounts")?;
+    can(setup, |can| can.devices, "program.devices")?;
     let known = file_of(setup, "/proc/misc").unwrap_or_default();
     let is_known = |name: &&str| {
         let mut names = known

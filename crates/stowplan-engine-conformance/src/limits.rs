@@ -6,7 +6,7 @@ use stowplan_wire::deployment::{EngineEventKind, LimitsPlan, SchedulingPlan, Sel
 use stowplan_wire::host::LimitsReadBack;
 
 use crate::look::Used;
-use crate::trial::{Stop, Trial, ensure, plain};
+use crate::trial::{Stop, Trial, ensure, needs, plain};
 use crate::{Behaviour, Case, Checked, Setup};
 
 pub(crate) const CASES: &[Case] = &[
@@ -202,8 +202,9 @@ fn none_by_default(setup: &Setup<'_>) -> Checked {
     ensure(
         back.cpu_quota.is_none()
             && back.memory_bytes.is_none()
-            && back.cpu_weight.is_none_or(|weight| weight == 100)
+            && (!trial.can.default_weight || back.cpu_weight.is_none_or(|weight| weight == 100))
             && back.scheduling == Some(SchedulingPlan::Other),
         || format!("{back:?}"),
-    )
+    )?;
+    needs(trial.can.default_weight, "default-weight")
 }

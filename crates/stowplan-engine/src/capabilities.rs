@@ -44,8 +44,12 @@ pub struct Variant {
     pub rootfs: bool,
     /// Files and folders of the host at other places in a service.
     pub mounts: bool,
+    /// Devices of the host in a service.
+    pub devices: bool,
     /// Real programs as another user.
     pub user: bool,
+    /// A service without a CPU weight has the kernel's own, 100; else one that the engine chooses, which a result tells.
+    pub default_weight: bool,
     /// Limits per service.
     pub limits: LimitSupport,
     /// Isolation features that can be switched one by one; what is not in the list is as the engine has it.
@@ -68,7 +72,9 @@ impl Variant {
             command: true,
             rootfs: true,
             mounts: true,
+            devices: true,
             user: true,
+            default_weight: true,
             limits: LimitSupport::all(),
             isolation: Vec::new(),
         }
@@ -333,6 +339,7 @@ impl Variant {
             (rootfs.is_none(), self.command, "program.command"),
             (rootfs.is_some(), self.rootfs, "program.rootfs"),
             (moved, self.mounts, "program.mounts"),
+            (!access.devices.is_empty(), self.devices, "program.devices"),
             (access.user.is_some(), self.user, "program.user"),
         ]
         .into_iter()
