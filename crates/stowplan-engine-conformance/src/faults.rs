@@ -9,16 +9,16 @@ use stowplan_host::ledger::{Cleaned, DaemonVariables, Object, Owner, clean};
 use stowplan_host::process::is_alive;
 use stowplan_host::{Host, chain};
 use stowplan_remote::{AgentHost, Network};
-use stowplan_testkit::{OwnDaemon, ShellRoot, agent_program, private_state};
+use stowplan_testkit::{Mortal, ShellRoot, agent_program, private_state};
 use stowplan_wire::deployment::{Locator, Select};
 
 use crate::trial::{Stop, ensure, needs};
 use crate::{Bench, CaseResult, Checked, Make, Report};
 
-/// What the suite of faults runs on. The engine has to find the daemon by [`OwnDaemon::use_here`].
+/// What the suite of faults runs on. The engine has to find the daemon.
 pub struct Faults<'a> {
     /// The daemon.
-    pub daemon: OwnDaemon,
+    pub daemon: Box<dyn Mortal>,
     /// What it is called in errors.
     pub name: &'a str,
     /// Makes the engine, of the agent program, for services in the network of a process.
@@ -103,7 +103,7 @@ fn daemon_dies(faults: &mut Faults<'_>, moment: Moment) -> Checked {
     deployment.events(Duration::ZERO)?;
     faults.daemon.kill();
     let outcome = match moment {
-        Moment::BeforeCreate => deployment.create(&Select::All),
+        Moment::BeforeCreate => make(&bench, deployment.as_mut()),
         Moment::BeforeStart => deployment.start(&Select::All),
         Moment::WhileRunning => until_gone(deployment.as_mut()),
     };
@@ -131,6 +131,15 @@ fn daemon_dies(faults: &mut Faults<'_>, moment: Moment) -> Checked {
         format!("{} is there again", folder.display())
     })?;
     are_gone(&services)
+}
+
+/// Makes the services; where the engine does that only to start them, they are started.
+fn make(bench: &Bench, deployment: &mut dyn Deployment) -> Result<(), EngineError> {
+    deployment.create(&Select::All)?;
+    if bench.can().separate_create {
+        return Ok(());
+    }
+    deployment.start(&Select::All)
 }
 
 /// Waits until the deployment says that its daemon is gone; no error is that it says nothing.
@@ -174,14 +183,14 @@ fn image_vanishes(faults: &mut Faults<'_>) -> Checked {
     for image in user.images_of(process::id()) {
         user.remove_image(&image);
     }
-    match deployment.create(&Select::All) {
+    match make(&bench, deployment.as_mut()) {
         Ok(()) => return fail("a service was made without its image"),
         Err(error) => ensure(error.service.as_deref() == Some("s0"), || chain(&error))?,
     }
     deployment.destroy()?;
     drop(deployment);
     let mut deployment = bench.prepare()?;
-    deployment.create(&Select::All)?;
+    make(&bench, deployment.as_mut())?;
     deployment.destroy()?;
     drop(deployment);
     Ok(bench.close()?)
@@ -194,7 +203,7 @@ fn name_taken(faults: &mut Faults<'_>) -> Checked {
     let mut deployment = bench.prepare()?;
     let name = format!("stowplan-{}-s0", bench.plan.run);
     user.make(&name);
-    let outcome = deployment.create(&Select::All);
+    let outcome = make(&bench, deployment.as_mut());
     let destroyed = deployment.destroy();
     let removed = faults.remove(&faults.container(&name));
     let stays = user.has(&name);

@@ -2,10 +2,12 @@
 
 mod containerd;
 mod docker;
+mod kube;
 mod lxd;
 
 pub use containerd::Containerd;
 pub use docker::DockerApi;
+pub use kube::Kubernetes;
 pub use lxd::InstanceServer;
 
 pub(crate) use docker::ask;
@@ -108,6 +110,7 @@ pub fn user_of(engine: &str) -> Box<dyn User> {
         "docker" => Box::new(DockerApi::at("/var/run/docker.sock")),
         "podman" => Box::new(DockerApi::at("/run/podman/podman.sock")),
         "cri" => Box::new(Containerd::of_this_machine()),
+        "kube" => Box::new(Kubernetes),
         other => Box::new(InstanceServer::of(other)),
     }
 }
