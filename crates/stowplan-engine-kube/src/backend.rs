@@ -20,6 +20,7 @@ use stowplan_wire::deployment::StopMode;
 use crate::cluster::Cluster;
 use crate::config::CONTAINER;
 use crate::ground::{Ground, PATIENCE};
+use crate::node::text;
 use crate::pods::{AT_ONCE_S, PodName};
 use crate::state::{Phase, Seen};
 use crate::watch::{Known, Watch};
@@ -48,6 +49,8 @@ pub(super) struct Made {
     /// As the ledger names it.
     name: String,
     pub(super) wanted: Wanted,
+    /// Uid of the pod; empty before it was asked for.
+    pub(super) uid: String,
     /// Its end is our own doing.
     pub(super) is_stopped: bool,
     /// It has been told that it was started, and that it ended.
@@ -236,6 +239,7 @@ impl Backend for KubeBackend {
         let made = Made {
             name: name.to_owned(),
             wanted: wanted.clone(),
+            uid: String::new(),
             is_stopped: false,
             told: (false, false),
             log: None,
@@ -249,6 +253,9 @@ impl Backend for KubeBackend {
         let wanted = self.wanted(id)?;
         let at = self.at(&wanted.pod);
         let made = pods::create(&self.cluster, at, &wanted.object, false).await?;
+        if let Some(own) = self.made.borrow_mut().get_mut(id) {
+            own.uid = text(&made["metadata"]["uid"]);
+        }
         let changes = admission::changes(&wanted.object, &made);
         if changes != wanted.changes {
             return Err(EngineError::new(format!(

@@ -29,7 +29,7 @@ impl KubeBackend {
             let left = deadline.saturating_duration_since(Instant::now());
             let change = self.watch.next(&self.cluster, left);
             match change.map_err(|why| self.cluster.lost(&why))? {
-                Some((pod, seen)) => self.take(&pod, seen.as_ref())?,
+                Some((uid, seen)) => self.take(&uid, seen.as_ref())?,
                 None => return Ok(None),
             }
         }
@@ -61,24 +61,23 @@ impl KubeBackend {
         });
     }
 
-    /// Takes a change in, of the last pod of this name.
-    fn take(&self, pod: &str, seen: Option<&Seen>) -> Result<(), EngineError> {
+    /// Takes a change in, of the pod with this uid.
+    fn take(&self, uid: &str, seen: Option<&Seen>) -> Result<(), EngineError> {
         let found = {
             let made = self.made.borrow();
-            let mut all = made.iter().rev();
-            all.find(|(_, made)| made.wanted.pod == pod)
-                .map(|(id, made)| {
-                    let service = made.wanted.service.clone();
-                    (id.clone(), service, made.is_stopped, made.told)
-                })
+            let mut all = made.iter();
+            all.find(|(_, made)| made.uid == uid).map(|(id, made)| {
+                let wanted = (made.wanted.service.clone(), made.wanted.pod.clone());
+                (id.clone(), wanted, made.is_stopped, made.told)
+            })
         };
-        let Some((id, service, is_stopped, (started, ended))) = found else {
+        let Some((id, (service, pod), is_stopped, (started, ended))) = found else {
             return Ok(());
         };
         if is_stopped || ended {
             return Ok(());
         }
-        let at = self.at(pod);
+        let at = self.at(&pod);
         let by_others = |what: String| Err(EngineError::new(what).of_service(&service, None));
         let Some(seen) = seen else {
             return by_others(format!("the pod {at} was removed by somebody else"));

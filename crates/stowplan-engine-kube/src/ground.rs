@@ -44,7 +44,7 @@ impl Ground {
         let name = of_ground(run);
         let ground = Self {
             run: run.to_owned(),
-            namespace: names::plain(&name),
+            namespace: names::namespace(&name),
         };
         let mut annotations = names::annotations(&name, run, None);
         let owner = format!("process {} on {}", std::process::id(), cluster.node.name);
@@ -58,6 +58,10 @@ impl Ground {
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
             "name": ground.namespace, "labels": labels, "annotations": annotations}});
         host.enter(&container_entry(ENGINE, &name))?;
+        // What an earlier deployment of this run has had removed may still be going.
+        if is_going(cluster, &ground.namespace)? {
+            are_gone(cluster, std::slice::from_ref(&ground.namespace))?;
+        }
         let laid = cluster.wait(async {
             let made = cluster.create("/api/v1/namespaces", &object, false).await;
             made.map_err(|e| cluster.error(format!("make the namespace {}", ground.namespace), e))?;
@@ -187,6 +191,15 @@ async fn has_account(cluster: &Cluster, namespace: &str) -> Result<(), EngineErr
     }
 }
 
+/// Whether a namespace is being removed.
+fn is_going(cluster: &Cluster, namespace: &str) -> Result<bool, EngineError> {
+    match cluster.wait(cluster.get(&format!("/api/v1/namespaces/{namespace}"))) {
+        Ok(found) => Ok(found["metadata"]["deletionTimestamp"].is_string()),
+        Err(error) if is_absent(&error) => Ok(false),
+        Err(error) => Err(cluster.error(format!("look for the namespace {namespace}"), error)),
+    }
+}
+
 /// Has a namespace removed. Whether it was there, and not going already.
 fn remove(cluster: &Cluster, namespace: &str) -> Result<bool, EngineError> {
     let path = format!("/api/v1/namespaces/{namespace}");
@@ -205,7 +218,7 @@ fn remove(cluster: &Cluster, namespace: &str) -> Result<bool, EngineError> {
 
 /// Removes the namespace that a ledger knows under this name, and before that its pods. Whether there was one.
 pub(crate) fn remove_known(cluster: &Cluster, name: &str) -> Result<bool, EngineError> {
-    let namespace = names::plain(name);
+    let namespace = names::namespace(name);
     let all: Api<Namespace> = Api::all(cluster.client().clone());
     let found = cluster
         .wait(all.get_opt(&namespace))

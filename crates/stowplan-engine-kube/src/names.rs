@@ -37,6 +37,11 @@ pub(crate) fn plain(name: &str) -> String {
     format!("{}-{number}", kept.trim_end_matches('-'))
 }
 
+/// The namespace that a ledger has under this name.
+pub(crate) fn namespace(name: &str) -> String {
+    plain(&name.replacen('.', "-", 1))
+}
+
 /// Labels of what is made here: by them a user finds it, and a watch.
 pub(crate) fn labels(run: &str, service: Option<&str>) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::from([
@@ -81,6 +86,7 @@ mod tests {
     #[test]
     fn a_name_that_kubernetes_takes_stays_and_others_stay_different() {
         assert_eq!(plain("stowplan-7-1-sensing"), "stowplan-7-1-sensing");
+        assert_eq!(namespace("stowplan.7-1"), "stowplan-7-1");
         let odd = ["a/B", "a_B", "a.B", "-a", "a"].map(plain);
         for (at, one) in odd.iter().enumerate() {
             assert!(!odd[..at].contains(one), "{odd:?}");

@@ -19,7 +19,7 @@ use crate::state::Seen;
 /// Time that a look takes: what has come is seen only when the connection is served.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A change of a pod: its name, and what is known of it now; nothing where it is gone.
+/// A change of a pod, by its uid: what is known of it now; nothing where it is gone.
 pub(crate) type Change = (String, Option<Seen>);
 
 /// The pods of a namespace.
@@ -181,15 +181,16 @@ impl Known {
         let name = pod.metadata.name.clone().unwrap_or_default();
         let seen = Seen::of(pod);
         if self.pods.get(&name) != Some(&seen) {
-            self.changes.push_back((name.clone(), Some(seen.clone())));
+            self.changes
+                .push_back((seen.uid.clone(), Some(seen.clone())));
             self.pods.insert(name, seen);
         }
     }
 
     fn is_gone(&mut self, name: &str) {
         if let Some(seen) = self.pods.remove(name) {
-            self.gone.insert(seen.uid);
-            self.changes.push_back((name.to_owned(), None));
+            self.gone.insert(seen.uid.clone());
+            self.changes.push_back((seen.uid, None));
         }
     }
 }
@@ -215,12 +216,8 @@ mod tests {
         ] {
             known.take(Ok(event));
         }
-        let names: Vec<&str> = known
-            .changes
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
-        assert_eq!(names, ["a", "b"]);
+        let uids: Vec<&str> = known.changes.iter().map(|(uid, _)| uid.as_str()).collect();
+        assert_eq!(uids, ["1", "2"]);
         // What went while nobody told of it is missing in the next list.
         for event in [
             Event::Init,
@@ -229,7 +226,7 @@ mod tests {
         ] {
             known.take(Ok(event));
         }
-        assert_eq!(known.changes.back(), Some(&("a".to_owned(), None)));
+        assert_eq!(known.changes.back(), Some(&("1".to_owned(), None)));
         assert!(known.has_gone("1") && !known.has_gone("2"));
         known.take(Ok(Event::Delete(pod("b", "2"))));
         assert!(known.pods.is_empty() && known.changes.len() == 4);

@@ -1,5 +1,6 @@
 //! What others do to a cluster while a run is in it: each is told with the pod and the cause, and nothing is left. Needs the
 //! Kubernetes of tests to run, and root.
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::path::Path;
 use std::time::Duration;
