@@ -5,8 +5,8 @@
 BUILD_PACKAGES="build-essential cmake clang libclang-dev libseccomp-dev pkg-config"
 TEST_PACKAGES="babeltrace2 zstd cyclonedds-tools chromium git iproute2 jq lttng-tools liblttng-ust-dev"
 # Engines that are not built in. runc for Podman too: crun does not take control groups of version 1. LXD is cold on btrfs alone. mmdebstrap
-# makes the root of a real program.
-ENGINE_PACKAGES="systemd-container lxc docker.io containerd runc crun podman uidmap lxd lxd-client btrfs-progs mmdebstrap"
+# makes the root of a real program. openssl and curl are what the Kubernetes of tests needs beside containerd.
+ENGINE_PACKAGES="systemd-container lxc docker.io containerd runc crun podman uidmap lxd lxd-client btrfs-progs mmdebstrap openssl curl"
 # What --full needs beside that: a guest with cgroup v2, and a peer (Ubuntu 24.04 has docker-compose-v2 in its place).
 FULL_TEST_PACKAGES="qemu-system-x86 busybox-static docker-compose"
 
@@ -124,9 +124,24 @@ TOML
   export CONTAINER_RUNTIME_ENDPOINT="unix://$OWN_CONTAINERD/containerd.sock"
 }
 
+# A Kubernetes of one node (tests/fixtures/kube-lab), where no cluster is named. Its program takes ten minutes to build, once: it is
+# built where it is missing and `kube` is required.
+KUBE_LAB=""
+start_kube() {
+  [ -z "${STOWPLAN_KUBECONFIG:-}" ] || return 0
+  local lab=$PWD/tests/fixtures/kube-lab/lab.sh
+  case ",${STOWPLAN_REQUIRE_ENGINES:-}," in *,kube,*) "$lab" build || return 0 ;; esac
+  "$lab" is-built || return 0
+  LAB=$(mktemp -d)/lab
+  export LAB
+  KUBE_LAB=$lab
+  "$lab" up || { echo "the Kubernetes of tests does not run here"; return 0; }
+  export STOWPLAN_KUBECONFIG=$LAB/admin.kubeconfig
+}
+
 # start_engines: what the engines with a daemon need, where it does not run already; it ends with this script.
 start_engines() {
-  [ "$(id -u)" = 0 ] || { echo "dockerd, podman, containerd and lxd are not started: that needs root"; return 0; }
+  [ "$(id -u)" = 0 ] || { echo "dockerd, podman, containerd, lxd and Kubernetes are not started: that needs root"; return 0; }
   local runtime=""
   [ -f /sys/fs/cgroup/cgroup.controllers ] || runtime="--runtime runc"
   trap stop_engines EXIT
@@ -138,6 +153,7 @@ start_engines() {
   start_daemon /run/podman/podman.sock podman $runtime system service --time=0 unix:///run/podman/podman.sock
   start_containerd
   start_lxd
+  start_kube
 }
 
 # start_swarm: makes one of this machine alone, where the daemon is in none.
@@ -181,6 +197,12 @@ stop_engines() {
   STARTED_DAEMONS=""
   [ -z "$OWN_CONTAINERD" ] || rm -rf "$OWN_CONTAINERD"
   OWN_CONTAINERD=""
+  if [ -n "$KUBE_LAB" ]; then
+    "$KUBE_LAB" down
+    rmdir "$(dirname "$LAB")"
+    KUBE_LAB=""
+    unset LAB STOWPLAN_KUBECONFIG
+  fi
   [ -n "$LXD_FOLDER" ] || return 0
   # A killed LXD leaves its mounts; one that was asked to end does not.
   { grep -o " $LXD_FOLDER/[^ ]*" /proc/mounts || true; } | tac | xargs --no-run-if-empty umount --lazy
@@ -205,6 +227,10 @@ leftovers() (
       for what in containers images; do
         ctr --address "${socket#unix://}" --namespace k8s.io "$what" list --quiet | sed "s/^/containerd $what /"
       done
+    fi
+    if [ -n "$KUBE_LAB" ]; then
+      "$KUBE_LAB" kubectl get pods,namespaces --all-namespaces --selector app.kubernetes.io/managed-by=stowplan --output name
+      ctr --address "$LAB/node1/cd.sock" --namespace k8s.io images list --quiet | sed "s/^/kube image /"
     fi
     for client in lxc incus; do
       command -v "$client" >/dev/null || continue

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 /// The crate that speaks them.
-const CRATE: &str = "crates/stowplan-engine-cri";
+const CRATE: &str = "crates/stowplan-engine-daemon";
 /// Its descriptions; they include others.
 const FILES: [&str; 6] = [
     "cri.proto",
@@ -26,8 +26,8 @@ pub(crate) fn write() -> Result<(), String> {
     tonic_prost_build::configure()
         .build_server(false)
         .build_transport(false)
-        .out_dir(home.join("src/api"))
+        .out_dir(home.join("src/cri/api"))
         .include_file("mod.rs")
         .compile_fds(compiled)
-        .map_err(|e| format!("cannot write {CRATE}/src/api: {e}"))
+        .map_err(|e| format!("cannot write {CRATE}/src/cri/api: {e}"))
 }

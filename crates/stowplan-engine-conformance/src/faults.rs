@@ -9,16 +9,16 @@ use stowplan_host::ledger::{Cleaned, DaemonVariables, Object, Owner, clean};
 use stowplan_host::process::is_alive;
 use stowplan_host::{Host, chain};
 use stowplan_remote::{AgentHost, Network};
-use stowplan_testkit::{OwnDaemon, ShellRoot, agent_program, private_state};
+use stowplan_testkit::{Mortal, ShellRoot, agent_program, private_state};
 use stowplan_wire::deployment::{Locator, Select};
 
 use crate::trial::{Stop, ensure, needs};
 use crate::{Bench, CaseResult, Checked, Make, Report};
 
-/// What the suite of faults runs on. The engine has to find the daemon by [`OwnDaemon::use_here`].
+/// What the suite of faults runs on. The engine has to find the daemon.
 pub struct Faults<'a> {
     /// The daemon.
-    pub daemon: OwnDaemon,
+    pub daemon: Box<dyn Mortal>,
     /// What it is called in errors.
     pub name: &'a str,
     /// Makes the engine, of the agent program, for services in the network of a process.

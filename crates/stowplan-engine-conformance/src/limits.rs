@@ -207,8 +207,9 @@ fn none_by_default(setup: &Setup<'_>) -> Checked {
     ensure(
         back.cpu_quota.is_none()
             && back.memory_bytes.is_none()
-            && back.cpu_weight.is_none_or(|weight| weight == 100)
+            && (!trial.can.default_weight || back.cpu_weight.is_none_or(|weight| weight == 100))
             && back.scheduling == Some(SchedulingPlan::Other),
         || format!("{back:?}"),
-    )
+    )?;
+    needs(trial.can.default_weight, "default-weight")
 }

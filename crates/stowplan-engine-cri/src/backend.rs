@@ -14,15 +14,15 @@ use stowplan_host::Host;
 use stowplan_host::cgroup::Tree;
 use stowplan_wire::deployment::{DeploymentPlan, EngineEventKind, StopMode};
 
-use crate::api::runtime::v1::StopContainerRequest;
-use crate::client::{Client, insist, is_absent, patient};
 use crate::config::Pod;
 use crate::ground::{self, Ground, Holder};
-use crate::images::Store;
 use crate::network::{Network, give};
-use crate::runtime::Runtime;
 use crate::watch::Watch;
-use crate::{ENGINE, config, label, logs, pods};
+use crate::{ENGINE, config, label, pods};
+use stowplan_engine_daemon::cri::api::runtime::v1::StopContainerRequest;
+use stowplan_engine_daemon::cri::{
+    Client, Runtime, Store, insist, is_absent, last_of_log, patient,
+};
 
 /// The word of both runtimes for an end by the kernel's OOM killer.
 const OUT_OF_MEMORY: &str = "OOMKilled";
@@ -227,7 +227,7 @@ impl Backend for CriBackend {
 
     fn log(&self, id: &str, bytes: u64) -> Result<String, EngineError> {
         self.made(id)
-            .map_or_else(|| Ok(String::new()), |made| logs::last(&made.log, bytes))
+            .map_or_else(|| Ok(String::new()), |made| last_of_log(&made.log, bytes))
     }
 
     fn label(&self, containers: &[(String, u32)]) -> Result<BTreeMap<String, String>, EngineError> {

@@ -11,13 +11,13 @@ use stowplan_host::Ids;
 use stowplan_host::cgroup::Layout;
 use stowplan_wire::deployment::{BindMount, DeploymentPlan, LimitsPlan, Program, ServiceStart};
 
-use crate::api::runtime::v1::{
+use crate::pods::{self, labelled};
+use stowplan_engine_daemon::cri::api::runtime::v1::{
     ContainerConfig, ContainerMetadata, Device, Int64Value, KeyValue, LinuxContainerConfig,
     LinuxContainerResources, LinuxContainerSecurityContext, LinuxPodSandboxConfig,
     LinuxSandboxSecurityContext, Mount, NamespaceMode, NamespaceOption, PodSandboxConfig,
 };
-use crate::images::named;
-use crate::pods::{self, labelled};
+use stowplan_engine_daemon::cri::named;
 
 /// A pod with one container.
 #[derive(Debug, Clone, PartialEq)]

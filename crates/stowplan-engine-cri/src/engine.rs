@@ -12,8 +12,8 @@ use stowplan_host::Host;
 use stowplan_wire::deployment::DeploymentPlan;
 
 use crate::ground::Holder;
-use crate::images::Store;
-use crate::{ENGINE, Endpoint, HANDLERS, backend, probe};
+use crate::{ENGINE, Endpoint, HANDLERS, backend, probe, store};
+use stowplan_engine_daemon::cri::Store;
 
 /// The runtime of this machine that speaks the Kubernetes CRI. Dropping it removes the images that it has loaded.
 pub struct CriEngine {
@@ -28,7 +28,7 @@ impl CriEngine {
     #[must_use]
     pub fn new(endpoint: Option<Endpoint>, agent: &Path, network: SharedNetwork) -> Self {
         Self {
-            images: RefCell::new(Images::new(Store(endpoint.clone()))),
+            images: RefCell::new(Images::new(store(endpoint.clone()))),
             endpoint,
             holder: Holder {
                 program: agent.to_owned(),
@@ -53,7 +53,7 @@ impl Engine for CriEngine {
 
     fn probe(&self, _host: &dyn Host) -> Probe {
         let mut images = self.images.borrow_mut();
-        let store = Store(self.endpoint.clone());
+        let store = store(self.endpoint.clone());
         let tried = store
             .connect()
             .and_then(|client| probe::try_out(&client, &mut images, &self.holder));
@@ -80,7 +80,7 @@ impl Engine for CriEngine {
         host: Rc<dyn Host>,
     ) -> Result<Box<dyn Deployment>, EngineError> {
         self.capabilities().require(ENGINE, plan)?;
-        let client = Store(self.endpoint.clone()).connect()?;
+        let client = store(self.endpoint.clone()).connect()?;
         let mut images = self.images.borrow_mut();
         backend::prepare(client, &mut images, &self.holder, plan, host)
     }

@@ -10,18 +10,14 @@ use stowplan_host::{Host, network};
 use stowplan_image::Contents;
 
 use crate::ENGINE;
-use crate::api::containerd::services::containers::v1::GetContainerRequest;
-use crate::api::containerd::services::snapshots::v1::MountsRequest;
-use crate::api::containerd::services::snapshots::v1::snapshots_client::SnapshotsClient;
-use crate::api::runtime::v1::{
+use crate::network::{Network, apart, give};
+use crate::{config, pods};
+use stowplan_engine_daemon::cri::api::runtime::v1::{
     ContainerConfig, CreateContainerRequest, PodSandboxConfig, StartContainerRequest,
 };
-use crate::client::{Client, below, request};
-use crate::images::{Store, provide_pause};
-use crate::network::{Network, apart, give};
-use crate::runtime::Runtime;
-use crate::settings::Handler;
-use crate::{config, pods};
+use stowplan_engine_daemon::cri::{
+    Client, Handler, Runtime, Store, image_folders, provide_pause, request,
+};
 
 /// Slice for containers whose cgroups systemd makes, as Docker has it.
 const SLICE: &str = "system.slice";
@@ -146,7 +142,7 @@ fn try_out(
                     let name = format!("image-{number}");
                     let container = config::plain(&name, tag, vec!["/".to_owned()]);
                     let id = create(client, &pod, &container, &sandbox).await?;
-                    folders(client, &id).await?
+                    image_folders(client, &id).await?
                 }
             };
             if folders.is_empty() {
@@ -210,24 +206,4 @@ async fn is_in_network(client: &Client, id: &str, of_process: u32) -> Result<(),
         EngineError::new("a container does not get into the network of the run")
             .hint(WITH_HOST_NETWORK),
     )
-}
-
-/// Folders in which containerd's snapshotter keeps the files of a container's image, where it is an overlay (overlayfs.rst).
-async fn folders(client: &Client, id: &str) -> Result<Vec<String>, EngineError> {
-    let failed = |status| client.error("tell where the files of an image are", status);
-    let get = below(GetContainerRequest { id: id.to_owned() });
-    let found = client.containers().get(get).await.map_err(failed)?;
-    let container = found.into_inner().container.unwrap_or_default();
-    let asked = below(MountsRequest {
-        snapshotter: container.snapshotter,
-        key: container.snapshot_key,
-    });
-    let mounts = SnapshotsClient::new(client.channel()).mounts(asked).await;
-    let mounts = mounts.map_err(failed)?.into_inner().mounts;
-    let options = mounts.iter().flat_map(|mount| &mount.options);
-    Ok(options
-        .filter_map(|option| option.strip_prefix("lowerdir="))
-        .flat_map(|lower| lower.split(':'))
-        .map(str::to_owned)
-        .collect())
 }

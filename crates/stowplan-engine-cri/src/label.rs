@@ -5,10 +5,9 @@ use stowplan_engine::{EngineError, Facts, ObservedContainer, agreed, contradicti
 use stowplan_engine_daemon::{program_in_bundle, program_name, runtime_name, runtime_version};
 use stowplan_host::cgroup::run_folder;
 
-use crate::client::Client;
-use crate::runtime::Runtime;
-use crate::settings::Handler;
-use crate::{crio, probe};
+use stowplan_engine_daemon::cri::{Client, Handler, Runtime, runtime_of};
+
+use crate::probe;
 
 /// The label of the containers with these ids and first processes: one value of each fact for all of them.
 ///
@@ -30,7 +29,7 @@ pub(crate) fn read(
         seen.cgroup = seen.cgroup.replace(&run_folder(run), "RUN");
         let called = match client.runtime {
             Runtime::Containerd => program_in_bundle(*pid, id),
-            Runtime::CriO => crio::runtime_of(&seen.arguments),
+            Runtime::CriO => runtime_of(&seen.arguments),
         };
         all.push(facts(
             client.runtime,

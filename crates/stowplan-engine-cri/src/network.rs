@@ -11,10 +11,10 @@ use serde_json::Value;
 use stowplan_engine::EngineError;
 use stowplan_host::network;
 
-use crate::api::containerd::services::containers::v1::{
+use stowplan_engine_daemon::cri::api::containerd::services::containers::v1::{
     Container, GetContainerRequest, UpdateContainerRequest,
 };
-use crate::client::{Client, below};
+use stowplan_engine_daemon::cri::{Client, below};
 
 /// The network of a container that is not that of its pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

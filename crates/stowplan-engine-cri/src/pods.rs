@@ -7,14 +7,13 @@ use stowplan_engine::EngineError;
 use stowplan_engine_daemon::{is_ours, labels};
 use tonic::Status;
 
-use crate::api::runtime::v1::{
+use crate::logs;
+use stowplan_engine_daemon::cri::api::runtime::v1::{
     ContainerFilter, ListContainersRequest, ListPodSandboxRequest, PodSandboxConfig,
     PodSandboxFilter, PodSandboxMetadata, RemovePodSandboxRequest, RunPodSandboxRequest,
     StopContainerRequest, StopPodSandboxRequest,
 };
-use crate::client::{Client, insist, is_absent, request};
-use crate::logs;
-use crate::runtime::Runtime;
+use stowplan_engine_daemon::cri::{Client, Runtime, insist, is_absent, request};
 
 /// Namespace of all pods that are made here.
 const NAMESPACE: &str = "stowplan";
@@ -191,9 +190,9 @@ mod tests {
     use super::*;
     use stowplan_engine::SharedNetwork;
 
-    use crate::api::runtime::v1::PodSandboxStatusRequest;
-    use crate::images::{Store, provide_pause};
-    use crate::{CriEngine, config};
+    use crate::{CriEngine, config, store};
+    use stowplan_engine_daemon::cri::api::runtime::v1::PodSandboxStatusRequest;
+    use stowplan_engine_daemon::cri::provide_pause;
 
     #[test]
     fn a_pod_of_the_user_with_a_name_that_a_run_needs_is_left_alone() {
@@ -203,8 +202,8 @@ mod tests {
         if !available(&engine, &host) {
             return;
         }
-        let client = Store(None).connect().unwrap();
-        let mut images = Images::new(Store(None));
+        let client = store(None).connect().unwrap();
+        let mut images = Images::new(store(None));
         provide_pause(&client, &mut images, agent_program().to_owned()).unwrap();
         let run_name = format!("taken-{}", std::process::id());
         let name = of_service(&run_name, "s0");

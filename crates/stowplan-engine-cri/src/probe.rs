@@ -9,10 +9,9 @@ use stowplan_engine_tool::ask;
 use stowplan_host::cgroup::Tree;
 use stowplan_host::chain;
 
-use crate::client::Client;
+use stowplan_engine_daemon::cri::{Client, Handler, Store};
+
 use crate::ground::{self, Holder};
-use crate::images::Store;
-use crate::settings::Handler;
 use crate::{ENGINE, HANDLERS};
 
 /// Longest time that a program takes to tell its version.

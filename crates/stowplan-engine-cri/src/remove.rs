@@ -4,8 +4,7 @@ use stowplan_engine::EngineError;
 use stowplan_engine_daemon::Daemon;
 use stowplan_host::ledger::{DaemonVariables, Object};
 
-use crate::images::Store;
-use crate::{Endpoint, pods};
+use crate::{Endpoint, pods, store};
 
 /// Removes a pod or an image that a ledger names from the runtime that `at` tells of. Whether there was one; a pod of that
 /// name that was not made here stays.
@@ -13,7 +12,7 @@ use crate::{Endpoint, pods};
 /// # Errors
 /// When the runtime does not answer or cannot remove it.
 pub fn remove(object: &Object, at: &DaemonVariables) -> Result<bool, EngineError> {
-    let store = || Ok::<_, EngineError>(Store(Some(Endpoint::told_by(at)?)));
+    let store = || Ok::<_, EngineError>(store(Some(Endpoint::told_by(at)?)));
     match object {
         Object::Container { id, .. } => {
             let client = store()?.connect()?;

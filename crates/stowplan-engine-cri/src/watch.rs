@@ -13,8 +13,8 @@ use stowplan_host::process::clock_ns;
 use stowplan_host::wait_readable;
 use stowplan_wire::deployment::EngineEventKind;
 
-use crate::api::runtime::v1::{ContainerState, ContainerStatus};
-use crate::client::{Client, is_absent};
+use stowplan_engine_daemon::cri::api::runtime::v1::{ContainerState, ContainerStatus};
+use stowplan_engine_daemon::cri::{Client, is_absent};
 
 /// Longest time that the runtime takes to learn that a process has ended.
 const PATIENCE: Duration = Duration::from_secs(30);

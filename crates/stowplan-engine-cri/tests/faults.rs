@@ -16,7 +16,7 @@ fn nothing_is_left_and_nothing_of_the_users_is_touched() {
     // SAFETY: no other thread of this program reads or writes the environment.
     unsafe { own.use_here() };
     let report = faults(Faults {
-        daemon: own,
+        daemon: Box::new(own),
         name: "containerd",
         make: &|agent, network_of| Box::new(CriEngine::new(None, agent, network_of)),
         remove: &remove,

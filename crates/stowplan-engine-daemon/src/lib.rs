@@ -6,6 +6,7 @@
 
 mod backend;
 mod classes;
+pub mod cri;
 mod deployment;
 mod group;
 mod images;

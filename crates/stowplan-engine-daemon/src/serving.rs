@@ -28,6 +28,11 @@ impl Serving {
         self.0.block_on(future)
     }
 
+    /// Has a future go on whenever another one is driven, until it ends or this goes.
+    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        self.0.spawn(future);
+    }
+
     /// Drives one future for each item, at most `parallelism` at once (0 is no limit), to their ends; gives what came
     /// of each in the order of the items.
     pub fn each<I, T, F: Future<Output = T>>(

@@ -56,7 +56,7 @@ fn nothing_is_left_and_nothing_of_the_users_is_touched() {
         // SAFETY: no other thread of this program reads or writes the environment.
         unsafe { own.use_here() };
         let report = faults(Faults {
-            daemon: own,
+            daemon: Box::new(own),
             name: row.daemon,
             make: &row.make,
             remove: &row.remove,

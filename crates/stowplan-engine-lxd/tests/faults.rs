@@ -17,7 +17,7 @@ fn nothing_is_left_and_nothing_of_the_users_is_touched() {
         // SAFETY: no other thread of this program reads or writes the environment.
         unsafe { own.use_here() };
         let report = faults(Faults {
-            daemon: own,
+            daemon: Box::new(own),
             name: server.name(),
             make: &|agent, network_of| Box::new(LxdEngine::new(server, agent, network_of)),
             remove: &|object, at| remove(server, object, at),

@@ -51,6 +51,8 @@ pub struct Variant {
     pub devices: bool,
     /// Real programs as another user.
     pub user: bool,
+    /// A service without a CPU weight has the kernel's own, 100; else one that the engine chooses, which a result tells.
+    pub default_weight: bool,
     /// Limits per service.
     pub limits: LimitSupport,
     /// Isolation features that can be switched one by one; what is not in the list is as the engine has it.
@@ -76,6 +78,7 @@ impl Variant {
             mounts: true,
             devices: true,
             user: true,
+            default_weight: true,
             limits: LimitSupport::all(),
             isolation: Vec::new(),
         }

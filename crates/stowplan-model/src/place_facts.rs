@@ -31,6 +31,8 @@ pub enum CpuGroups {
     WithPayload,
     /// Each service has one, with none above it but that in which Stowplan was started.
     OnTop,
+    /// Each service has one in that of its pod, among those of a cluster, which chooses their weights.
+    InCluster,
 }
 
 /// What an engine says of one of its places.

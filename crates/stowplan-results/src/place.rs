@@ -11,7 +11,8 @@ pub struct PlaceRecord {
     #[schemars(with = "String")]
     pub services: ServiceKind,
     /// Where the control groups of services lie: `one` for all, `sessions` (the kernel's autogroups), or one for each: `in-run`,
-    /// `with-payload` (a group inside of it holds the processes), `on-top` (not below that of the run).
+    /// `with-payload` (a group inside of it holds the processes), `on-top` (not below that of the run),
+    /// `in-cluster` (in that of its pod, with weights that the cluster chooses).
     #[schemars(with = "String")]
     pub cpu_groups: CpuGroups,
     /// The place of plain processes in one group; null where no engine has one.

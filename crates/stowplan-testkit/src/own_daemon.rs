@@ -16,6 +16,7 @@ use stowplan_host::process::{all, kill_tree_and_wait};
 use tempfile::TempDir;
 
 use crate::available::absent;
+use crate::mortal::Mortal;
 use crate::user::{Containerd, DockerApi, InstanceServer, Swarm, User, ask};
 
 /// Longest wait for the end of a process that was killed.
@@ -328,6 +329,24 @@ fn runtime() -> &'static [&'static str] {
         &[]
     } else {
         &["--runtime", "runc"]
+    }
+}
+
+impl Mortal for OwnDaemon {
+    fn engine(&self) -> &'static str {
+        self.engine()
+    }
+
+    fn user(&self) -> Box<dyn User> {
+        self.user()
+    }
+
+    fn kill(&mut self) {
+        self.kill();
+    }
+
+    fn start_again(&mut self) {
+        self.start_again();
     }
 }
 

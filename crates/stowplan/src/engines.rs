@@ -9,6 +9,7 @@ use stowplan_engine::{Engine, EngineError, ServiceKind, SharedNetwork};
 use stowplan_engine_cri::{CriEngine, ENGINE as CRI};
 use stowplan_engine_docker::swarm::{self, SwarmEngine};
 use stowplan_engine_docker::{Daemon, DockerEngine};
+use stowplan_engine_kube::{ENGINE as KUBE, KubeEngine};
 use stowplan_engine_lxd::{LxdEngine, Server};
 use stowplan_host::chain;
 use stowplan_host::ledger::{DaemonVariables, Object};
@@ -28,7 +29,7 @@ struct Row {
     remove: fn(&Object, &DaemonVariables) -> Result<bool, EngineError>,
 }
 
-const ROWS: [Row; 6] = [
+const ROWS: [Row; 7] = [
     Row {
         name: Daemon::Docker.name(),
         make: |agent, network_of| docker(Daemon::Docker, agent, network_of),
@@ -59,6 +60,11 @@ const ROWS: [Row; 6] = [
         make: |agent, network_of| Rc::new(LxdEngine::new(Server::Incus, agent, network_of)),
         remove: |object, at| stowplan_engine_lxd::remove(Server::Incus, object, at),
     },
+    Row {
+        name: KUBE,
+        make: |agent, network_of| Rc::new(KubeEngine::new(agent, network_of)),
+        remove: stowplan_engine_kube::remove,
+    },
 ];
 
 fn docker(daemon: Daemon, agent: &Path, network_of: SharedNetwork) -> Rc<dyn Engine> {
@@ -81,8 +87,7 @@ fn row(name: &str) -> Option<&'static Row> {
 }
 
 /// Engines of the design that this version does not have; `doctor` says so.
-pub const PLANNED: [(&str, ServiceKind); 2] =
-    [("qemu", ServiceKind::Guest), ("kube", ServiceKind::Cluster)];
+pub const PLANNED: [(&str, ServiceKind); 1] = [("qemu", ServiceKind::Guest)];
 
 /// Places that commands measure where none is named: plain processes in one group, those in a group for each service, and
 /// containers.
@@ -93,7 +98,7 @@ pub const GROUPED: &str = "bare:grouped";
 pub const CONTAINERS: &str = "oci";
 
 /// Places that the help of commands lists.
-pub const PLACES: [&str; 16] = [
+pub const PLACES: [&str; 17] = [
     FLAT,
     "bare:session",
     GROUPED,
@@ -110,6 +115,7 @@ pub const PLACES: [&str; 16] = [
     "lxc",
     "lxd",
     "incus",
+    "kube",
 ];
 
 /// Engines with a socket, and those to come, as experiments are given them.

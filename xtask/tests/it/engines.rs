@@ -7,8 +7,8 @@ use std::fs;
 use crate::sources::{root, sources};
 
 /// Names that a place may have.
-const NAMES: [&str; 10] = [
-    "bare", "cri", "docker", "incus", "lxc", "lxd", "nspawn", "oci", "podman", "swarm",
+const NAMES: [&str; 11] = [
+    "bare", "cri", "docker", "incus", "kube", "lxc", "lxd", "nspawn", "oci", "podman", "swarm",
 ];
 
 /// What no engine is: the traits, and what several engines have in common.

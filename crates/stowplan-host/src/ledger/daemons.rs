@@ -5,15 +5,18 @@ use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 
-/// The variables by which clients of Docker, Podman, the CRI, LXD and Incus are told where to look.
-const NAMES: [&str; 8] = [
+/// The variables by which clients of Docker, Podman, the CRI, Kubernetes, LXD and Incus are told where to look.
+const NAMES: [&str; 11] = [
     "CONTAINER_HOST",
     "CONTAINER_RUNTIME_ENDPOINT",
     "DOCKER_HOST",
+    "HOME",
     "INCUS_DIR",
     "INCUS_SOCKET",
+    "KUBECONFIG",
     "LXD_DIR",
     "LXD_SOCKET",
+    "STOWPLAN_KUBECONFIG",
     "XDG_RUNTIME_DIR",
 ];
 

@@ -2,11 +2,13 @@
 
 mod containerd;
 mod docker;
+mod kube;
 mod lxd;
 mod swarm;
 
 pub use containerd::Containerd;
 pub use docker::DockerApi;
+pub use kube::Kubernetes;
 pub use lxd::InstanceServer;
 pub use swarm::Swarm;
 
@@ -111,6 +113,7 @@ pub fn user_of(engine: &str) -> Box<dyn User> {
         "swarm" => Box::new(Swarm::at("/var/run/docker.sock")),
         "podman" => Box::new(DockerApi::at("/run/podman/podman.sock")),
         "cri" => Box::new(Containerd::of_this_machine()),
+        "kube" => Box::new(Kubernetes),
         other => Box::new(InstanceServer::of(other)),
     }
 }

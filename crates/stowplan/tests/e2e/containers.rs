@@ -25,6 +25,8 @@ const ALL_DAEMONS: [(&str, &str); 4] = [
     ("cri", "containerd"),
     ("lxd", "lxd"),
 ];
+/// An engine whose pods are in the network of the machine alone.
+const CLUSTER: &str = "kube";
 /// Services of `hello` with the partition `modules`.
 const SERVICES: usize = 4;
 
@@ -35,6 +37,7 @@ fn begin(bench: &Bench, engine: &str, window: &str, own: Option<&OwnDaemon>) -> 
         .args(["--partition", "modules", "--blocks", "1"])
         .args(AT_ONCE)
         .args(["--window", window])
+        .args((engine == CLUSTER).then_some("--host-network"))
         .envs(own.map(OwnDaemon::variable))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -52,7 +55,8 @@ fn wait_for_services(child: &mut Child, user: &dyn User) {
 #[test]
 #[ignore = "long: script/test --full, and .ci/run where its code was touched"]
 fn what_a_killed_run_left_in_a_daemon_is_removed_and_a_living_run_stays() {
-    for (engine, _) in ALL_DAEMONS {
+    let daemons = ALL_DAEMONS.map(|(engine, _)| engine);
+    for engine in daemons.into_iter().chain([CLUSTER]) {
         if engines_missing(&[engine]) {
             continue;
         }

@@ -2,20 +2,22 @@
 
 use std::path::Path;
 
-use stowplan_engine_daemon::is_installed;
+use crate::is_installed;
 
 /// A runtime that speaks the CRI. They differ where the CRI ends: in how they get an image that nobody has to pull, in what watches
 /// over a container, and in what they tell of themselves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Runtime {
+pub enum Runtime {
+    /// containerd.
     #[default]
     Containerd,
+    /// CRI-O.
     CriO,
 }
 
 impl Runtime {
     /// The one that says this name of itself (CRI v1, `VersionResponse.runtime_name`).
-    pub(crate) fn of(told: &str) -> Option<Self> {
+    pub fn of(told: &str) -> Option<Self> {
         match told {
             "containerd" => Some(Self::Containerd),
             "cri-o" => Some(Self::CriO),
@@ -24,7 +26,7 @@ impl Runtime {
     }
 
     /// The one that would listen on this socket.
-    pub(crate) fn on(socket: &Path) -> Self {
+    pub fn on(socket: &Path) -> Self {
         let name = socket.file_name().unwrap_or_default();
         if name.to_string_lossy().starts_with("crio") {
             Self::CriO
@@ -34,7 +36,7 @@ impl Runtime {
     }
 
     /// Its name.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Containerd => "containerd",
             Self::CriO => "CRI-O",
@@ -42,7 +44,7 @@ impl Runtime {
     }
 
     /// What watches over each of its containers, by the beginning of its name.
-    pub(crate) const fn monitor(self) -> &'static str {
+    pub const fn monitor(self) -> &'static str {
         match self {
             Self::Containerd => "containerd-shim",
             Self::CriO => "conmon",
@@ -50,7 +52,7 @@ impl Runtime {
     }
 
     /// What to do when it does not answer.
-    pub(crate) fn hint(self) -> String {
+    pub fn hint(self) -> String {
         let (program, install) = match self {
             Self::Containerd => (
                 "containerd",

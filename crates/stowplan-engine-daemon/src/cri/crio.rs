@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::{Serving, is_installed};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
 use hyper_util::client::legacy;
@@ -14,7 +15,6 @@ use hyper_util::rt::TokioExecutor;
 use hyperlocal::UnixConnector;
 use serde::Deserialize;
 use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{Serving, is_installed};
 use stowplan_engine_tool::ask;
 use stowplan_image::{Contents, Settings as OfImage, write_archive};
 
@@ -24,7 +24,7 @@ const LOADING: Duration = Duration::from_secs(3600);
 /// What is used of CRI-O's configuration (crio.conf(5)), with its defaults filled in, as it tells it itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Config {
+pub struct Config {
     crio: Crio,
 }
 
@@ -53,7 +53,7 @@ struct Handler {
 
 /// Where a CRI-O keeps images.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Storage {
+pub struct Storage {
     root: PathBuf,
     run_root: PathBuf,
     driver: String,
@@ -61,7 +61,7 @@ pub(crate) struct Storage {
 
 impl Config {
     /// That of the CRI-O on a socket, which answers HTTP there as well (cri-o, `server/inspect.go`).
-    pub(crate) fn of(socket: &Path, serving: &Serving) -> Result<Self, EngineError> {
+    pub fn of(socket: &Path, serving: &Serving) -> Result<Self, EngineError> {
         let failed = || EngineError::new("CRI-O does not tell its configuration");
         let text = serving
             .wait(get(socket, "/config"))
@@ -70,7 +70,7 @@ impl Config {
     }
 
     /// Where it keeps images.
-    pub(crate) fn storage(&self) -> Storage {
+    pub fn storage(&self) -> Storage {
         let root = self.crio.root.clone();
         let driver = match self.crio.storage_driver.as_str() {
             "" => driver_of(&root).unwrap_or_default(),
@@ -83,12 +83,12 @@ impl Config {
         }
     }
 
-    pub(crate) fn default_handler(&self) -> &str {
+    pub fn default_handler(&self) -> &str {
         &self.crio.runtime.default_runtime
     }
 
     /// Names of handlers, and the program of each.
-    pub(crate) fn handlers(&self) -> impl Iterator<Item = (String, String)> {
+    pub fn handlers(&self) -> impl Iterator<Item = (String, String)> {
         let all = self.crio.runtime.runtimes.iter();
         all.map(|(name, handler)| {
             let path = &handler.runtime_path;
@@ -98,7 +98,7 @@ impl Config {
         })
     }
 
-    pub(crate) fn has_systemd_cgroups(&self) -> bool {
+    pub fn has_systemd_cgroups(&self) -> bool {
         self.crio.runtime.cgroup_manager == "systemd"
     }
 }
@@ -125,12 +125,12 @@ fn driver_of(root: &Path) -> Option<String> {
 
 impl Storage {
     /// Who makes root file systems.
-    pub(crate) fn driver(&self) -> &str {
+    pub fn driver(&self) -> &str {
         &self.driver
     }
 
     /// Brings an image into the store. The CRI has no way to be given one; skopeo writes into the same store.
-    pub(crate) fn load(
+    pub fn load(
         &self,
         contents: &Contents,
         tag: &str,
@@ -168,7 +168,7 @@ impl Storage {
 
     /// Folders with the files of an image; none where the driver is not `overlay`, whose layers they are (containers/storage,
     /// `images.go`, `layers.go`).
-    pub(crate) fn folders(&self, tag: &str) -> Result<Vec<String>, EngineError> {
+    pub fn folders(&self, tag: &str) -> Result<Vec<String>, EngineError> {
         if self.driver != "overlay" {
             return Ok(Vec::new());
         }
@@ -216,7 +216,7 @@ fn write(contents: &Contents, tag: &str, settings: &OfImage, file: &File) -> io:
 }
 
 /// The runtime that conmon was started with (conmon(8), `--runtime`).
-pub(crate) fn runtime_of(arguments: &[String]) -> Option<String> {
+pub fn runtime_of(arguments: &[String]) -> Option<String> {
     let mut pairs = arguments.windows(2);
     let found = pairs.find(|pair| matches!(pair[0].as_str(), "-r" | "--runtime"))?;
     found[1].rsplit('/').next().map(str::to_owned)

@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use stowplan_engine::EngineError;
 
-use crate::crio::{Config, Storage};
+use super::crio::{Config, Storage};
 
 /// What is used of the configuration of containerd's CRI plugin. It has many more keys, which differ between versions.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Settings {
+pub struct Settings {
     containerd: Containerd,
     /// Name of the image of sandboxes.
-    pub(crate) sandbox_image: Option<String>,
+    pub sandbox_image: Option<String>,
     systemd_cgroup: bool,
     /// Where CRI-O keeps images; `None` for containerd.
     #[serde(skip)]
-    pub(crate) storage: Option<Storage>,
+    pub storage: Option<Storage>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -46,27 +46,27 @@ struct Options {
 
 /// What is behind a handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Handler {
+pub struct Handler {
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// Shim.
-    pub(crate) kind: String,
+    pub kind: String,
     /// Program that the shim calls.
-    pub(crate) program: String,
+    pub program: String,
     /// Whether systemd makes the cgroups.
-    pub(crate) systemd_cgroup: bool,
+    pub systemd_cgroup: bool,
     /// Who makes root file systems.
-    pub(crate) snapshotter: String,
+    pub snapshotter: String,
 }
 
 impl Settings {
-    pub(crate) fn parse(json: &str) -> Result<Self, EngineError> {
+    pub fn parse(json: &str) -> Result<Self, EngineError> {
         serde_json::from_str(json)
             .map_err(|e| EngineError::new("cannot read the runtime's configuration").because(e))
     }
 
     /// With what CRI-O tells beside the CRI.
-    pub(crate) fn with(mut self, config: &Config) -> Self {
+    pub fn with(mut self, config: &Config) -> Self {
         let storage = config.storage();
         let runtimes = config.handlers().map(|(name, program)| {
             let options = Options {
@@ -103,7 +103,7 @@ impl Settings {
     }
 
     /// The handler of this name; the default one when `None`.
-    pub(crate) fn handler(&self, name: Option<&str>) -> Result<Handler, EngineError> {
+    pub fn handler(&self, name: Option<&str>) -> Result<Handler, EngineError> {
         let name = name.unwrap_or(&self.containerd.default_runtime_name);
         let Some(runtime) = self.containerd.runtimes.get(name) else {
             let known: Vec<&str> = self
@@ -135,7 +135,7 @@ impl Settings {
 }
 
 /// The program of a `BinaryName`; the shim calls runc where it has none (containerd, `runtime/v2/runc`).
-pub(crate) fn program_of(binary_name: &str) -> String {
+pub fn program_of(binary_name: &str) -> String {
     let name = binary_name.rsplit('/').next().unwrap_or_default();
     if name.is_empty() { "runc" } else { name }.to_owned()
 }

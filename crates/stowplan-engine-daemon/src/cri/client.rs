@@ -5,23 +5,23 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::{Serving, peer};
 use serde_json::Value;
 use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{Serving, peer};
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
-use crate::api::containerd::services::containers::v1::containers_client::ContainersClient;
-use crate::api::runtime::v1::image_service_client::ImageServiceClient;
-use crate::api::runtime::v1::runtime_service_client::RuntimeServiceClient;
-use crate::api::runtime::v1::{
+use super::api::containerd::services::containers::v1::containers_client::ContainersClient;
+use super::api::runtime::v1::image_service_client::ImageServiceClient;
+use super::api::runtime::v1::runtime_service_client::RuntimeServiceClient;
+use super::api::runtime::v1::{
     ContainerStatus, ContainerStatusRequest, PodSandboxStatusRequest, StatusRequest,
     VersionRequest, VersionResponse,
 };
-use crate::crio::Config;
-use crate::endpoint::Endpoint;
-use crate::runtime::Runtime;
-use crate::settings::Settings;
+use super::crio::Config;
+use super::endpoint::Endpoint;
+use super::runtime::Runtime;
+use super::settings::Settings;
 
 /// Longest wait for the answer to a request, beyond what the request itself asks to wait.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -36,23 +36,23 @@ const INSISTING: Duration = Duration::from_secs(10);
 const NAMESPACE: &str = "k8s.io";
 
 /// A connection.
-pub(crate) struct Client {
+pub struct Client {
     serving: Serving,
     channel: Channel,
     socket: PathBuf,
     /// Who answers.
-    pub(crate) runtime: Runtime,
+    pub runtime: Runtime,
     /// Version of the runtime.
-    pub(crate) version: String,
+    pub version: String,
     /// Version of the API.
-    pub(crate) api: String,
+    pub api: String,
     /// How the runtime is set up.
-    pub(crate) settings: Settings,
+    pub settings: Settings,
 }
 
 impl Client {
     /// Connects to the first that serves pods; where none does, the error is that of the first of all.
-    pub(crate) fn connect(endpoint: &Endpoint) -> Result<Self, EngineError> {
+    pub fn connect(endpoint: &Endpoint) -> Result<Self, EngineError> {
         Self::to(endpoint.first()).or_else(|error| {
             let mut others = endpoint.others().iter();
             others.find_map(|socket| Self::to(socket).ok()).ok_or(error)
@@ -104,35 +104,38 @@ impl Client {
         })
     }
 
-    pub(crate) const fn serving(&self) -> &Serving {
+    /// What drives its futures.
+    pub const fn serving(&self) -> &Serving {
         &self.serving
     }
 
-    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+    /// Drives a future to its end.
+    pub fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         self.serving.wait(future)
     }
 
-    pub(crate) fn channel(&self) -> Channel {
+    /// The connection itself.
+    pub fn channel(&self) -> Channel {
         self.channel.clone()
     }
 
     /// Pods and containers.
-    pub(crate) fn runtime(&self) -> RuntimeServiceClient<Channel> {
+    pub fn runtime(&self) -> RuntimeServiceClient<Channel> {
         RuntimeServiceClient::new(self.channel())
     }
 
     /// Images.
-    pub(crate) fn images(&self) -> ImageServiceClient<Channel> {
+    pub fn images(&self) -> ImageServiceClient<Channel> {
         ImageServiceClient::new(self.channel())
     }
 
     /// What containerd keeps of containers below the CRI.
-    pub(crate) fn containers(&self) -> ContainersClient<Channel> {
+    pub fn containers(&self) -> ContainersClient<Channel> {
         ContainersClient::new(self.channel())
     }
 
     /// What the runtime says of a container, and what it says of its inside.
-    pub(crate) async fn container(&self, id: &str) -> Result<(ContainerStatus, Value), Status> {
+    pub async fn container(&self, id: &str) -> Result<(ContainerStatus, Value), Status> {
         let asked = request(ContainerStatusRequest {
             container_id: id.to_owned(),
             verbose: true,
@@ -142,7 +145,7 @@ impl Client {
     }
 
     /// What the runtime says of the inside of a pod.
-    pub(crate) async fn sandbox(&self, id: &str) -> Result<Value, Status> {
+    pub async fn sandbox(&self, id: &str) -> Result<Value, Status> {
         let asked = request(PodSandboxStatusRequest {
             pod_sandbox_id: id.to_owned(),
             verbose: true,
@@ -152,12 +155,12 @@ impl Client {
     }
 
     /// The process that serves the socket, where the kernel tells.
-    pub(crate) fn daemon_pid(&self) -> Option<u32> {
+    pub fn daemon_pid(&self) -> Option<u32> {
         peer(&self.socket)
     }
 
     /// The error of a request.
-    pub(crate) fn error(&self, what: impl std::fmt::Display, status: Status) -> EngineError {
+    pub fn error(&self, what: impl std::fmt::Display, status: Status) -> EngineError {
         let name = self.runtime.name();
         if is_unanswered(&status) {
             EngineError::new(format!("{name} does not {what}"))
@@ -191,7 +194,7 @@ async fn version(channel: &Channel) -> Result<VersionResponse, Status> {
 
 /// Asks for an end that may come by itself meanwhile: containerd loses its shim then before it knows why, and says that as an
 /// unknown error (`ttrpc: closed`). Asked again a moment later, as a kubelet does, it knows.
-pub(crate) async fn insist<T, F: Future<Output = Result<T, Status>>>(
+pub async fn insist<T, F: Future<Output = Result<T, Status>>>(
     ask: impl Fn() -> F,
 ) -> Result<T, Status> {
     let begin = Instant::now();
@@ -210,19 +213,19 @@ pub(crate) async fn insist<T, F: Future<Output = Result<T, Status>>>(
 }
 
 /// A request that is not waited for longer than any should take.
-pub(crate) fn request<T>(message: T) -> Request<T> {
+pub fn request<T>(message: T) -> Request<T> {
     patient(message, Duration::ZERO)
 }
 
 /// A request that itself asks to wait.
-pub(crate) fn patient<T>(message: T, wait: Duration) -> Request<T> {
+pub fn patient<T>(message: T, wait: Duration) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(PATIENCE.saturating_add(wait));
     request
 }
 
 /// A request to containerd itself, in the namespace of the CRI.
-pub(crate) fn below<T>(message: T) -> Request<T> {
+pub fn below<T>(message: T) -> Request<T> {
     let mut request = request(message);
     let metadata = request.metadata_mut();
     metadata.insert("containerd-namespace", NAMESPACE.parse().expect("is ASCII"));
@@ -239,12 +242,12 @@ fn is_unanswered(status: &Status) -> bool {
 }
 
 /// Whether the answer is that there is none.
-pub(crate) fn is_absent(status: &Status) -> bool {
+pub fn is_absent(status: &Status) -> bool {
     status.code() == Code::NotFound
 }
 
 /// Whether a request failed because what it asks for is there.
-pub(crate) fn is_there(status: &Status) -> bool {
+pub fn is_there(status: &Status) -> bool {
     status.code() == Code::AlreadyExists
 }
 
@@ -264,7 +267,7 @@ fn no_cri(socket: &Path, status: Status) -> EngineError {
 }
 
 /// What a verbose status says of the inside, as JSON; null where it says nothing.
-pub(crate) fn inside(info: &HashMap<String, String>) -> Value {
+pub fn inside(info: &HashMap<String, String>) -> Value {
     let info = info.get("info").map_or("null", String::as_str);
     serde_json::from_str(info).unwrap_or_default()
 }

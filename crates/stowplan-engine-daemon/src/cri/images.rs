@@ -1,34 +1,33 @@
 //! Images in a runtime's store.
 //!
 //! The CRI pulls images and has no way to be given one. The store behind it has. That of containerd takes blobs by their digests, and
-//! names for manifests (<https://github.com/containerd/containerd/blob/main/docs/content-flow.md>), of which its CRI plugin learns by an event; for CRI-O's see [`crate::crio`].
+//! names for manifests (<https://github.com/containerd/containerd/blob/main/docs/content-flow.md>), of which its CRI plugin learns by an event; for CRI-O's see [`super::crio`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::{Daemon, IMAGES, Images, pieces};
 use chrono::{DateTime, Utc};
 use futures_util::StreamExt;
 use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{Daemon, IMAGES, Images, pieces};
 use stowplan_host::ledger::{self, Object};
 use stowplan_image::{Blob, Contents, blobs};
 
-use crate::ENGINE;
-use crate::api::containerd::services::content::v1::content_client::ContentClient;
-use crate::api::containerd::services::content::v1::{WriteAction, WriteContentRequest};
-use crate::api::containerd::services::images::v1::images_client::ImagesClient;
-use crate::api::containerd::services::images::v1::{CreateImageRequest, GetImageRequest, Image};
-use crate::api::containerd::services::leases::v1::leases_client::LeasesClient;
-use crate::api::containerd::services::leases::v1::{CreateRequest, DeleteRequest};
-use crate::api::containerd::types::Descriptor;
-use crate::api::runtime::v1::{
+use super::api::containerd::services::content::v1::content_client::ContentClient;
+use super::api::containerd::services::content::v1::{WriteAction, WriteContentRequest};
+use super::api::containerd::services::images::v1::images_client::ImagesClient;
+use super::api::containerd::services::images::v1::{CreateImageRequest, GetImageRequest, Image};
+use super::api::containerd::services::leases::v1::leases_client::LeasesClient;
+use super::api::containerd::services::leases::v1::{CreateRequest, DeleteRequest};
+use super::api::containerd::types::Descriptor;
+use super::api::runtime::v1::{
     ImageSpec, ImageStatusRequest, ImageStatusResponse, RemoveImageRequest,
 };
-use crate::client::{Client, below, inside, is_absent, is_there, request};
-use crate::endpoint::Endpoint;
-use crate::runtime::Runtime;
+use super::client::{Client, below, inside, is_absent, is_there, request};
+use super::endpoint::Endpoint;
+use super::runtime::Runtime;
 
 /// Label of an image that was made here, in its configuration and in the store: its name. It also makes images of the same
 /// files different ones, which the CRI would otherwise remove together.
@@ -40,17 +39,25 @@ const LOADING: Duration = Duration::from_secs(3600);
 /// Longest wait until the CRI plugin knows a name of the store.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The store of the runtime on a socket; `None` is where `crictl` would look for one.
-#[derive(Debug)]
-pub(crate) struct Store(pub(crate) Option<Endpoint>);
+/// The store of the runtime on a socket, for the images of an engine.
+#[derive(Debug, Clone)]
+pub struct Store {
+    /// Name of the engine, as in the ledger.
+    pub engine: &'static str,
+    /// The socket; `None` is where `crictl` would look for one.
+    pub endpoint: Option<Endpoint>,
+}
 
 impl Store {
     fn endpoint(&self) -> Result<Endpoint, EngineError> {
-        self.0.clone().map_or_else(Endpoint::of_this_machine, Ok)
+        self.endpoint
+            .clone()
+            .map_or_else(Endpoint::of_this_machine, Ok)
     }
 
     /// What to do where there is none.
-    pub(crate) fn hint(&self) -> String {
+    #[must_use]
+    pub fn hint(&self) -> String {
         let runtime = self.endpoint().map_or_else(
             |_| Runtime::default(),
             |endpoint| Runtime::on(endpoint.first()),
@@ -63,7 +70,7 @@ impl Daemon for Store {
     type Client = Client;
 
     fn engine(&self) -> &'static str {
-        ENGINE
+        self.engine
     }
 
     fn connect(&self) -> Result<Client, EngineError> {
@@ -93,7 +100,7 @@ impl Daemon for Store {
     }
 
     fn remove_image(&self, client: &Client, tag: &str) -> Result<bool, EngineError> {
-        if !client.wait(is_ours(client, tag))? || is_shared(tag)? {
+        if !client.wait(is_ours(client, tag))? || is_shared(self.engine, tag)? {
             return Ok(false);
         }
         let asked = request(RemoveImageRequest {
@@ -117,7 +124,10 @@ fn entrypoint(contents: &Contents) -> Vec<String> {
 
 /// Makes sure that pods can be made: the runtime would pull the image of their pause process. Where it has none, it gets one of
 /// ours under that name. Says so then.
-pub(crate) fn provide_pause(
+///
+/// # Errors
+/// When the runtime cannot tell, or does not take it.
+pub fn provide_pause(
     client: &Client,
     images: &mut Images<Store>,
     agent: PathBuf,
@@ -140,12 +150,12 @@ pub(crate) fn provide_pause(
 }
 
 /// Whether a living run needs the image too. Only the one that pods stand on has a name that runs share.
-fn is_shared(tag: &str) -> Result<bool, EngineError> {
+fn is_shared(engine: &str, tag: &str) -> Result<bool, EngineError> {
     if tag.starts_with(IMAGES) && tag[IMAGES.len()..].starts_with(':') {
         return Ok(false);
     }
     let object = Object::Image {
-        engine: ENGINE.to_owned(),
+        engine: engine.to_owned(),
         tag: tag.to_owned(),
     };
     let owners = ledger::living_owners(&ledger::folder()?, &object)?;
@@ -156,7 +166,7 @@ fn is_shared(tag: &str) -> Result<bool, EngineError> {
 }
 
 /// An image by its name, as a kubelet asks for it: CRI-O verifies signatures by the name that the user has given.
-pub(crate) fn named(image: &str) -> ImageSpec {
+pub fn named(image: &str) -> ImageSpec {
     ImageSpec {
         image: image.to_owned(),
         user_specified_image: image.to_owned(),
@@ -173,6 +183,17 @@ async fn known(client: &Client, tag: &str) -> Result<ImageStatusResponse, Engine
     found
         .map(tonic::Response::into_inner)
         .map_err(|status| client.error(format!("tell of the image {tag}"), status))
+}
+
+/// What the CRI calls the image of this name: digests of its configuration, and of its manifest where it has any.
+///
+/// # Errors
+/// When the runtime cannot tell.
+pub fn image_digests(client: &Client, tag: &str) -> Result<Vec<String>, EngineError> {
+    let image = client.wait(known(client, tag))?.image.unwrap_or_default();
+    Ok(std::iter::once(image.id)
+        .chain(image.repo_digests)
+        .collect())
 }
 
 /// Whether the CRI knows the image.

@@ -75,12 +75,12 @@ impl Endpoint {
     }
 
     /// Where to look first.
-    pub(crate) fn first(&self) -> &Path {
+    pub fn first(&self) -> &Path {
         &self.first
     }
 
     /// Where to look after that.
-    pub(crate) fn others(&self) -> &[PathBuf] {
+    pub fn others(&self) -> &[PathBuf] {
         &self.others
     }
 }

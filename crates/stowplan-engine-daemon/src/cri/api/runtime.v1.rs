@@ -347,6 +347,8 @@ pub struct ImageStatusRequest {
 pub struct Image {
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "3")]
+    pub repo_digests: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ImageStatusResponse {

@@ -1,0 +1,275 @@
+//! The engine: what it can do, and preparing a deployment.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use stowplan_engine::{
+    Capabilities, CpuGroups, Deployment, Engine, EngineError, IsolationFeature, LimitSupport,
+    Probe, SharedNetwork, Variant, WITH_HOST_NETWORK,
+};
+use stowplan_engine_daemon::cri::{self, Store, image_digests};
+use stowplan_engine_daemon::{ContainerDeployment, Daemon, Images, Prepared, of_service};
+use stowplan_host::{Host, network};
+use stowplan_image::Contents;
+use stowplan_wire::deployment::DeploymentPlan;
+
+use crate::backend::{KubeBackend, Wanted};
+use crate::cluster::Cluster;
+use crate::ground::{self, Ground, Unpacked};
+use crate::kubeconfig::{HINT, Source};
+use crate::pods::PodName;
+use crate::{ENGINE, admission, config, names, pods, probe};
+
+/// Most services of a deployment: a kubelet takes 110 pods unless it is told otherwise, and has some of its own.
+const MOST_SERVICES: u32 = 100;
+
+/// The store of the runtime of the node that is this machine.
+#[derive(Debug, Clone)]
+pub(crate) struct NodeStore;
+
+impl NodeStore {
+    const STORE: Store = Store {
+        engine: ENGINE,
+        endpoint: None,
+    };
+}
+
+impl Daemon for NodeStore {
+    type Client = cri::Client;
+
+    fn engine(&self) -> &'static str {
+        ENGINE
+    }
+
+    fn connect(&self) -> Result<cri::Client, EngineError> {
+        let cluster = Cluster::connect(&Source::of_this_process()?)?;
+        cri::Client::connect(&cluster.node.endpoint())
+    }
+
+    fn has_image(&self, client: &cri::Client, tag: &str) -> Result<bool, EngineError> {
+        Self::STORE.has_image(client, tag)
+    }
+
+    fn load_image(
+        &self,
+        client: &cri::Client,
+        contents: &Contents,
+        tag: &str,
+    ) -> Result<(), EngineError> {
+        Self::STORE.load_image(client, contents, tag)
+    }
+
+    fn remove_image(&self, client: &cri::Client, tag: &str) -> Result<bool, EngineError> {
+        Self::STORE.remove_image(client, tag)
+    }
+}
+
+/// The Kubernetes that has this machine as a node. Dropping it removes the images that it has loaded, and waits until the
+/// cluster has removed its namespaces.
+pub struct KubeEngine {
+    agent: PathBuf,
+    network_of: u32,
+    images: RefCell<Images<NodeStore>>,
+    unpacked: RefCell<Unpacked>,
+    going: Rc<RefCell<Vec<String>>>,
+}
+
+impl KubeEngine {
+    /// The engine of the cluster that kubectl would use, whose services are in `network`; `agent` is the static agent program,
+    /// which a probe starts.
+    #[must_use]
+    pub fn new(agent: &Path, network: SharedNetwork) -> Self {
+        Self {
+            agent: agent.to_owned(),
+            network_of: network.of_process,
+            images: RefCell::new(Images::new(NodeStore)),
+            unpacked: RefCell::default(),
+            going: Rc::default(),
+        }
+    }
+
+    /// The cluster, and the runtime of its node.
+    fn connect(&self) -> Result<(Cluster, cri::Client), EngineError> {
+        let cluster = Cluster::connect(&Source::of_this_process()?)?;
+        let runtime = cri::Client::connect(&cluster.node.endpoint()).map_err(|error| {
+            EngineError::new(format!(
+                "the runtime of node {} cannot be given images",
+                cluster.node.name
+            ))
+            .because(error)
+            .hint("images are loaded by root on the node itself: run Stowplan as root there")
+        })?;
+        let own = runtime.daemon_pid().and_then(network::of_process);
+        if own.is_some() && own != network::of_process(self.network_of) {
+            return Err(EngineError::new(
+                "Kubernetes has no way to give a pod the network of the run: it knows that of the node and those of plugins",
+            )
+            .hint(WITH_HOST_NETWORK));
+        }
+        Ok((cluster, runtime))
+    }
+
+    /// Starts a pod that does nothing; gives what the cluster is.
+    fn try_out(&self) -> Result<String, EngineError> {
+        let (cluster, runtime) = self.connect()?;
+        let mut images = self.images.borrow_mut();
+        let agent = Contents::Program {
+            from: self.agent.clone(),
+            name: "stowplan-agent".to_owned(),
+        };
+        let image = images.load(&runtime, &agent)?;
+        probe::try_out(&cluster, &runtime, &image, &self.going)?;
+        probe::version(&cluster, &runtime)
+    }
+
+    fn deploy(
+        &self,
+        plan: &DeploymentPlan,
+        host: &Rc<dyn Host>,
+    ) -> Result<Box<dyn Deployment>, EngineError> {
+        let (cluster, runtime) = self.connect()?;
+        let tags = self.images.borrow_mut().load_all(&runtime, plan)?;
+        let distinct: BTreeSet<String> = tags.iter().cloned().collect();
+        let ground = Ground::lay(&cluster, &plan.run, host.as_ref())?;
+        let prepared = ground
+            .unpack(
+                &cluster,
+                &runtime,
+                &distinct,
+                &mut self.unpacked.borrow_mut(),
+            )
+            .and_then(|image_files| {
+                let requests = wanted(&cluster, &runtime, &ground, plan, &tags)?;
+                let deviations = deviations(&requests);
+                Ok(Prepared {
+                    requests,
+                    image_files,
+                    deviations,
+                    network_of: self.network_of,
+                    network: "hostNetwork".to_owned(),
+                    waits_for_class: false,
+                })
+            });
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                // Its own error is the lesser one, and the ledger has what stays.
+                let _ = ground.clear(&cluster, host.as_ref());
+                self.going.borrow_mut().push(ground.namespace);
+                return Err(error);
+            }
+        };
+        let backend = KubeBackend::new(cluster, runtime, ground, Rc::clone(&self.going));
+        let host = Rc::clone(host);
+        Ok(Box::new(ContainerDeployment::new(
+            backend, prepared, plan, host,
+        )))
+    }
+}
+
+/// What is asked for each service, which the API server has said that it would take.
+fn wanted(
+    cluster: &Cluster,
+    runtime: &cri::Client,
+    ground: &Ground,
+    plan: &DeploymentPlan,
+    tags: &[String],
+) -> Result<Vec<Wanted>, EngineError> {
+    let mut all = Vec::new();
+    for (service, tag) in plan.services.iter().zip(tags) {
+        let about = |error: EngineError| error.of_service(&service.name, Some(service.log.clone()));
+        let namespace = &ground.namespace;
+        let pod = config::of(plan, service, tag, namespace, &cluster.node.name).map_err(about)?;
+        all.push(Wanted {
+            service: service.name.clone(),
+            pod: names::plain(&of_service(&plan.run, &service.name)),
+            object: config::json(&pod)?,
+            changes: Vec::new(),
+            image: image_digests(runtime, tag)?.join(" "),
+        });
+    }
+    let dry = cluster
+        .serving()
+        .each(all.iter().collect(), 0, |wanted: &Wanted| async move {
+            let at = PodName {
+                namespace: &ground.namespace,
+                name: &wanted.pod,
+            };
+            pods::create(cluster, at, &wanted.object, true).await
+        });
+    for ((wanted, made), service) in all.iter_mut().zip(dry).zip(&plan.services) {
+        let made =
+            made.map_err(|error| error.of_service(&service.name, Some(service.log.clone())))?;
+        wanted.changes = admission::changes(&wanted.object, &made);
+    }
+    Ok(all)
+}
+
+/// What admission changes, and for whom.
+fn deviations(requests: &[Wanted]) -> BTreeSet<String> {
+    let told = requests.iter().flat_map(|wanted| {
+        let service = &wanted.service;
+        let changes = wanted.changes.iter();
+        changes.map(move |change| format!("service '{service}': the cluster's admission: {change}"))
+    });
+    told.collect()
+}
+
+impl Drop for KubeEngine {
+    fn drop(&mut self) {
+        let going = self.going.take();
+        if !going.is_empty() {
+            // They go by themselves. Nobody is left to tell that they do not.
+            let _ = Source::of_this_process()
+                .and_then(|source| Cluster::connect(&source))
+                .and_then(|cluster| ground::are_gone(&cluster, &going));
+        }
+    }
+}
+
+impl Engine for KubeEngine {
+    fn name(&self) -> String {
+        ENGINE.to_owned()
+    }
+
+    fn probe(&self, _host: &dyn Host) -> Probe {
+        Probe::of(self.try_out(), || HINT.to_owned())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let limits = LimitSupport {
+            // The static CPU manager gives whole CPUs of its own choice.
+            cpuset: false,
+            // A budget of the kernel would have to be given to groups that are the kubelet's.
+            scheduling: false,
+            ..LimitSupport::all()
+        };
+        let variant = Variant {
+            cpu_groups: CpuGroups::InCluster,
+            separate_create: false,
+            joins_network: false,
+            pause: false,
+            command: false,
+            devices: false,
+            default_weight: false,
+            limits,
+            isolation: vec![IsolationFeature::Ipc],
+            ..Variant::container("")
+        };
+        Capabilities {
+            variants: vec![variant],
+            max_services: Some(MOST_SERVICES),
+        }
+    }
+
+    fn prepare(
+        &self,
+        plan: &DeploymentPlan,
+        host: Rc<dyn Host>,
+    ) -> Result<Box<dyn Deployment>, EngineError> {
+        self.capabilities().require(ENGINE, plan)?;
+        self.deploy(plan, &host)
+    }
+}

@@ -1,0 +1,28 @@
+//! Services in pods of a Kubernetes whose node is this machine, driven through its API.
+//!
+//! Each service is a pod of its own in the network of the node, in a namespace of the run, which goes with the run. Images are
+//! made here and written into the store of the node's runtime: nothing is pulled. What happens to pods is watched, never asked for
+//! again and again. A cluster none of whose nodes is this machine is refused.
+
+mod admission;
+mod backend;
+mod cluster;
+mod config;
+mod engine;
+mod events;
+mod ground;
+mod kubeconfig;
+mod label;
+mod names;
+mod node;
+mod pods;
+mod probe;
+mod remove;
+mod state;
+mod watch;
+
+pub use engine::KubeEngine;
+pub use remove::remove;
+
+/// Name of the engine, as in a place.
+pub const ENGINE: &str = "kube";

@@ -1,0 +1,160 @@
+//! What others do to a cluster while a run is in it: each is told with the pod and the cause, and nothing is left. Needs the
+//! Kubernetes of tests to run, and root.
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use stowplan_engine::{Deployment, Engine, EngineError, Probe};
+use stowplan_engine_conformance::Bench;
+use stowplan_engine_kube::KubeEngine;
+use stowplan_host::chain;
+use stowplan_host::process::is_alive;
+use stowplan_testkit::{KubeLab, Kubernetes, ShellRoot, User as _};
+use stowplan_wire::deployment::Select;
+
+/// Longest wait until the cluster tells of something.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The only test of this program: the engine finds the cluster by the environment.
+#[test]
+fn what_others_do_to_a_run_is_told_and_nothing_is_left() {
+    let root = ShellRoot::below(env!("CARGO_TARGET_TMPDIR"));
+    let Some(lab) = KubeLab::running() else {
+        return;
+    };
+    // SAFETY: no other thread of this program reads or writes the environment.
+    unsafe { lab.use_here() };
+    for case in [
+        namespace_goes,
+        pod_is_evicted,
+        quota_is_used_up,
+        limit_is_none,
+    ] {
+        case(&root);
+        let left = Kubernetes.left_by(std::process::id());
+        assert_eq!(left, [""; 0]);
+    }
+    token_has_expired(&root);
+}
+
+fn begin(root: &ShellRoot, test: &str) -> (Bench, Box<dyn Deployment>) {
+    let make = |agent: &Path, network_of| -> Box<dyn Engine> {
+        Box::new(KubeEngine::new(agent, network_of))
+    };
+    let bench = Bench::begin(make, root, test, 1).unwrap();
+    let deployment = bench.prepare().unwrap();
+    (bench, deployment)
+}
+
+fn kubectl(arguments: &[&str], input: &str) {
+    Kubernetes.kubectl(arguments, input).unwrap();
+}
+
+/// The run's namespace, and the pod of its service.
+fn names(bench: &Bench) -> (String, String) {
+    let run = &bench.plan.run;
+    (format!("stowplan-{run}"), format!("stowplan-{run}-s0"))
+}
+
+/// The error of a service that runs.
+fn error_of(deployment: &mut dyn Deployment) -> EngineError {
+    loop {
+        match deployment.events(PATIENCE) {
+            Err(error) => return error,
+            Ok(events) => assert!(!events.is_empty(), "nothing was told"),
+        }
+    }
+}
+
+/// Ends what is left, which has to be nothing.
+fn end(bench: Bench, mut deployment: Box<dyn Deployment>) {
+    let services = deployment.locators().unwrap_or_default();
+    deployment.destroy().unwrap();
+    drop(deployment);
+    for service in services {
+        assert!(!is_alive(service.pid, service.start_ticks), "{service:?}");
+    }
+    bench.close().unwrap();
+}
+
+fn namespace_goes(root: &ShellRoot) {
+    let (bench, mut deployment) = begin(root, "namespace");
+    deployment.create(&Select::All).unwrap();
+    deployment.start(&Select::All).unwrap();
+    let (namespace, pod) = names(&bench);
+    kubectl(&["delete", "namespace", &namespace, "--wait=false"], "");
+    let error = error_of(deployment.as_mut());
+    assert_eq!(error.service.as_deref(), Some("s0"));
+    let said = chain(&error);
+    assert!(said.contains(&pod) && said.contains("namespace"), "{said}");
+    end(bench, deployment);
+}
+
+fn pod_is_evicted(root: &ShellRoot) {
+    let (bench, mut deployment) = begin(root, "evicted");
+    deployment.create(&Select::All).unwrap();
+    deployment.start(&Select::All).unwrap();
+    let (namespace, pod) = names(&bench);
+    let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}/eviction");
+    let eviction = format!(
+        r#"{{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {{"name": "{pod}", "namespace": "{namespace}"}}}}"#
+    );
+    kubectl(&["create", "--raw", &path, "--filename", "-"], &eviction);
+    let said = chain(&error_of(deployment.as_mut()));
+    assert!(said.contains(&pod), "{said}");
+    end(bench, deployment);
+}
+
+fn quota_is_used_up(root: &ShellRoot) {
+    let (bench, mut deployment) = begin(root, "quota");
+    let (namespace, pod) = names(&bench);
+    let quota = r#"{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}"#;
+    kubectl(
+        &["create", "--namespace", &namespace, "--filename", "-"],
+        quota,
+    );
+    deployment.create(&Select::All).unwrap();
+    let error = deployment.start(&Select::All).unwrap_err();
+    assert_eq!(error.service.as_deref(), Some("s0"));
+    let said = chain(&error);
+    assert!(said.contains("quota") && said.contains(&pod), "{said}");
+    end(bench, deployment);
+}
+
+/// What the node does not have is not waited for.
+fn limit_is_none(root: &ShellRoot) {
+    let (mut bench, deployment) = begin(root, "small");
+    drop(deployment);
+    bench.plan.services[0].limits.cpu_weight = Some(10_000);
+    let mut deployment = bench.prepare().unwrap();
+    deployment.create(&Select::All).unwrap();
+    let said = chain(&deployment.start(&Select::All).unwrap_err());
+    assert!(said.contains("Insufficient cpu"), "{said}");
+    end(bench, deployment);
+}
+
+fn token_has_expired(root: &ShellRoot) {
+    let (bench, deployment) = begin(root, "token");
+    drop(deployment);
+    let name = std::env::var("STOWPLAN_KUBECONFIG").unwrap();
+    let text = std::fs::read_to_string(&name).unwrap();
+    let (before, after) = text.split_once("token: \"").unwrap();
+    let (_, after) = after.split_once('"').unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("expired");
+    std::fs::write(&other, format!("{before}token: \"expired\"{after}")).unwrap();
+    // SAFETY: the only test of this program.
+    unsafe { std::env::set_var("STOWPLAN_KUBECONFIG", &other) };
+    let probe = bench.engine.probe(bench.host.as_ref());
+    // SAFETY: the only test of this program.
+    unsafe { std::env::set_var("STOWPLAN_KUBECONFIG", &name) };
+    let Probe::Absent { reason, hint } = probe else {
+        panic!("{probe:?}");
+    };
+    assert!(
+        reason.contains("Unauthorized") && hint.contains("token"),
+        "{reason} ({hint})"
+    );
+    bench.close().unwrap();
+}
