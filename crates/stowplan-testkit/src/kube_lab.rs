@@ -1,28 +1,14 @@
 //! The Kubernetes of tests: `tests/fixtures/kube-lab`, of which a machine has one.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::available::absent;
+use crate::lab_files::{folder, script};
 use crate::mortal::Mortal;
 use crate::user::{Kubernetes, User};
 
 /// Variable that kubectl's file is told by.
 const VARIABLE: &str = "STOWPLAN_KUBECONFIG";
-
-/// What starts and ends it.
-pub(crate) fn script() -> PathBuf {
-    // This crate is in `crates/stowplan-testkit` of the repository.
-    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let root = folders.nth(2).expect("a repository");
-    root.join("tests/fixtures/kube-lab/lab.sh")
-}
-
-/// Its state, as the script has it.
-pub(crate) fn folder() -> PathBuf {
-    let set = std::env::var_os("LAB").map(PathBuf::from);
-    set.unwrap_or_else(|| std::env::temp_dir().join("stowplan-kube-lab"))
-}
 
 /// The one that `script/common.sh` has started, whose API server may be killed.
 #[derive(Debug)]

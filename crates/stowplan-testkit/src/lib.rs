@@ -9,6 +9,7 @@ pub mod fake;
 mod initramfs;
 mod known;
 mod kube_lab;
+mod lab_files;
 mod left;
 mod mortal;
 mod own_daemon;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::{Containerd, Labelled, NOT_OURS, RUN, SERVICE, User};
-use crate::kube_lab;
+use crate::lab_files;
 
 /// Annotation with the name that a ledger has.
 const NAME: &str = "stowplan.name";
@@ -24,7 +24,7 @@ impl Kubernetes {
     /// # Panics
     /// When it cannot be run.
     pub fn kubectl(&self, arguments: &[&str], input: &str) -> Result<String, String> {
-        let mut command = Command::new(kube_lab::script());
+        let mut command = Command::new(lab_files::script());
         command.arg("kubectl").args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().expect("a program");
@@ -50,7 +50,7 @@ impl Kubernetes {
     }
 
     fn containerd() -> Containerd {
-        Containerd::at(&kube_lab::folder().join("node1/cd.sock"))
+        Containerd::at(&lab_files::folder().join("node1/cd.sock"))
     }
 }
 
