@@ -151,10 +151,10 @@ pub(crate) mod tests {
         let mut both = read(7.0, FileAccess::Buffered, 0);
         let cold = read(3.0, FileAccess::Cold, 1 << 20).figures;
         both.storage.as_mut().unwrap().backing = Backing::Memory;
-        let alone = super::rows(&run, &both);
+        let alone = rows(&run, &both);
         assert_eq!(alone[0].subject.as_deref(), Some("image, buffered, memory"));
         both.figures.extend(cold);
-        let beside = super::rows(&run, &both);
+        let beside = rows(&run, &both);
         assert_eq!(
             beside[0].subject.as_deref(),
             Some("image, buffered, page cache")
