@@ -30,6 +30,9 @@ pub(crate) const UNANSWERED: Duration = Duration::from_millis(300);
 /// Longest wait for a process to say that it is about to fail.
 const OBEYING: Duration = Duration::from_secs(10);
 
+/// Using memory up takes time, on a busy machine more than a second: this fault has so many times the patience of others.
+const FILLING: u32 = 20;
+
 /// Which faults are tried, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trials {
@@ -57,6 +60,14 @@ pub(crate) struct Became {
 }
 
 impl Trials {
+    /// How long a fault is given: memory has to be used up first.
+    fn patience_with(&self, fault: Fault) -> Duration {
+        match fault {
+            Fault::Memory => self.patience * FILLING,
+            _ => self.patience,
+        }
+    }
+
     /// Every fault before every keeper, in the order of this block, with how long to wait before each.
     fn order(&self, block: u32) -> Vec<(Fault, Duration)> {
         let mut draw = Pcg64::new(u128::from(self.seed), u128::from(block));
@@ -102,7 +113,7 @@ impl Bench<'_> {
             }
             self.pass(phase)?;
             let asked = self.inject(fault, trials)?;
-            let became = self.observe(asked, keeper, trials.patience)?;
+            let became = self.observe(asked, keeper, trials, fault)?;
             let since = |at: Option<u64>| at.map(|ns| ns.saturating_sub(became.fault_ns));
             let detected = match keeper {
                 Keeper::Engine => Some(became.told_ns),
@@ -155,7 +166,8 @@ impl Bench<'_> {
         &mut self,
         injected: Injected,
         keeper: Keeper,
-        patience: Duration,
+        trials: &Trials,
+        fault: Fault,
     ) -> Result<Became, RunError> {
         let mut became = Became {
             fault_ns: injected.at_ns,
@@ -185,7 +197,12 @@ impl Bench<'_> {
                 let message = format!("service '{service}' was asked to fail and does not");
                 return Err(RunError::new(message));
             }
-            if became.ready_ns.is_some() || has_failed && waited >= nanos(patience) {
+            let in_vain = match became.told_ns {
+                // What is told and does not come back is given its time from there on.
+                Some(told) => self.now()?.saturating_sub(told) >= nanos(trials.patience),
+                None => has_failed && waited >= nanos(trials.patience_with(fault)),
+            };
+            if became.ready_ns.is_some() || in_vain {
                 return Ok(became);
             }
         }
