@@ -37,7 +37,6 @@ fn begin(bench: &Bench, engine: &str, window: &str, own: Option<&OwnDaemon>) -> 
         .args(["--partition", "modules", "--blocks", "1"])
         .args(AT_ONCE)
         .args(["--window", window])
-        .args((engine == CLUSTER).then_some("--host-network"))
         .envs(own.map(OwnDaemon::variable))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
