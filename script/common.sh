@@ -156,12 +156,12 @@ start_engines() {
   start_kube
 }
 
-# start_swarm: makes one of this machine alone, where the daemon is in none.
+# start_swarm: makes one of this machine alone, where the daemon is in none. It listens on one address: swarms of tests have others.
 OWN_SWARM=""
 start_swarm() {
   command -v docker >/dev/null || return 0
   [ "$(docker info --format '{{.Swarm.LocalNodeState}}' 2>/dev/null)" = inactive ] || return 0
-  docker swarm init --advertise-addr 127.0.0.1 >/dev/null || { echo "there is no swarm here"; return 0; }
+  docker swarm init --advertise-addr 127.0.0.1 --listen-addr 127.0.0.1:2377 >/dev/null || { echo "there is no swarm here"; return 0; }
   OWN_SWARM=yes
   # It comes a moment later, and is there as long as the daemon.
   for _ in $(seq 50); do
