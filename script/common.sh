@@ -163,9 +163,9 @@ start_swarm() {
   [ "$(docker info --format '{{.Swarm.LocalNodeState}}' 2>/dev/null)" = inactive ] || return 0
   docker swarm init --advertise-addr 127.0.0.1 --listen-addr 127.0.0.1:2377 >/dev/null || { echo "there is no swarm here"; return 0; }
   OWN_SWARM=yes
-  # It comes a moment later, and is there as long as the daemon.
+  # Its gateway comes a moment later with a link of its own, and both are there as long as the daemon.
   for _ in $(seq 50); do
-    docker network inspect docker_gwbridge >/dev/null 2>&1 && break
+    case "$(docker network inspect --format '{{len .Containers}}' docker_gwbridge 2>/dev/null)" in '' | 0) ;; *) break ;; esac
     sleep 0.2
   done
 }
