@@ -96,6 +96,8 @@ pub const FLAT: &str = "bare:flat";
 pub const GROUPED: &str = "bare:grouped";
 /// Containers that the agent starts by itself.
 pub const CONTAINERS: &str = "oci";
+/// Containers with both controls, after which a difference is told as isolation or as group scheduling.
+pub const CONTROLLED: [&str; 3] = [FLAT, GROUPED, CONTAINERS];
 
 /// Places that the help of commands lists.
 pub const PLACES: [&str; 17] = [

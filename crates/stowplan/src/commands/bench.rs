@@ -5,7 +5,6 @@ mod shown;
 use std::time::Duration;
 
 use stowplan_bench::{BenchTable, Executed, Request, Size};
-use stowplan_judge::Judgement;
 use stowplan_results::Results;
 use stowplan_suite::End;
 
@@ -42,14 +41,9 @@ pub fn run(args: &BenchArgs) -> Result<(), CommandError> {
 }
 
 fn request(args: &BenchArgs, budget: Option<Duration>) -> Result<Request, CommandError> {
-    let default = [engines::FLAT, engines::GROUPED, engines::CONTAINERS].map(str::to_owned);
-    let places = if args.place.is_empty() {
-        &default[..]
-    } else {
-        &args.place
-    };
+    let places = measure::or_default(&args.place, &engines::CONTROLLED);
     let size = if args.quick { Size::QUICK } else { Size::FULL };
-    let mut request = Request::new(inputs::places(places)?, size);
+    let mut request = Request::new(inputs::places(&places)?, size);
     request.benchmarks.clone_from(&args.benchmark);
     request.blocks = args.blocks.unwrap_or(request.blocks);
     request.seed = args.seed.unwrap_or(request.seed);
@@ -61,12 +55,7 @@ fn request(args: &BenchArgs, budget: Option<Duration>) -> Result<Request, Comman
 /// Keeps the verdicts, writes the report and prints the tables.
 fn show(executed: &Executed, args: &BenchArgs) -> Result<(), CommandError> {
     let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
-    let judgement = Judgement::read(&results).or_exit(ExitCode::RunFailed)?;
-    results
-        .keep(&judgement.verdicts())
-        .or_exit(ExitCode::RunFailed)?;
-    let page = executed.dir.join("report.html");
-    stowplan_report::write_html(&judgement, &page).or_exit(ExitCode::RunFailed)?;
+    let (judgement, _, page) = measure::judged(&results)?;
     let table = BenchTable::read(&judgement, &executed.dir).or_exit(ExitCode::RunFailed)?;
     let text = if args.full {
         shown::full(&table)

@@ -22,10 +22,10 @@ use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::progress::{ProgressLine, Style};
 
-pub use end::ended;
+pub use end::{ended, judged};
 
 /// Blocks below which no verdict is given (docs/measuring.md §5).
-const BLOCKS: u32 = 6;
+pub const BLOCKS: u32 = 6;
 
 /// Most blocks of an experiment that its pilot sizes, where the user does not say.
 const MOST_BLOCKS: u32 = 60;
@@ -55,7 +55,7 @@ const STARTUP: Defaults = Defaults {
 const LATENCY: Defaults = Defaults {
     question: Question::Latency,
     name: "latency",
-    places: &[engines::FLAT, engines::GROUPED, engines::CONTAINERS],
+    places: &engines::CONTROLLED,
     partitions: &["single", "modules"],
     starts: Starts::Warm,
     warm_up: Duration::from_secs(2),
@@ -357,7 +357,7 @@ fn number_of_blocks(asked: Option<u32>, pilot: bool) -> u32 {
     asked.unwrap_or(if pilot { MOST_BLOCKS } else { BLOCKS })
 }
 
-fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
+pub fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
     if given.is_empty() {
         default.iter().map(ToString::to_string).collect()
     } else {

@@ -5,7 +5,6 @@ mod show;
 use std::path::Path;
 use std::time::Duration;
 
-use stowplan_judge::Judgement;
 use stowplan_lifecycle::{Fault, LifecycleError, Plan, Summary};
 use stowplan_model::{Isolation, Partition, Resources, units};
 use stowplan_results::Results;
@@ -13,7 +12,7 @@ use stowplan_run::{Ask, Question, Request, Starts};
 use stowplan_spec::RunOptions;
 use stowplan_suite::{End, Outcome};
 
-use super::measure::{ended, nanos};
+use super::measure::{BLOCKS, ended, judged, nanos, or_default};
 use crate::cli::LifecycleArgs;
 use crate::documents;
 use crate::engines;
@@ -28,9 +27,6 @@ const STACK: &str = "hello";
 
 /// Its partition: one service is tried while others run.
 const PARTITION: &str = "modules";
-
-/// Blocks below which no verdict is given (docs/measuring.md §5).
-const BLOCKS: u32 = 6;
 
 /// An engine that tells an end at all tells it within milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -71,11 +67,7 @@ fn asked(args: &LifecycleArgs, budget: Option<Duration>) -> Result<(Request, Pla
     let partition = args.partition.as_deref().unwrap_or(PARTITION);
     let partition = inputs::partition(spec.stack(), partition)?;
     let plan = plan(args, &partition)?;
-    let default = [engines::FLAT, engines::GROUPED, engines::CONTAINERS];
-    let places: Vec<String> = match &args.place[..] {
-        [] => default.map(str::to_owned).to_vec(),
-        places => places.to_vec(),
-    };
+    let places = or_default(&args.place, &engines::CONTROLLED);
     let mut request = Request::new(Ask {
         name: format!("lifecycle-{}", spec.stack().name),
         question: Question::StartUp,
@@ -133,11 +125,7 @@ fn plan(args: &LifecycleArgs, partition: &Partition) -> Result<Plan, CommandErro
 /// Writes verdicts and report, and prints the tables or the verdicts.
 fn show(dir: &Path, outcome: &Outcome, args: &LifecycleArgs) -> Result<(), CommandError> {
     let results = Results::open(dir).or_exit(ExitCode::RunFailed)?;
-    let judgement = Judgement::read(&results).or_exit(ExitCode::RunFailed)?;
-    let verdicts = judgement.verdicts();
-    results.keep(&verdicts).or_exit(ExitCode::RunFailed)?;
-    let page = dir.join("report.html");
-    stowplan_report::write_html(&judgement, &page).or_exit(ExitCode::RunFailed)?;
+    let (judgement, verdicts, page) = judged(&results)?;
     if args.json {
         return documents::print(&verdicts);
     }

@@ -139,7 +139,7 @@ fn figures(deployment: u64, block: u64) -> Vec<Figure> {
 fn everything_of_three_places_is_on_one_screen() {
     let parent = tempfile::tempdir().unwrap();
     let results = measured(parent.path());
-    let judgement = Judgement::read(&results).unwrap();
+    let judgement = stowplan_judge::Judgement::read(&results).unwrap();
     let summary = Summary::read(&results).unwrap();
     let plan = stowplan_lifecycle::plan_of(&results.experiment).unwrap();
     let screen = show::screen(&summary, &judgement, &plan);

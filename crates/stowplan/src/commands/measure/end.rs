@@ -1,6 +1,6 @@
 //! How a command that measures ends: verdicts, report, conclusion, exit code.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stowplan_judge::Judgement;
 use stowplan_results::{Comparisons, Results};
@@ -56,11 +56,7 @@ fn show(
     calibration::beside(&results);
     // Before the report, which shows it.
     let held = against::hold(as_measured, &results)?;
-    let judgement = Judgement::read(&results).or_exit(ExitCode::RunFailed)?;
-    let own = judgement.verdicts();
-    results.keep(&own).or_exit(ExitCode::RunFailed)?;
-    let page = executed.dir.join("report.html");
-    stowplan_report::write_html(&judgement, &page).or_exit(ExitCode::RunFailed)?;
+    let (judgement, own, page) = judged(&results)?;
     let verdicts = held.unwrap_or(own);
     if measure.json {
         documents::print(&verdicts)?;
@@ -69,6 +65,16 @@ fn show(
         concluded(&judgement, &end, measure.full)?;
     }
     Ok((judgement, verdicts))
+}
+
+/// Judges a result, keeps the verdicts with it and writes its report. Gives the file of that, too.
+pub fn judged(results: &Results) -> Result<(Judgement, Comparisons, PathBuf), CommandError> {
+    let judgement = Judgement::read(results).or_exit(ExitCode::RunFailed)?;
+    let verdicts = judgement.verdicts();
+    results.keep(&verdicts).or_exit(ExitCode::RunFailed)?;
+    let page = results.dir().join("report.html");
+    stowplan_report::write_html(&judgement, &page).or_exit(ExitCode::RunFailed)?;
+    Ok((judgement, verdicts, page))
 }
 
 /// The conclusion at the end of standard output, with `full` after every table.
