@@ -76,12 +76,14 @@ fn mount_of(table: &str, folder: &Path) -> Option<Mount> {
 /// Whether what is written and synced in a folder goes to a block device: shown by doing it.
 fn backing(folder: &Path) -> io::Result<Backing> {
     let path = folder.join(format!("probe-{}", std::process::id()));
-    let before = device_bytes();
+    // Those of this thread: what others of the process write meanwhile says nothing of this folder.
+    let counted = || of_io(&fs::read_to_string("/proc/thread-self/io").ok()?);
+    let before = counted();
     let written = File::create(&path).and_then(|mut file| {
         file.write_all(&[1; PROBE])?;
         file.sync_all()
     });
-    let after = device_bytes();
+    let after = counted();
     fs::remove_file(&path)?;
     written?;
     Ok(match before.zip(after) {
