@@ -46,7 +46,7 @@ impl Figures {
         }
         for d in &self.experiment.deployments {
             if let Some(reason) = &d.refused {
-                warnings.push(format!("{} was not run: {reason}", d.label));
+                warnings.push(format!("{} did not run: {reason}", d.label));
             }
             if d.emulated {
                 warnings.push(format!(

@@ -162,10 +162,10 @@ fn what_is_missing_is_skipped_where_that_is_asked_for_and_told_at_the_end() {
 
     let dir = only_result(&bench);
     let page = std::fs::read_to_string(dir.join("report.html")).unwrap();
-    assert!(page.contains("qemu/oci · modules was not run: engine 'qemu'"));
+    assert!(page.contains("qemu/oci · modules did not run: engine 'qemu'"));
     let dir = dir.to_str().unwrap();
     let report = run(&bench, &["report", dir, "--form", "markdown"]).expect(0);
-    assert!(report.out.contains("kube · modules was not run"));
+    assert!(report.out.contains("kube · modules did not run"));
 
     // Going on with it keeps what it began with.
     let resume = ["latency", "--resume", dir, "--json"];
