@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use stowplan_bench::{BenchTable, Executed, Request, Size};
 use stowplan_results::Results;
-use stowplan_suite::End;
 
 use crate::cli::BenchArgs;
 use crate::commands::measure;
@@ -67,13 +66,8 @@ fn show(executed: &Executed, args: &BenchArgs) -> Result<(), CommandError> {
         tell!("{}", shown::published(&table))?;
     }
     tell!("report: {}", page.display())?;
-    if executed.outcome.end == End::Budget {
-        tell!(
-            "the budget ended it after {} of {} blocks; go on with --resume {} --budget DURATION",
-            executed.outcome.complete_blocks,
-            results.experiment.blocks_planned,
-            executed.dir.display()
-        )?;
+    if let Some(end) = measure::budget_end(&executed.outcome, &results, &executed.dir) {
+        tell!("{end}")?;
     }
     Ok(())
 }

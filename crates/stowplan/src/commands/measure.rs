@@ -22,7 +22,7 @@ use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::progress::{ProgressLine, Style};
 
-pub use end::{ended, judged};
+pub use end::{budget_end, ended, judged};
 
 /// Blocks below which no verdict is given (docs/measuring.md §5).
 pub const BLOCKS: u32 = 6;

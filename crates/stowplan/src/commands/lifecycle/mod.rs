@@ -10,9 +10,9 @@ use stowplan_model::{Isolation, Partition, Resources, units};
 use stowplan_results::Results;
 use stowplan_run::{Ask, Question, Request, Starts};
 use stowplan_spec::RunOptions;
-use stowplan_suite::{End, Outcome};
+use stowplan_suite::Outcome;
 
-use super::measure::{BLOCKS, ended, judged, nanos, or_default};
+use super::measure::{BLOCKS, budget_end, ended, judged, nanos, or_default};
 use crate::cli::LifecycleArgs;
 use crate::documents;
 use crate::engines;
@@ -138,13 +138,8 @@ fn show(dir: &Path, outcome: &Outcome, args: &LifecycleArgs) -> Result<(), Comma
     for skipped in &verdicts.skipped {
         tell!("skipped: {}: {}", skipped.label, skipped.reason)?;
     }
-    if outcome.end == End::Budget {
-        tell!(
-            "the budget ended it after {} of {} blocks; go on with --resume {} --budget DURATION",
-            outcome.complete_blocks,
-            results.experiment.blocks_planned,
-            dir.display()
-        )?;
+    if let Some(end) = budget_end(outcome, &results, dir) {
+        tell!("{end}")?;
     }
     tell!("report: {}", page.display())
 }

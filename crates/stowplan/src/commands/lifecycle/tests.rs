@@ -3,7 +3,7 @@
 use clap::Parser as _;
 use stowplan_lifecycle::{DETECTED, Figure, Keeper, Operation, READY_AGAIN, SUITE};
 use stowplan_results::{DeploymentRecord, Experiment, RunData, RunRow, RunStatus, StartKind};
-use stowplan_suite::{Job, OpenResult};
+use stowplan_suite::{End, Job, OpenResult};
 
 use super::*;
 use crate::cli::{Cli, Command};

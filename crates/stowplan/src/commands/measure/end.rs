@@ -97,17 +97,22 @@ fn end_of_report(
     page: &Path,
 ) -> String {
     let mut lines = vec![format!("report: {}", page.display())];
-    if executed.outcome.end == End::Budget {
-        lines.push(format!(
-            "the budget ended the experiment after {} of {} blocks; go on with --resume {} --budget DURATION",
-            executed.outcome.complete_blocks,
-            results.experiment.blocks_planned,
-            executed.dir.display()
-        ));
-    }
+    lines.extend(budget_end(&executed.outcome, results, &executed.dir));
     let skipped = verdicts.skipped.iter();
     lines.extend(skipped.map(|skipped| format!("skipped: {}: {}", skipped.label, skipped.reason)));
     lines.join("\n")
+}
+
+/// What the budget left to be measured, and how to go on.
+pub fn budget_end(outcome: &Outcome, results: &Results, dir: &Path) -> Option<String> {
+    (outcome.end == End::Budget).then(|| {
+        format!(
+            "the budget ended the experiment after {} of {} blocks; go on with --resume {} --budget DURATION",
+            outcome.complete_blocks,
+            results.experiment.blocks_planned,
+            dir.display()
+        )
+    })
 }
 
 /// The error of an experiment that did not come to its end, or of which a run failed.
