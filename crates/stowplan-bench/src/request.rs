@@ -16,6 +16,12 @@ const FILE: &str = "request.json";
 /// Version of the file.
 const VERSION: u32 = 1;
 
+/// The least that gives a verdict.
+const BLOCKS: u32 = 6;
+
+/// Blocks of a quick table: a half of the pairs that give its floors has five.
+const QUICK_BLOCKS: u32 = 10;
+
 /// How long a figure is measured, and how large files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,14 +68,18 @@ pub struct Request {
 }
 
 impl Request {
-    /// Of all benchmarks at these places, in six blocks.
+    /// Of all benchmarks at these places, in as many blocks as this size has by default.
     #[must_use]
     pub fn new(places: Vec<String>, size: Size) -> Self {
         Self {
             version: VERSION,
             places,
             benchmarks: Vec::new(),
-            blocks: 6,
+            blocks: if size == Size::QUICK {
+                QUICK_BLOCKS
+            } else {
+                BLOCKS
+            },
             seed: 1,
             size,
             budget_ns: None,
@@ -142,6 +152,6 @@ mod tests {
     fn the_schedule_has_a_round_for_each_benchmark_of_a_block() {
         let mut request = Request::new(vec!["oci".to_owned()], Size::QUICK);
         request.benchmarks = vec!["cpu".to_owned(), "files".to_owned()];
-        assert_eq!(request.asked().blocks, 6 * 4);
+        assert_eq!(request.asked().blocks, 10 * 4);
     }
 }

@@ -39,7 +39,7 @@ pub struct BenchArgs {
     /// Measure each figure for 100 ms instead of 1 s, with files of 8 MiB instead of 256 MiB
     #[arg(long, help_heading = LONG)]
     pub quick: bool,
-    /// Number of blocks; fewer than 6 give no verdict [default: 6]
+    /// Number of blocks; fewer than 6 give no verdict [default: 6; with --quick 10]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = LONG)]
     pub blocks: Option<u32>,
     /// Stop before the first benchmark that would not fit into this time, such as 60m [default: no limit]
