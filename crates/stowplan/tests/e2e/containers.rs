@@ -25,8 +25,8 @@ const ALL_DAEMONS: [(&str, &str); 4] = [
     ("cri", "containerd"),
     ("lxd", "lxd"),
 ];
-/// An engine whose pods are in the network of the machine alone.
-const CLUSTER: &str = "kube";
+/// Engines whose services are in the network of the machine alone.
+const CLUSTERS: [&str; 2] = ["swarm", "kube"];
 /// Services of `hello` with the partition `modules`.
 const SERVICES: usize = 4;
 
@@ -55,7 +55,7 @@ fn wait_for_services(child: &mut Child, user: &dyn User) {
 #[ignore = "long: script/test --full, and .ci/run where its code was touched"]
 fn what_a_killed_run_left_in_a_daemon_is_removed_and_a_living_run_stays() {
     let daemons = ALL_DAEMONS.map(|(engine, _)| engine);
-    for engine in daemons.into_iter().chain([CLUSTER]) {
+    for engine in daemons.into_iter().chain(CLUSTERS) {
         if engines_missing(&[engine]) {
             continue;
         }

@@ -88,7 +88,7 @@ fn a_device_by_name_comes_with_its_files_and_variables() {
         fs::write(&library, "found\n").unwrap();
         let described = Described::new(device, &library);
         let script = format!(
-            ": < {device} && test \"$GPU\" = there && cat {} && exec sleep 600",
+            ": < {device} && test \"$GPU\" = there && cat {} && trap exit TERM && {{ sleep 600 & wait; }}",
             library.display()
         );
         let program = format!(
