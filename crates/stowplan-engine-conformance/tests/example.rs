@@ -3,11 +3,11 @@
 use stowplan_engine::Probe;
 use stowplan_engine_conformance::{AgentStage, Setup, Stage as _, run};
 use stowplan_remote::AgentHost;
-use stowplan_testkit::{private_state, static_example};
+use stowplan_testkit::{example, private_state};
 
 #[test]
 fn an_engine_that_was_added_conforms() {
-    let agent = static_example("stowplan-agent", "setsid");
+    let agent = example("setsid");
     let state = [("STOWPLAN_STATE", private_state().as_os_str())];
     let host = AgentHost::spawn_with(&agent, &state).unwrap();
     let stage = AgentStage::new(host, "setsid").unwrap();

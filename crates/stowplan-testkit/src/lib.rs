@@ -34,7 +34,7 @@ pub use left::{left_of, links};
 pub use mortal::Mortal;
 pub use own_daemon::OwnDaemon;
 pub use plans::{callback_plan, command_plan, node_plan, process_plan, service_plan, timer_plan};
-pub use programs::{agent_program, node_program, static_example};
+pub use programs::{agent_program, example, node_program, static_example};
 pub use redact::redact;
 pub use shell::{ShellRoot, shell_root};
 pub use state::private_state;

@@ -59,6 +59,27 @@ pub fn static_example(package: &str, name: &str) -> PathBuf {
         .join(name)
 }
 
+/// An example, as Cargo builds it beside the tests of the workspace.
+///
+/// # Panics
+///
+/// When it is not built: tests of one package alone come without the examples of others.
+#[must_use]
+pub fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the test program has a path");
+    // The test is in `deps`, which is beside `examples`.
+    let folder = test
+        .ancestors()
+        .nth(2)
+        .expect("it is in a folder of Cargo's");
+    let example = folder.join("examples").join(name);
+    assert!(
+        example.exists(),
+        "'cargo test --workspace --no-run' builds {name}"
+    );
+    example
+}
+
 /// The static node program.
 #[must_use]
 pub fn node_program() -> &'static Path {
