@@ -16,9 +16,7 @@ type Done<T> = Result<T, String>;
 
 /// Builds everything for users into `target/dist`, and prints what was made with its size.
 pub(crate) fn make(deb: bool) -> Done<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .ok_or("the xtask folder has no parent")?;
+    let root = crate::root()?;
     let built = node::build_static(root)?;
     cargo(root, &["build", "--release", "--package", "stowplan"])?;
     let name = format!("stowplan-{}-x86_64", env!("CARGO_PKG_VERSION"));

@@ -10,6 +10,8 @@ mod report;
 mod schema;
 mod test;
 
+use std::path::Path;
+
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -38,6 +40,12 @@ enum Task {
         #[arg(long)]
         deb: bool,
     },
+    /// Build all targets and lint them
+    Lint {
+        /// And what compares with peers and writes committed code
+        #[arg(long)]
+        peers: bool,
+    },
     /// Write the committed JSON Schemas from the code
     Schema,
     /// Run the tests: the everyday set, or those with a part of their names; report the slowest, the skipped and the disturbed
@@ -47,6 +55,12 @@ enum Task {
     Peers(peers::Args),
 }
 
+/// The folder of the repository.
+fn root() -> Result<&'static Path, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    root.ok_or_else(|| "the xtask folder has no parent".to_owned())
+}
+
 fn main() -> std::process::ExitCode {
     let done = match Arguments::parse().task {
         Task::Node => node::build(),
@@ -54,6 +68,7 @@ fn main() -> std::process::ExitCode {
         #[cfg(feature = "proto")]
         Task::Proto => proto::write(),
         Task::Dist { deb } => dist::make(deb),
+        Task::Lint { peers } => test::lint(peers),
         Task::Schema => schema::write(),
         Task::Test(args) => test::run(&args),
         #[cfg(feature = "peers")]

@@ -7,9 +7,7 @@ use std::process::Command;
 /// where they are. Flags stand on the command line alone: RUSTFLAGS or build scripts
 /// would reach proc macros and C code too.
 pub(crate) fn build() -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .ok_or("the xtask folder has no parent")?;
+    let root = crate::root()?;
     let built = build_static(root)?;
     for name in PROGRAMS {
         let folder = root.join("target/libexec/stowplan");

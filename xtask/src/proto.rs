@@ -17,9 +17,7 @@ const FILES: [&str; 6] = [
 
 /// Writes the code.
 pub(crate) fn write() -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .ok_or("the xtask folder has no parent")?;
+    let root = crate::root()?;
     let home = root.join(CRATE);
     let compiled =
         protox::compile(FILES, [home.join("proto")]).map_err(|e| format!("{CRATE}/proto: {e}"))?;

@@ -5,9 +5,7 @@ use std::process::Command;
 
 /// Bundles the page again; `check` says instead whether the committed bundle is that of the source.
 pub(crate) fn bundle(check: bool) -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .ok_or("the xtask folder has no parent")?;
+    let root = crate::root()?;
     let web = root.join("crates/stowplan-report/web");
     npm(&web, &["ci", "--no-audit", "--no-fund"])?;
     npm(&web, &["run", "build"])?;

@@ -1,6 +1,5 @@
 //! The committed JSON Schemas, written by the tests that hold them equal to the code.
 
-use std::path::Path;
 use std::process::Command;
 
 /// What makes the tests of the command line and of results write their schemas.
@@ -8,9 +7,7 @@ const WRITE: [&str; 2] = ["STOWPLAN_UPDATE_SCHEMAS", "UPDATE"];
 
 /// Writes all schemas.
 pub(crate) fn write() -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .ok_or("the xtask folder has no parent")?;
+    let root = crate::root()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // At once: with one alone the tests of the others fail where theirs are old.
     let status = Command::new(&cargo)

@@ -20,7 +20,7 @@ pub(super) struct Config {
     limits_s: BTreeMap<String, u64>,
     /// Packages whose test programs share nothing of the machine; unit tests never do.
     pure: Vec<String>,
-    /// Packages whose test programs use the machine and look at what is their own alone.
+    /// Packages whose test programs use the machine and look at what is their own alone, the longest first.
     own: Vec<String>,
     /// Tests that only `--engines` runs.
     engines: Vec<String>,
@@ -80,6 +80,18 @@ impl Config {
         } else {
             Company::Nobody
         }
+    }
+
+    /// Programs in groups of a package, in the order of the list.
+    pub(super) fn longest_first<'a, 'b>(
+        &self,
+        mut groups: Vec<&'a [&'b Selected]>,
+    ) -> Vec<&'a [&'b Selected]> {
+        groups.sort_by_key(|group| {
+            let package = &group[0].program.package;
+            self.own.iter().position(|own| own == package)
+        });
+        groups
     }
 
     /// Whether a test is of the everyday set.

@@ -12,7 +12,6 @@ mod select;
 mod told;
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
@@ -47,12 +46,22 @@ enum Set {
     Ignored,
 }
 
+/// Builds and lints all targets.
+pub(crate) fn lint(with_peers: bool) -> Result<(), String> {
+    let root = crate::root()?;
+    programs::build(root, &[])?;
+    programs::build(root, &["--benches"])?;
+    if with_peers {
+        let peers = ["--bin", "xtask", "--features", "xtask/peers,xtask/proto"];
+        programs::build(root, &peers)?;
+    }
+    Ok(())
+}
+
 /// Builds the tests, runs those that were asked for and fails when one of them did, or when one was skipped or disturbed in CI
 /// and tests/runner.toml does not allow it.
 pub(crate) fn run(args: &TestArgs) -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .ok_or("the xtask folder has no parent")?;
+    let root = crate::root()?;
     let set = match (args.engines, args.full, args.ignored) {
         (true, ..) => Set::Engines,
         (_, true, _) => Set::Full,
@@ -63,7 +72,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<(), String> {
     };
     let config = Config::read(&root.join("tests/runner.toml"))?;
     let built = crate::node::build_static(root)?;
-    let programs = programs::build(root)?;
+    let programs = programs::build(root, &[])?;
     let all = select::listed(programs)?;
     config.names_exist(&all)?;
     let selected = select::selected(all, set, &args.parts, &config);
@@ -96,7 +105,8 @@ fn outcomes(selected: &[Selected], at: &run::Surroundings<'_>) -> Result<Vec<Out
         let programs: Vec<&Selected> = selected.iter().filter(of).collect();
         let (groups, workers) = match company {
             Company::All => (programs.chunks(1).collect(), cores),
-            Company::OtherPackages => (by_package(&programs), cores),
+            // They wait for daemons most of the time.
+            Company::OtherPackages => (at.config.longest_first(by_package(&programs)), cores + 1),
             Company::Nobody => (vec![&*programs], 1),
         };
         outcomes.extend(in_workers(groups, workers, at)?);

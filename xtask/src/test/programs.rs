@@ -23,11 +23,18 @@ pub(super) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Builds all of the workspace.
-pub(super) fn build(root: &Path) -> Result<Vec<Program>, String> {
-    let made = cargo()
+/// Builds all of the workspace, or those of its targets that the options choose. The compiler is Clippy's, which lints what it
+/// compiles: `cargo clippy` beside a build would compile everything twice.
+pub(super) fn build(root: &Path, options: &[&str]) -> Result<Vec<Program>, String> {
+    let mut command = cargo();
+    let compiler = Path::new(command.get_program()).with_file_name("clippy-driver");
+    let made = command
         .current_dir(root)
+        // As cargo-clippy does it. Its arguments are separated by this mark.
+        .env("RUSTC_WORKSPACE_WRAPPER", compiler)
+        .env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings")
         .args(["test", "--workspace", "--no-run"])
+        .args(options)
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
         .output()
