@@ -43,6 +43,14 @@ pub(crate) struct Wanted {
     pub(crate) image: String,
 }
 
+/// What has been told of a pod.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Told {
+    pub(super) scheduled: bool,
+    pub(super) started: bool,
+    pub(super) ended: bool,
+}
+
 /// A pod that is to be made, or has been.
 #[derive(Debug)]
 pub(super) struct Made {
@@ -53,8 +61,7 @@ pub(super) struct Made {
     pub(super) uid: String,
     /// Its end is our own doing.
     pub(super) is_stopped: bool,
-    /// It has been told that it was started, and that it ended.
-    pub(super) told: (bool, bool),
+    pub(super) told: Told,
     /// Its log, which goes with it.
     log: Option<File>,
     /// Its control groups.
@@ -241,7 +248,7 @@ impl Backend for KubeBackend {
             wanted: wanted.clone(),
             uid: String::new(),
             is_stopped: false,
-            told: (false, false),
+            told: Told::default(),
             log: None,
             groups: BTreeSet::new(),
         };

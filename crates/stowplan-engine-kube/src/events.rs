@@ -1,15 +1,22 @@
 //! What happens to the pods of a run, as a run hears it. The API has instants of whole seconds: those of containers are the
 //! runtime's own.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use stowplan_engine::EngineError;
+use stowplan_engine_daemon::cri::api::runtime::v1::{ListPodSandboxRequest, PodSandboxFilter};
+use stowplan_engine_daemon::cri::request;
 use stowplan_engine_daemon::{Happened, monotonic_ns};
 use stowplan_host::process::clock_ns;
 use stowplan_wire::deployment::EngineEventKind;
 
-use crate::backend::KubeBackend;
-use crate::state::{Phase, Seen};
+use crate::backend::{KubeBackend, Told};
+use crate::state::Phase;
+use crate::watch::Change;
+
+/// Label by which the kubelet tells the runtime which pod a sandbox is of.
+const POD_UID: &str = "io.kubernetes.pod.uid";
 
 /// Instants of a container, CLOCK_MONOTONIC ns.
 struct Instants {
@@ -29,7 +36,7 @@ impl KubeBackend {
             let left = deadline.saturating_duration_since(Instant::now());
             let change = self.watch.next(&self.cluster, left);
             match change.map_err(|why| self.cluster.lost(&why))? {
-                Some((uid, seen)) => self.take(&uid, seen.as_ref())?,
+                Some(change) => self.take(&change)?,
                 None => return Ok(None),
             }
         }
@@ -61,25 +68,26 @@ impl KubeBackend {
         });
     }
 
-    /// Takes a change in, of the pod with this uid.
-    fn take(&self, uid: &str, seen: Option<&Seen>) -> Result<(), EngineError> {
+    /// Takes a change in.
+    fn take(&self, change: &Change) -> Result<(), EngineError> {
+        let uid = &change.uid;
         let found = {
             let made = self.made.borrow();
             let mut all = made.iter();
-            all.find(|(_, made)| made.uid == uid).map(|(id, made)| {
+            all.find(|(_, made)| made.uid == *uid).map(|(id, made)| {
                 let wanted = (made.wanted.service.clone(), made.wanted.pod.clone());
                 (id.clone(), wanted, made.is_stopped, made.told)
             })
         };
-        let Some((id, (service, pod), is_stopped, (started, ended))) = found else {
+        let Some((id, (service, pod), is_stopped, mut told)) = found else {
             return Ok(());
         };
-        if is_stopped || ended {
+        if is_stopped || told.ended {
             return Ok(());
         }
         let at = self.at(&pod);
         let by_others = |what: String| Err(EngineError::new(what).of_service(&service, None));
-        let Some(seen) = seen else {
+        let Some(seen) = &change.seen else {
             return by_others(format!("the pod {at} was removed by somebody else"));
         };
         if seen.is_going {
@@ -87,10 +95,15 @@ impl KubeBackend {
                 "somebody else has asked for the end of the pod {at}, or of its namespace"
             ));
         }
+        if seen.node.is_some() && !told.scheduled {
+            told.scheduled = true;
+            self.tell(&service, &id, EngineEventKind::Scheduled, change.t_ns);
+            self.has_told(&id, told);
+        }
         let (container, end) = match &seen.phase {
             Phase::Coming => return Ok(()),
             // Whoever starts it hears of that.
-            Phase::Failed(_) if !started => return Ok(()),
+            Phase::Failed(_) if !told.started => return Ok(()),
             Phase::Failed(why) => {
                 return by_others(format!("the cluster has ended the pod {at}: {why}"));
             }
@@ -102,7 +115,10 @@ impl KubeBackend {
             } => (container, Some((*code, *out_of_memory))),
         };
         let instants = self.instants(container);
-        if !started {
+        if !told.started {
+            if let Some(created) = self.sandbox_created(uid) {
+                self.tell(&service, &id, EngineEventKind::SandboxCreated, created);
+            }
             self.tell(&service, &id, EngineEventKind::Created, instants.created);
             self.tell(&service, &id, EngineEventKind::Started, instants.started);
         }
@@ -122,10 +138,27 @@ impl KubeBackend {
                 instants.finished,
             );
         }
-        if let Some(made) = self.made.borrow_mut().get_mut(&id) {
-            made.told = (true, end.is_some());
-        }
+        (told.started, told.ended) = (true, end.is_some());
+        self.has_told(&id, told);
         Ok(())
+    }
+
+    fn has_told(&self, id: &str, told: Told) {
+        if let Some(made) = self.made.borrow_mut().get_mut(id) {
+            made.told = told;
+        }
+    }
+
+    /// When the runtime made the sandbox of a pod, CLOCK_MONOTONIC ns, where it tells.
+    fn sandbox_created(&self, uid: &str) -> Option<u64> {
+        let label_selector = HashMap::from([(POD_UID.to_owned(), uid.to_owned())]);
+        let asked = request(ListPodSandboxRequest {
+            filter: Some(PodSandboxFilter { label_selector }),
+        });
+        let mut runtime = self.runtime.runtime();
+        let found = self.runtime.wait(runtime.list_pod_sandbox(asked)).ok()?;
+        let pod = found.into_inner().items.into_iter().next()?;
+        (pod.created_at > 0).then(|| monotonic_ns(pod.created_at).min(clock_ns()))
     }
 
     /// What the runtime says; now, where it has no such container any more.

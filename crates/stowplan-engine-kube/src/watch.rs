@@ -10,6 +10,7 @@ use kube::Api;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Error, Event, watcher};
 use stowplan_host::chain;
+use stowplan_host::process::clock_ns;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -19,8 +20,16 @@ use crate::state::Seen;
 /// Time that a look takes: what has come is seen only when the connection is served.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A change of a pod, by its uid: what is known of it now; nothing where it is gone.
-pub(crate) type Change = (String, Option<Seen>);
+/// A change of a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// Uid of the pod.
+    pub(crate) uid: String,
+    /// What is known of it now; nothing where it is gone.
+    pub(crate) seen: Option<Seen>,
+    /// When it was told, CLOCK_MONOTONIC ns.
+    pub(crate) t_ns: u64,
+}
 
 /// The pods of a namespace.
 pub(crate) struct Watch {
@@ -181,8 +190,7 @@ impl Known {
         let name = pod.metadata.name.clone().unwrap_or_default();
         let seen = Seen::of(pod);
         if self.pods.get(&name) != Some(&seen) {
-            self.changes
-                .push_back((seen.uid.clone(), Some(seen.clone())));
+            self.changed(seen.uid.clone(), Some(seen.clone()));
             self.pods.insert(name, seen);
         }
     }
@@ -190,8 +198,13 @@ impl Known {
     fn is_gone(&mut self, name: &str) {
         if let Some(seen) = self.pods.remove(name) {
             self.gone.insert(seen.uid.clone());
-            self.changes.push_back((seen.uid, None));
+            self.changed(seen.uid, None);
         }
+    }
+
+    fn changed(&mut self, uid: String, seen: Option<Seen>) {
+        let t_ns = clock_ns();
+        self.changes.push_back(Change { uid, seen, t_ns });
     }
 }
 
@@ -216,7 +229,7 @@ mod tests {
         ] {
             known.take(Ok(event));
         }
-        let uids: Vec<&str> = known.changes.iter().map(|(uid, _)| uid.as_str()).collect();
+        let uids: Vec<&str> = known.changes.iter().map(|of| of.uid.as_str()).collect();
         assert_eq!(uids, ["1", "2"]);
         // What went while nobody told of it is missing in the next list.
         for event in [
@@ -226,7 +239,8 @@ mod tests {
         ] {
             known.take(Ok(event));
         }
-        assert_eq!(known.changes.back(), Some(&("1".to_owned(), None)));
+        let last = known.changes.back().unwrap();
+        assert_eq!((last.uid.as_str(), &last.seen), ("1", &None));
         assert!(known.has_gone("1") && !known.has_gone("2"));
         known.take(Ok(Event::Delete(pod("b", "2"))));
         assert!(known.pods.is_empty() && known.changes.len() == 4);

@@ -66,6 +66,14 @@ pub struct RunStartup {
 pub enum Instant {
     /// Everything is created.
     CreateDone,
+    /// An orchestrator has placed the last service.
+    Scheduled,
+    /// The last sandbox of a pod is there.
+    Sandbox,
+    /// The engine has made the last container or process.
+    ContainerCreated,
+    /// The engine has started the last one.
+    ContainerStarted,
     /// First instruction inside a partition.
     FirstInstruction,
     /// The launcher has evaluated everything.
@@ -82,8 +90,12 @@ pub enum Instant {
 
 impl Instant {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::CreateDone,
+        Self::Scheduled,
+        Self::Sandbox,
+        Self::ContainerCreated,
+        Self::ContainerStarted,
         Self::FirstInstruction,
         Self::LaunchReady,
         Self::FirstNodeLoaded,
@@ -97,6 +109,10 @@ impl Instant {
     pub fn key(self) -> &'static str {
         match self {
             Self::CreateDone => "create_done",
+            Self::Scheduled => "scheduled",
+            Self::Sandbox => "sandbox",
+            Self::ContainerCreated => "container_created",
+            Self::ContainerStarted => "container_started",
             Self::FirstInstruction => "first_instruction",
             Self::LaunchReady => "launch_ready",
             Self::FirstNodeLoaded => "first_node_loaded",
@@ -111,6 +127,10 @@ impl Instant {
     pub fn label(self) -> &'static str {
         match self {
             Self::CreateDone => "created",
+            Self::Scheduled => "scheduled",
+            Self::Sandbox => "pod sandbox created",
+            Self::ContainerCreated => "container created",
+            Self::ContainerStarted => "container started",
             Self::FirstInstruction => "first instruction",
             Self::LaunchReady => "launch ready",
             Self::FirstNodeLoaded => "first node loaded",
@@ -123,6 +143,10 @@ impl Instant {
     fn of(self, row: &StartupRow) -> Option<i64> {
         match self {
             Self::CreateDone => row.create_done_ns,
+            Self::Scheduled => row.scheduled_ns,
+            Self::Sandbox => row.sandbox_ns,
+            Self::ContainerCreated => row.container_created_ns,
+            Self::ContainerStarted => row.container_started_ns,
             Self::FirstInstruction => row.first_instruction_ns,
             Self::LaunchReady => row.launch_ready_ns,
             Self::FirstNodeLoaded => row.first_node_loaded_ns,

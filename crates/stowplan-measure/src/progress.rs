@@ -7,9 +7,38 @@ use stowplan_wire::announce::Announcement;
 use stowplan_wire::deployment::{EngineEvent, EngineEventKind};
 use stowplan_wire::service::ServicePlan;
 
+/// How far the engine has come with a service, CLOCK_MONOTONIC ns, where it tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EngineProgress {
+    /// An orchestrator has chosen where it runs.
+    pub scheduled_ns: Option<u64>,
+    /// What its containers share is there.
+    pub sandbox_ns: Option<u64>,
+    /// Its container, or its process, is made.
+    pub created_ns: Option<u64>,
+    /// It is started.
+    pub started_ns: Option<u64>,
+}
+
+impl EngineProgress {
+    /// Of several events of a kind the first counts: a service is started again by a supervisor.
+    fn take(&mut self, event: &EngineEvent) {
+        let instant = match event.kind {
+            EngineEventKind::Scheduled => &mut self.scheduled_ns,
+            EngineEventKind::SandboxCreated => &mut self.sandbox_ns,
+            EngineEventKind::Created => &mut self.created_ns,
+            EngineEventKind::Started => &mut self.started_ns,
+            _ => return,
+        };
+        instant.get_or_insert(event.t_ns);
+    }
+}
+
 /// What is known of one service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceProgress {
+    /// What its engine has told.
+    pub engine: EngineProgress,
     /// First instruction of its first process, CLOCK_MONOTONIC ns.
     pub first_instruction_ns: Option<u64>,
     /// Its launcher has evaluated everything.
@@ -129,7 +158,11 @@ impl Progress {
     ///
     /// # Errors
     /// When a service of the node program ended or was ended.
-    pub fn engine_event(&self, event: &EngineEvent) -> Result<(), Fault> {
+    pub fn engine_event(&mut self, event: &EngineEvent) -> Result<(), Fault> {
+        let Some(service) = self.services.get_mut(&event.service) else {
+            return Ok(());
+        };
+        service.engine.take(event);
         let what = match event.kind {
             EngineEventKind::Exited(status) if status > 128 => {
                 format!("was ended by signal {}", status - 128)
@@ -138,9 +171,6 @@ impl Progress {
             EngineEventKind::OutOfMemory => "ran out of its memory limit".to_owned(),
             _ => return Ok(()),
         };
-        if !self.services.contains_key(&event.service) {
-            return Ok(());
-        }
         Err(Fault {
             service: event.service.clone(),
             what,
@@ -322,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_signal_is_told_as_one() {
-        let progress = Progress::new(&[plan("a", "p")]);
+        let mut progress = Progress::new(&[plan("a", "p")]);
         let event = |service: &str, status| EngineEvent {
             service: service.to_owned(),
             kind: EngineEventKind::Exited(status),

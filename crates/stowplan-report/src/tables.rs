@@ -138,9 +138,13 @@ fn spread(unit: TimeUnit, spread: Option<Spread>) -> String {
     })
 }
 
-const STARTUP: [Instant; 5] = [
+const STARTUP: [Instant; 9] = [
     Instant::FirstOutput,
     Instant::LastNodeLoaded,
+    Instant::Scheduled,
+    Instant::Sandbox,
+    Instant::ContainerCreated,
+    Instant::ContainerStarted,
     Instant::FirstInstruction,
     Instant::LaunchReady,
     Instant::Matched,

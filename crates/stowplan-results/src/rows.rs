@@ -160,6 +160,14 @@ table! {
         end_ns: Option<i64>,
         /// The service is created, before its start; null where an engine cannot separate the two.
         create_done_ns: Option<i64>,
+        /// An orchestrator has chosen where the service runs, as its API told it; of the last service for the total.
+        scheduled_ns: Option<i64>,
+        /// What the containers of the service share is there (a pod's sandbox); of the last service for the total.
+        sandbox_ns: Option<i64>,
+        /// The engine has made the container, or the process, of the service; of the last service for the total.
+        container_created_ns: Option<i64>,
+        /// The engine has started it; of the last service for the total, which is the launch time of an orchestrator.
+        container_started_ns: Option<i64>,
         /// First instruction inside the partition.
         first_instruction_ns: Option<i64>,
         /// The launcher has evaluated everything, and starts the first process next.

@@ -245,6 +245,10 @@ pub struct EngineEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EngineEventKind {
+    /// An orchestrator has chosen where it runs.
+    Scheduled,
+    /// What its containers share is there: their namespaces and network.
+    SandboxCreated,
     /// Created, not started.
     Created,
     /// Started.

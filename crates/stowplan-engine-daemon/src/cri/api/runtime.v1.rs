@@ -130,6 +130,8 @@ pub struct PodSandbox {
     pub id: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
     pub metadata: ::core::option::Option<PodSandboxMetadata>,
+    #[prost(int64, tag = "4")]
+    pub created_at: i64,
     #[prost(map = "string, string", tag = "5")]
     pub labels: ::std::collections::HashMap<
         ::prost::alloc::string::String,
