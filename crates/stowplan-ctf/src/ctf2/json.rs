@@ -7,14 +7,15 @@ use crate::tsdl::EnvValue;
 
 /// Parses a fragment that begins at `place`.
 pub(super) fn parse(text: &str, place: Place) -> Result<Value, MetadataError> {
-    serde_json::from_str(text).map_err(|error| {
+    // What follows a fragment is no part of its lines.
+    serde_json::from_str(text.trim_end()).map_err(|error| {
         let line = u32::try_from(error.line()).unwrap_or(u32::MAX);
         let message = error.to_string();
         // The place stands before the message.
         let message = message.split(" at line ").next().unwrap_or_default();
         let place = Place {
             line: place.line.saturating_add(line.saturating_sub(1)),
-            column: u32::try_from(error.column()).unwrap_or(u32::MAX),
+            column: u32::try_from(error.column()).unwrap_or(u32::MAX).max(1),
         };
         MetadataError::new(place, message)
     })
