@@ -3,13 +3,16 @@
 /// How an integer is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Int {
-    /// Width, 1 to 64 bits.
+    /// Width, 1 to 64 bits, or [`Int::VARIABLE`].
     pub bits: u8,
     pub signed: bool,
     pub big_endian: bool,
 }
 
 impl Int {
+    /// Stands for a width that the stored bytes say themselves (LEB128).
+    pub const VARIABLE: u8 = 0;
+
     /// The stored bits as an unsigned number; `None` past the end of `data`.
     #[inline]
     pub fn raw(self, data: &[u8], at: u64) -> Option<u64> {
@@ -33,6 +36,9 @@ impl Int {
     /// ones from its highest (CTF 1.8.3, 4.1.5).
     fn raw_unaligned(self, data: &[u8], at: u64) -> Option<u64> {
         let bits = u32::from(self.bits);
+        if self.bits == Self::VARIABLE {
+            return self.variable(data, at);
+        }
         let skip = u32::try_from(at % 8).ok()?;
         let first = usize::try_from(at / 8).ok()?;
         // In a header of LTTng and wherever else eight bytes are there to be loaded at once.
@@ -60,11 +66,36 @@ impl Int {
         u64::try_from(wide & ((1 << bits) - 1)).ok()
     }
 
+    /// A number of seven bits a byte, the lowest first, sign-extended to 64 bits if it is signed; `None` also if it does not
+    /// fit these.
+    #[cold]
+    fn variable(self, data: &[u8], at: u64) -> Option<u64> {
+        let mut wide = 0u128;
+        let mut bits = 0;
+        for byte in data.get(usize::try_from(at / 8).ok()?..)? {
+            if bits >= 70 {
+                return None;
+            }
+            wide |= u128::from(byte & 0x7f) << bits;
+            bits += 7;
+            if byte & 0x80 == 0 {
+                return if self.signed {
+                    let shift = u128::BITS - bits;
+                    let value = (wide << shift) as i128 >> shift;
+                    i64::try_from(value).ok().map(|value| value as u64)
+                } else {
+                    u64::try_from(wide).ok()
+                };
+            }
+        }
+        None
+    }
+
     /// The stored number as 64 bits in two's complement: sign-extended if signed.
     #[inline]
     pub fn extended(self, data: &[u8], at: u64) -> Option<u64> {
         let raw = self.raw(data, at)?;
-        Some(if self.signed && self.bits < 64 {
+        Some(if self.signed && (1..64).contains(&self.bits) {
             let shift = 64 - u32::from(self.bits);
             (((raw << shift) as i64) >> shift) as u64
         } else {
@@ -108,6 +139,23 @@ mod tests {
         let data = word.to_be_bytes();
         assert_eq!(int(5, false, true).raw(&data, 0), Some(3));
         assert_eq!(int(27, false, true).raw(&data, 5), Some(0x0123_4567));
+    }
+
+    #[test]
+    fn numbers_of_any_length_say_where_they_end() {
+        let of = |signed, data: &[u8]| int(Int::VARIABLE, signed, false).value(data, 0);
+        assert_eq!(of(false, &[0x00]), Some(0));
+        assert_eq!(of(false, &[0xe5, 0x8e, 0x26, 0xff]), Some(624_485));
+        assert_eq!(of(true, &[0x7f]), Some(-1));
+        assert_eq!(of(true, &[0xc0, 0xbb, 0x78]), Some(-123_456));
+        assert_eq!(of(true, &[0x3f]), Some(63));
+        let mut most = [0xff; 10];
+        most[9] = 1;
+        assert_eq!(of(false, &most), Some(u64::MAX.into()));
+        most[9] = 2;
+        assert_eq!(of(false, &most), None, "65 bits");
+        assert_eq!(of(false, &[0x80; 12]), None);
+        assert_eq!(of(false, &[]), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Common Trace Format 1.8: metadata, packets, reader and writer.
+//! Common Trace Format: metadata, packets, reader and writer.
 //!
 //! The writer is made for the recorder of a measured process: it encodes events
 //! into a byte slice without a system call, an allocation or a lock, and leaves
@@ -10,9 +10,12 @@
 //! copies nothing, and its memory does not grow with the length of a trace.
 //! Broken input is an error with file and byte, or line and column.
 //!
-//! Source of the format: the Common Trace Format specification, version 1.8.3.
+//! The reader reads versions 1.8 and 2, the writer writes 1.8.
+//!
+//! Sources of the format: the Common Trace Format specification, version 1.8.3, and CTF2-SPEC-2.0.
 
 mod bits;
+mod ctf2;
 pub mod dir;
 mod error;
 pub mod events;

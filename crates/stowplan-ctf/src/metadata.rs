@@ -1,5 +1,6 @@
 //! The metadata of a trace: what its packets and events look like.
 
+use crate::ctf2;
 use crate::error::MetadataError;
 use crate::plan::{EventClassInfo, Plan};
 use crate::tsdl::{document, envelope};
@@ -22,11 +23,15 @@ impl Metadata {
     /// Parses the content of a metadata file.
     ///
     /// # Errors
-    /// With line and column, if it is not the metadata of a CTF 1.8 trace that this
+    /// With line and column, if it is not the metadata of a trace in CTF 1.8 or 2 that this
     /// reader can decode.
     pub fn parse(file: &[u8]) -> Result<Self, MetadataError> {
         let text = envelope::text(file)?;
-        let document = document::parse(&text)?;
+        let document = if ctf2::is_of(&text) {
+            ctf2::parse(&text)?
+        } else {
+            document::parse(&text)?
+        };
         let plan = Plan::compile(&document, text.len())?;
         Ok(Self {
             uuid: document.uuid,

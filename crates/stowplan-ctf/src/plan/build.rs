@@ -1,13 +1,16 @@
 //! From declared types to runs.
 
+mod lookup;
+
 use std::collections::HashMap;
 
-use super::field::{FieldInfo, FieldRef, IntAt, Length, Shape};
+use self::lookup::int_at;
+use super::field::{IntAt, Length, Shape};
 use super::run::{Run, Then};
 use crate::bits::Int;
 use crate::error::{MetadataError, Place};
 use crate::tsdl::document::Document;
-use crate::tsdl::types::{BigEndian, ClockName, IntegerType, Kind, Member, Order, Reference, Type};
+use crate::tsdl::types::{BigEndian, IntegerType, Kind, Member, Order, Reference, Type};
 
 /// Bytes that the fields of all classes may take together, roughly, for a text of so many
 /// bytes: a kernel trace takes some megabytes, about ten for each of its text. Type names
@@ -121,6 +124,26 @@ impl<'d> Builder<'d> {
             }
             Kind::Sequence { element, length } => self.sequence(kind, element, length),
             Kind::Variant { tag, options } => self.variant(tag.as_ref(), options),
+            Kind::Variable { signed } => {
+                let (bits, signed) = (Int::VARIABLE, *signed);
+                let shape = Shape::Int(Int {
+                    bits,
+                    signed,
+                    big_endian: false,
+                });
+                self.note(kind, shape)?;
+                self.end_run(Then::Variable);
+                Ok(())
+            }
+            Kind::Choice {
+                selector,
+                ranges,
+                options,
+            } => {
+                let at = self.resolve(selector)?.0;
+                self.spend(size_of_val(ranges.as_slice()))?;
+                self.choice(at, ranges.clone(), options)
+            }
         }
     }
 
@@ -197,12 +220,24 @@ impl<'d> Builder<'d> {
                 Some((mapping.low, mapping.high, option))
             })
             .collect();
+        self.choice(at, ranges, options)
+    }
+
+    fn choice(
+        &mut self,
+        at: IntAt,
+        ranges: Vec<(i128, i128, usize)>,
+        options: &'d [Member],
+    ) -> Result<(), MetadataError> {
         let first = self.next_base;
         let mut blocks = Vec::new();
         for option in options {
-            self.path.push(&option.name);
+            // One without a name is called as the field itself.
+            let depth = self.path.len();
+            self.path
+                .extend((!option.name.is_empty()).then_some(option.name.as_str()));
             blocks.push(self.runs_of(|builder| builder.place(&option.kind))?);
-            self.path.pop();
+            self.path.truncate(depth);
         }
         let bases = first..self.next_base;
         self.end_run(Then::Variant {
@@ -362,7 +397,10 @@ impl<'d> Builder<'d> {
     fn resolve(&self, reference: &Reference) -> Result<(IntAt, &'d Type), MetadataError> {
         let wanted = reference.path.join(".");
         let absolute = self.find(&wanted);
-        let found = (1..=self.path.len())
+        // The path has the field itself, too.
+        let over = reference.up + usize::from(reference.up > 0);
+        let depths = self.path.len().saturating_sub(over);
+        let found = (1..=depths)
             .rev()
             .find_map(|depth| self.find(&format!("{}.{wanted}", self.path[..depth].join("."))))
             .or(absolute);
@@ -374,97 +412,6 @@ impl<'d> Builder<'d> {
                     format!("`{wanted}` is not an integer field before this"),
                 )
             })
-    }
-
-    fn find(&self, name: &str) -> Option<&Placed<'d>> {
-        self.fields.get(*self.by_name.get(name)?)
-    }
-
-    /// The integer of this full name.
-    pub fn int(&self, name: &str) -> Option<IntAt> {
-        self.find(name).and_then(int_at)
-    }
-
-    /// The place of `length` bytes of this full name.
-    pub fn bytes(&self, name: &str, length: u64) -> Option<(u32, u32)> {
-        let placed = self.find(name)?;
-        match placed.shape {
-            Shape::Array {
-                element: Int { bits: 8, .. },
-                stride: 8,
-                length: Length::Fixed(found),
-                ..
-            } if found == length => Some((placed.base, placed.offset)),
-            _ => None,
-        }
-    }
-
-    /// Integers whose last name is this.
-    pub fn ints_ending(&self, name: &str) -> Vec<IntAt> {
-        self.fields
-            .iter()
-            .filter(|placed| placed.name.rsplit('.').next() == Some(name))
-            .filter_map(int_at)
-            .collect()
-    }
-
-    /// The clock that the first clock reading is of.
-    pub fn clock_name(&self) -> Option<&'d ClockName> {
-        self.fields
-            .iter()
-            .find_map(|placed| placed.kind.as_integer()?.clock.as_ref())
-    }
-
-    /// Integers that are mapped to a clock, or else those named `timestamp`.
-    pub fn clock_readings(&self) -> Vec<IntAt> {
-        let mapped: Vec<IntAt> = self
-            .fields
-            .iter()
-            .filter(|placed| {
-                placed
-                    .kind
-                    .as_integer()
-                    .is_some_and(|integer| integer.clock.is_some())
-            })
-            .filter_map(int_at)
-            .collect();
-        if mapped.is_empty() {
-            self.ints_ending("timestamp")
-        } else {
-            mapped
-        }
-    }
-
-    /// The fields of a scope as users see them.
-    pub fn public(&self, scope: &str, class: u32) -> Vec<FieldInfo> {
-        let in_scope = |placed: &&Placed<'_>| !placed.hidden;
-        self.fields
-            .iter()
-            .filter(in_scope)
-            .filter_map(|placed| {
-                let name = placed.name.strip_prefix(scope)?.strip_prefix('.')?;
-                Some(FieldInfo {
-                    name: name.split('.').map(bare).collect::<Vec<_>>().join("."),
-                    field: FieldRef {
-                        class,
-                        base: placed.base,
-                        offset: placed.offset,
-                        shape: placed.shape,
-                    },
-                })
-            })
-            .collect()
-    }
-}
-
-fn int_at(placed: &Placed<'_>) -> Option<IntAt> {
-    match placed.shape {
-        Shape::Int(int) => Some(IntAt {
-            base: placed.base,
-            offset: placed.offset,
-            int,
-        }),
-        _ => None,
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use run::{Frame, Run, Then, UNSET, walk};
 
 use crate::error::MetadataError;
 use crate::tsdl::document::{Document, EventBlock, StreamBlock};
-use crate::tsdl::types::ClockName;
+use crate::tsdl::types::{ClockName, Role};
 
 /// Everything compiled from one metadata text.
 #[derive(Debug)]
@@ -207,10 +207,10 @@ fn packet_header(
     let mut builder = Builder::new(document, document.trace_place, budget);
     builder.scope("trace.packet.header", kind)?;
     Ok(PacketHeaderPlan {
-        magic: builder.int("trace.packet.header.magic"),
-        stream_id: builder.int("trace.packet.header.stream_id"),
-        instance: builder.int("trace.packet.header.stream_instance_id"),
-        uuid: builder.bytes("trace.packet.header.uuid", 16),
+        magic: builder.int_for(Role::Magic, "trace.packet.header.magic"),
+        stream_id: builder.int_for(Role::StreamClass, "trace.packet.header.stream_id"),
+        instance: builder.int_for(Role::Stream, "trace.packet.header.stream_instance_id"),
+        uuid: builder.bytes_for(Role::Uuid, "trace.packet.header.uuid", 16),
         bases: builder.bases(),
         runs: builder.finish(),
     })
@@ -225,15 +225,16 @@ fn stream(
     if let Some(kind) = &block.packet_context {
         let mut builder = Builder::new(document, block.place, budget);
         builder.scope("stream.packet.context", kind)?;
-        let int = |name| builder.int(&format!("stream.packet.context.{name}"));
+        let int = |role, name| builder.int_for(role, &format!("stream.packet.context.{name}"));
         context = PacketContextPlan {
-            begin: int("timestamp_begin"),
-            end: int("timestamp_end"),
-            content_bits: int("content_size"),
-            packet_bits: int("packet_size"),
-            sequence: int("packet_seq_num"),
-            discarded: int("events_discarded"),
-            cpu: int("cpu_id"),
+            begin: int(Role::Timestamp, "timestamp_begin"),
+            end: int(Role::EndTimestamp, "timestamp_end"),
+            content_bits: int(Role::ContentSize, "content_size"),
+            packet_bits: int(Role::PacketSize, "packet_size"),
+            sequence: int(Role::Sequence, "packet_seq_num"),
+            discarded: int(Role::Discarded, "events_discarded"),
+            // LTTng's own: no role says it.
+            cpu: builder.int("stream.packet.context.cpu_id"),
             bases: builder.bases(),
             runs: builder.finish(),
         };
@@ -242,8 +243,10 @@ fn stream(
     if let Some(kind) = &block.event_header {
         builder.scope("stream.event.header", kind)?;
     }
-    let clock = builder
-        .clock_name()
+    let clock = block
+        .clock
+        .as_ref()
+        .or(builder.clock_name())
         .map(|ClockName { name, place }| {
             document
                 .clocks
@@ -257,7 +260,7 @@ fn stream(
     Ok(StreamPlan {
         id: block.id.unwrap_or(0),
         context,
-        ids: builder.ints_ending("id"),
+        ids: builder.class_numbers(),
         times: builder.clock_readings(),
         clock,
         bases: builder.bases(),

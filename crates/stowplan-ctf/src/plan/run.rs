@@ -29,6 +29,8 @@ pub(crate) struct Run {
 pub(crate) enum Then {
     Nothing,
     Text,
+    /// Bytes until one without its highest bit.
+    Variable,
     /// Elements of one size, aligned already.
     Elements {
         length: IntAt,
@@ -102,6 +104,14 @@ fn skip_text(frame: Frame<'_>, at: &mut u64) -> Result<(), Fault> {
 fn follow(then: &Then, frame: Frame<'_>, at: &mut u64, bases: &mut [u64]) -> Result<(), Fault> {
     match then {
         Then::Nothing | Then::Text => Ok(()),
+        Then::Variable => {
+            let end = usize::try_from(frame.end / 8).map_err(|_| Fault::Truncated)?;
+            let start = usize::try_from(*at / 8).map_err(|_| Fault::Truncated)?;
+            let rest = frame.data.get(start..end).ok_or(Fault::Truncated)?;
+            let last = rest.iter().position(|byte| byte & 0x80 == 0);
+            *at += (last.ok_or(Fault::Truncated)? as u64 + 1) * 8;
+            Ok(())
+        }
         Then::Elements {
             length,
             stride,

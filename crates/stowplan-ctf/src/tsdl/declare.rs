@@ -164,6 +164,7 @@ fn dimensions(cursor: &mut Cursor, element: Arc<Type>) -> Result<Arc<Type>, Meta
             }
             _ => Err(Reference {
                 path: cursor.path("the length of an array")?,
+                up: 0,
                 place,
             }),
         };
@@ -251,7 +252,7 @@ fn variant(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<Arc<Type>, Metada
         let place = cursor.place();
         let path = cursor.path("the tag of a variant")?;
         cursor.expect_mark(">")?;
-        Some(Reference { path, place })
+        Some(Reference { path, up: 0, place })
     } else {
         None
     };

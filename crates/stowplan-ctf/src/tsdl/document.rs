@@ -5,13 +5,15 @@ use std::sync::Arc;
 use super::cursor::{Attribute, Cursor, Value};
 use super::declare::{Scopes, at_declaration, declaration, order, type_until};
 use super::lexer::{Token, tokens};
-use super::types::{BigEndian, Type};
+use super::types::{BigEndian, ClockName, Type};
 use super::{Clock, EnvValue};
 use crate::error::{MetadataError, Place};
 
 /// What the text declares, before it is compiled.
 pub(crate) struct Document {
     pub uuid: Option<[u8; 16]>,
+    /// Whether roles say what fields are for, as in CTF 2; else their names do.
+    pub has_roles: bool,
     pub byte_order: BigEndian,
     pub env: Vec<(String, EnvValue)>,
     pub clocks: Vec<Clock>,
@@ -25,6 +27,8 @@ pub(crate) struct Document {
 pub(crate) struct StreamBlock {
     pub place: Place,
     pub id: Option<u64>,
+    /// The clock of its timestamps, where not the fields name it.
+    pub clock: Option<ClockName>,
     pub packet_context: Option<Arc<Type>>,
     pub event_header: Option<Arc<Type>>,
     pub event_context: Option<Arc<Type>>,
@@ -83,6 +87,7 @@ pub(crate) fn parse(text: &str) -> Result<Document, MetadataError> {
     let trace = trace.ok_or_else(|| cursor.fault("no trace block"))?;
     Ok(Document {
         uuid: trace.uuid,
+        has_roles: false,
         byte_order: trace.byte_order,
         env,
         clocks,
@@ -164,6 +169,7 @@ fn stream_block(cursor: &mut Cursor, scopes: &mut Scopes) -> Result<StreamBlock,
     let mut stream = StreamBlock {
         place: cursor.place(),
         id: None,
+        clock: None,
         packet_context: None,
         event_header: None,
         event_context: None,

@@ -14,11 +14,6 @@ pub(crate) fn text(file: &[u8]) -> Result<Cow<'_, str>, MetadataError> {
         Some(first) if first.iter().rev().eq(&MAGIC) => Cow::Owned(unpack(file, false)?),
         _ => Cow::Borrowed(file),
     };
-    if matches!(bytes.first(), Some(0x1e | b'[')) {
-        return Err(fault(
-            "metadata of CTF 2; this reader reads CTF 1.8: LTTng 2.15 and later write it with `lttng create --trace-format=ctf-1.8`".into(),
-        ));
-    }
     Ok(match bytes {
         Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
         Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
@@ -84,14 +79,6 @@ mod tests {
         out.extend(text);
         out.resize(64, 0);
         out
-    }
-
-    #[test]
-    fn ctf_2_is_refused_with_what_records_the_other() {
-        let message = text(b"\x1e{\"type\":\"preamble\",\"version\":2}")
-            .unwrap_err()
-            .message;
-        assert!(message.contains("--trace-format=ctf-1.8"), "{message}");
     }
 
     #[test]

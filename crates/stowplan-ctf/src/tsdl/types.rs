@@ -21,6 +21,38 @@ pub(crate) struct Type {
     pub size: Option<u64>,
     /// Types within types, this one included: names let them nest deeper than the text does.
     pub depth: u32,
+    /// What fields of it are for, as CTF 2 says it; CTF 1.8 says it by the fields' names.
+    pub roles: Roles,
+}
+
+/// What a field is for (CTF2-SPEC-2.0, 5.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Magic,
+    StreamClass,
+    Stream,
+    Uuid,
+    PacketSize,
+    ContentSize,
+    Timestamp,
+    EndTimestamp,
+    Discarded,
+    Sequence,
+    EventClass,
+}
+
+/// Some roles.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Roles(u16);
+
+impl Roles {
+    pub fn with(self, role: Role) -> Self {
+        Self(self.0 | 1 << role as u16)
+    }
+
+    pub fn has(self, role: Role) -> bool {
+        self.0 & (1 << role as u16) != 0
+    }
 }
 
 /// Far beyond real traces, and little enough that recursion is safe.
@@ -29,6 +61,10 @@ const DEEPEST: u32 = 64;
 #[derive(Debug, PartialEq)]
 pub(crate) enum Kind {
     Integer(IntegerType),
+    /// An integer of seven bits a byte, the lowest first, until a byte without its highest bit (LEB128).
+    Variable {
+        signed: bool,
+    },
     Float {
         bits: u8,
         order: Order,
@@ -41,6 +77,12 @@ pub(crate) enum Kind {
     Struct(Vec<Member>),
     Variant {
         tag: Option<Reference>,
+        options: Vec<Member>,
+    },
+    /// As a variant, by ranges of the selector's value, both ends included: the first that holds it counts.
+    Choice {
+        selector: Reference,
+        ranges: Vec<(i128, i128, usize)>,
         options: Vec<Member>,
     },
     Array {
@@ -89,6 +131,8 @@ pub(crate) struct Member {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reference {
     pub path: Vec<String>,
+    /// How many of the structures around it are passed over.
+    pub up: usize,
     pub place: Place,
 }
 
@@ -99,6 +143,7 @@ impl Type {
             size: Some(integer.bits.into()),
             kind: Kind::Integer(integer),
             depth: 1,
+            roles: Roles::default(),
         }
     }
 
@@ -108,6 +153,7 @@ impl Type {
             size: Some(integer.bits.into()),
             kind: Kind::Enum { integer, mappings },
             depth: 1,
+            roles: Roles::default(),
         }
     }
 
@@ -117,6 +163,7 @@ impl Type {
             align,
             size: Some(bits.into()),
             depth: 1,
+            roles: Roles::default(),
         }
     }
 
@@ -126,6 +173,7 @@ impl Type {
             align: 8,
             size: None,
             depth: 1,
+            roles: Roles::default(),
         }
     }
 
@@ -147,9 +195,40 @@ impl Type {
         }
         Some(Self {
             depth: depth_above(&members)?,
+            roles: Roles::default(),
             kind: Kind::Struct(members),
             align,
             size,
+        })
+    }
+
+    /// An integer of unknown length.
+    pub fn variable(signed: bool) -> Self {
+        Self {
+            kind: Kind::Variable { signed },
+            align: 8,
+            size: None,
+            depth: 1,
+            roles: Roles::default(),
+        }
+    }
+
+    /// `None` if it nests too deep.
+    pub fn choice(
+        selector: Reference,
+        ranges: Vec<(i128, i128, usize)>,
+        options: Vec<Member>,
+    ) -> Option<Self> {
+        Some(Self {
+            depth: depth_above(&options)?,
+            kind: Kind::Choice {
+                selector,
+                ranges,
+                options,
+            },
+            align: 1,
+            size: None,
+            roles: Roles::default(),
         })
     }
 
@@ -157,6 +236,7 @@ impl Type {
     pub fn variant(tag: Option<Reference>, options: Vec<Member>) -> Option<Self> {
         Some(Self {
             depth: depth_above(&options)?,
+            roles: Roles::default(),
             kind: Kind::Variant { tag, options },
             align: 1,
             size: None,
@@ -178,6 +258,7 @@ impl Type {
             align: element.align,
             size,
             depth: deeper(element.depth)?,
+            roles: Roles::default(),
             kind: Kind::Array { element, length },
         })
     }
@@ -188,6 +269,7 @@ impl Type {
             align: element.align,
             size: None,
             depth: deeper(element.depth)?,
+            roles: Roles::default(),
             kind: Kind::Sequence { element, length },
         })
     }

@@ -1,6 +1,7 @@
 //! Traces read and written, as files and against babeltrace2.
 
 mod common;
+mod ctf2;
 mod decode;
 mod hostile;
 mod parts;

@@ -115,7 +115,7 @@ impl<'a> Ways<'a> {
     }
 }
 
-/// The chain that was asked for, else the longest shortest ways from a timer that uses nothing.
+/// The chain that was asked for, else the longest shortest ways from a timer that uses nothing to where nothing leads on.
 pub(super) fn chains(
     draft: &Draft,
     asked: Option<&(String, String)>,
@@ -130,8 +130,15 @@ pub(super) fn chains(
     };
     for begin in (0..ways.callbacks.len()).filter(|&at| is_source(at)) {
         let before = ways.before(&[begin]);
-        let reached = (0..ways.callbacks.len()).filter(|&at| before[at].is_some());
-        let far = reached
+        let mut ends: Vec<usize> = (0..before.len())
+            .filter(|&at| before[at].is_some())
+            .collect();
+        // Where all goes round in a circle, any end will do.
+        if ends.iter().any(|&end| ways.next[end].is_empty()) {
+            ends.retain(|&end| ways.next[end].is_empty());
+        }
+        let far = ends
+            .into_iter()
             .map(|end| Ways::way(&before, end))
             .max_by_key(|way| ways.extent(way));
         found.extend(far.filter(|way| way.len() > 1));

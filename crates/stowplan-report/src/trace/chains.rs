@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use stowplan_stats::{DEFAULT_POINTS, Sketch, Sorted, Summary};
-use stowplan_trace::{CallbackId, ChainInstance, ChainResult};
+use stowplan_trace::{Analysis, CallbackId, ChainInstance, ChainResult, Fate};
 
 use super::TraceReport;
+use super::over_time::{self, OverTime};
+use super::timeline::{self, Timeline};
 use crate::error::ReportError;
 use crate::page::{Samples, of_sketch};
 use stowplan_judge::Part;
@@ -14,18 +16,61 @@ use stowplan_judge::Part;
 /// Points per part of a chain.
 const POINTS: usize = 500;
 
-/// Parts that a trace tells, those of the sum first.
-const PARTS: [Part; 9] = [
-    Part::E2ePaper,
-    Part::Idle,
-    Part::Send,
-    Part::Transport,
-    Part::Wait,
-    Part::Communication,
-    Part::Computation,
-    Part::E2eFull,
-    Part::DataAge,
+/// What a trace tells of an instance of a chain.
+#[derive(Debug, Clone, Copy)]
+enum Told {
+    /// A part that an experiment has, too.
+    Part(Part),
+    /// From the first publication to the output: what CARET and Trace Compass call end to end.
+    FromPublication,
+}
+
+const TOLD: [Told; 10] = [
+    Told::Part(Part::E2ePaper),
+    Told::FromPublication,
+    Told::Part(Part::Idle),
+    Told::Part(Part::Send),
+    Told::Part(Part::Transport),
+    Told::Part(Part::Wait),
+    Told::Part(Part::Communication),
+    Told::Part(Part::Computation),
+    Told::Part(Part::E2eFull),
+    Told::Part(Part::DataAge),
 ];
+
+impl Told {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Part(part) => part.key(),
+            Self::FromPublication => "e2e_from_publication",
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Part(Part::E2ePaper) => "E2E from start",
+            Self::FromPublication => "E2E from publication",
+            Self::Part(part) => part.label(),
+        }
+    }
+
+    /// `None` where the trace does not tell it.
+    fn value(self, analysis: &Analysis, instance: &ChainInstance, sends: bool) -> Option<i64> {
+        match self {
+            Self::Part(part) => value(part, instance, sends),
+            Self::FromPublication => analysis.since_publication_ns(instance),
+        }
+    }
+
+    fn lacking(self) -> &'static str {
+        match self {
+            Self::Part(part) => lacking(part),
+            Self::FromPublication => {
+                "the publication of a message that started the first callback was not found"
+            }
+        }
+    }
+}
 
 /// The figures of a chain.
 pub(super) struct Figures {
@@ -34,9 +79,23 @@ pub(super) struct Figures {
     instances: u64,
     invalid: u64,
     left_out: u64,
+    inputs: Inputs,
     surest: Option<&'static str>,
-    parts: Vec<(Part, Summary, Sketch)>,
+    parts: Vec<(Told, Summary, Sketch)>,
     reasons: BTreeMap<&'static str, &'static str>,
+    over_time: OverTime,
+    timeline: Option<Timeline>,
+}
+
+/// What became of the inputs of a chain.
+#[derive(Serialize)]
+struct Inputs {
+    all: u64,
+    used: u64,
+    /// Those that gave no output: number of the last callback that they reached, why they went no further, how many.
+    stopped: Vec<(usize, &'static str, u64)>,
+    /// Outputs that cannot be followed back to an input.
+    outputs_without: u64,
 }
 
 /// A chain in the page.
@@ -47,15 +106,18 @@ pub(super) struct Measured<'a> {
     instances: u64,
     invalid: u64,
     left_out: u64,
+    inputs: &'a Inputs,
     least_sure_link: Option<&'static str>,
     parts: BTreeMap<&'static str, Samples<'a>>,
     /// Why parts have no values.
     reasons: &'a BTreeMap<&'static str, &'static str>,
+    over_time: &'a OverTime,
+    timeline: Option<&'a Timeline>,
 }
 
 /// Keys and names of the parts.
 pub(super) fn parts() -> Vec<[&'static str; 2]> {
-    PARTS.map(|part| [part.key(), part.label()]).to_vec()
+    TOLD.map(|told| [told.key(), told.label()]).to_vec()
 }
 
 pub(super) fn figures(report: &TraceReport<'_>) -> Result<Vec<Figures>, ReportError> {
@@ -109,29 +171,33 @@ fn figures_of(
     let mut parts = Vec::new();
     let mut reasons = BTreeMap::new();
     let label = label(report, chain, taken);
-    for part in PARTS {
+    for told in TOLD {
         let values: Option<Vec<f64>> = chain
             .instances
             .iter()
-            .map(|instance| value(part, instance, sends).map(|ns| ns as f64))
+            .map(|instance| {
+                let ns = told.value(report.analysis, instance, sends);
+                ns.map(|ns| ns as f64)
+            })
             .collect();
         match values {
             Some(values) if !values.is_empty() => {
-                let what = || ReportError::stats(format!("{} of {label}", part.label()));
+                let what = || ReportError::stats(format!("{} of {label}", told.label()));
                 let sorted = Sorted::new(values).map_err(what())?;
                 let sketch = Sketch::new(&sorted, DEFAULT_POINTS).map_err(what())?;
-                parts.push((part, Summary::of_sorted(&sorted), sketch));
+                parts.push((told, Summary::of_sorted(&sorted), sketch));
             }
             Some(_) => {
-                reasons.insert(part.key(), "the trace has no whole instance of the chain");
+                reasons.insert(told.key(), "the trace has no whole instance of the chain");
             }
             None => {
-                reasons.insert(part.key(), lacking(part));
+                reasons.insert(told.key(), told.lacking());
             }
         }
     }
     let confidence = chain.instances.iter().map(|i| i.confidence).min();
     let callbacks = chain.chain.callbacks.iter();
+    let origin_ns = report.overview.extent.map_or(0, |extent| extent.from_ns);
     Ok(Figures {
         label,
         path: callbacks
@@ -140,10 +206,26 @@ fn figures_of(
         instances: chain.instances.len() as u64,
         invalid: chain.invalid.len() as u64,
         left_out: chain.left_out_ns.len() as u64,
+        inputs: inputs(chain),
         surest: confidence.map(stowplan_trace::Confidence::name),
         parts,
         reasons,
+        over_time: over_time::of(report.analysis, chain, origin_ns),
+        timeline: timeline::of(report.analysis, chain, origin_ns),
     })
+}
+
+fn inputs(chain: &ChainResult) -> Inputs {
+    let used = chain.inputs.iter().filter(|i| i.fate == Fate::Used);
+    let stopped = chain.stopped().into_iter();
+    Inputs {
+        all: chain.inputs.len() as u64,
+        used: used.count() as u64,
+        stopped: stopped
+            .map(|of| (of.after, of.cause.in_words(), of.inputs))
+            .collect(),
+        outputs_without: chain.broken.len() as u64,
+    }
 }
 
 /// `None` where the trace does not tell it.
@@ -183,10 +265,13 @@ pub(super) fn measured(figures: &Figures) -> Measured<'_> {
         instances: figures.instances,
         invalid: figures.invalid,
         left_out: figures.left_out,
+        inputs: &figures.inputs,
         least_sure_link: figures.surest,
         parts: parts
-            .map(|(part, summary, sketch)| (part.key(), of_sketch(summary, sketch, POINTS)))
+            .map(|(told, summary, sketch)| (told.key(), of_sketch(summary, sketch, POINTS)))
             .collect(),
         reasons: &figures.reasons,
+        over_time: &figures.over_time,
+        timeline: figures.timeline.as_ref(),
     }
 }

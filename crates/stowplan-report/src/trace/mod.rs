@@ -3,7 +3,9 @@
 mod callbacks;
 mod chains;
 mod data;
+mod over_time;
 mod startup;
+mod timeline;
 
 use std::path::Path;
 

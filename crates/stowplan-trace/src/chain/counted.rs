@@ -10,9 +10,10 @@ impl Overview {
         self.seen().find(from, to, limit)
     }
 
-    /// The longest chains, at most `limit`, each with an end of its own: of the shortest ways
-    /// from a callback to which nothing leads, the one that is longest. Hops with few messages,
-    /// infrastructure topics and slow timers are left out.
+    /// The longest chains from sensors to actuators, at most `limit`, each with an end of its own: of
+    /// the shortest ways from a callback to which nothing leads to one that leads nowhere, the one with
+    /// most messages. Nodes without a name, hops with few messages, infrastructure topics, slow timers
+    /// and timers of a node that rarely hears anything are left out.
     #[must_use]
     pub fn longest_chains(&self, limit: usize) -> Vec<FoundChain> {
         self.seen().longest(limit)
@@ -20,10 +21,15 @@ impl Overview {
 
     fn seen(&self) -> Connections<'_> {
         let edges = self.counted.edges.iter();
+        let ids = self.graph.callbacks.ids().zip(&self.counted.callbacks);
         Connections {
             graph: &self.graph,
             publishes: self.counted.publishes.clone(),
             messages: edges.map(|(&ends, edge)| (ends, edge.messages)).collect(),
+            calls: ids.map(|(id, of)| (id, of.count)).collect(),
+            length_ns: self
+                .extent
+                .map_or(0, |extent| extent.to_ns - extent.from_ns),
         }
     }
 }

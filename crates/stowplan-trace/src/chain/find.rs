@@ -48,6 +48,10 @@ pub(crate) struct Connections<'g> {
     pub publishes: FxHashSet<(CallbackId, TopicId)>,
     /// Messages from callback to callback.
     pub messages: FxHashMap<(CallbackId, CallbackId), u64>,
+    /// How often each callback was called.
+    pub calls: FxHashMap<CallbackId, u64>,
+    /// Length of the trace.
+    pub length_ns: i64,
 }
 
 impl Analysis {
@@ -83,10 +87,17 @@ impl<'g> Connections<'g> {
                 Some((records.instances[publication.instance?].callback, topic))
             })
             .collect();
+        let mut calls: FxHashMap<_, u64> = FxHashMap::default();
+        for (_, instance) in records.instances.iter() {
+            *calls.entry(instance.callback).or_default() += 1;
+        }
+        let extent = analysis.extent;
         Self {
             graph,
             publishes,
             messages,
+            calls,
+            length_ns: extent.map_or(0, |extent| extent.to_ns - extent.from_ns),
         }
     }
 
@@ -205,7 +216,12 @@ impl Edges {
 /// parameters does not make its timer an output of them.
 fn idle(seen: &Connections<'_>) -> FxHashMap<CallbackId, Vec<CallbackId>> {
     let graph = seen.graph;
-    let mut publishing: FxHashSet<CallbackId> = seen.messages.keys().map(|edge| edge.0).collect();
+    let takes_data = |to: CallbackId| {
+        let topic = graph.topic_of(to);
+        topic.is_some_and(|topic| !graph.is_infrastructure(topic))
+    };
+    let messages = seen.messages.keys().filter(|edge| takes_data(edge.1));
+    let mut publishing: FxHashSet<CallbackId> = messages.map(|edge| edge.0).collect();
     let own = seen.publishes.iter();
     publishing.extend(own.filter(|p| !is_implicit(graph, Some(p.1))).map(|p| p.0));
     let mut timers: FxHashMap<NodeId, Vec<CallbackId>> = FxHashMap::default();

@@ -58,6 +58,9 @@ impl Analysis {
 }
 
 #[cfg(test)]
+mod longest_tests;
+
+#[cfg(test)]
 mod tests;
 
 #[cfg(test)]

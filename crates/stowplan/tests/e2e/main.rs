@@ -35,6 +35,7 @@ mod selftest;
 mod sensitivity;
 mod support;
 mod trace_compare;
+mod trace_event;
 mod trace_outputs;
 mod traced;
 mod traces;

@@ -8,6 +8,7 @@ use stowplan_testkit::data;
 
 use crate::copies::as_another_host;
 use crate::support::{Bench, Ended, root};
+use crate::trace_event::assert_format;
 
 /// Unpacks a trace of the shared data into the bench's folder, if there is such data.
 pub fn unpacked(bench: &Bench, name: &str) -> Option<PathBuf> {
@@ -372,12 +373,35 @@ fn start_up_graph_and_window_of_a_trace() {
     bench.run(window.into_iter().chain([text(&file)])).expect(0);
     let window: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_format(&window);
     let events = window["traceEvents"].as_array().unwrap();
     let of = |ph: &str| events.iter().filter(|event| event["ph"] == ph).count();
     // Names of two processes, with one thread each that runs callbacks.
     assert_eq!(of("M"), 4);
     assert!(of("X") > 20 && of("s") > 10);
     assert_eq!(of("s"), of("f"));
+}
+
+/// Threads in containers, calls that a window cuts, messages from outside of callbacks.
+#[test]
+fn perfetto_can_show_every_window() {
+    let bench = Bench::new();
+    for (name, span) in [
+        ("humble-ab_ctr_r1", ["--from", "2s", "--length", "150ms"]),
+        ("tracecompass-ros2", ["--from", "0s", "--length", "500ms"]),
+    ] {
+        let Some(trace) = unpacked(&bench, name) else {
+            return;
+        };
+        let file = bench.path().join(format!("{name}.json"));
+        let window = ["trace", "window", text(&trace), "-o", text(&file)];
+        bench.run(window.into_iter().chain(span)).expect(0);
+        let window = std::fs::read_to_string(&file).unwrap();
+        let window: serde_json::Value = serde_json::from_str(&window).unwrap();
+        assert_format(&window);
+        let events = window["traceEvents"].as_array().unwrap();
+        assert!(events.iter().any(|event| event["ph"] == "s"), "{name}");
+    }
 }
 
 #[test]

@@ -30,9 +30,42 @@ export interface Measured {
   instances: number;
   invalid: number;
   left_out: number;
+  inputs: {
+    all: number;
+    used: number;
+    /** Those that gave no output: number of the last callback that they reached, why they went no further, how many. */
+    stopped: [after: number, why: string, inputs: number][];
+    outputs_without: number;
+  };
   least_sure_link: string | null;
   parts: Record<string, Samples>;
   reasons: Record<string, string>;
+  over_time: OverTime;
+  timeline: Timeline | null;
+}
+
+/** Latency of instances in order of time; of many, the fastest and slowest of each stretch. */
+export interface OverTime {
+  of: number;
+  /** ns since the first event of the trace, each less the one before. */
+  at: number[];
+  start: number[];
+  publication: (number | null)[];
+}
+
+/** Calls of a chain's callbacks around its slowest instance. All times ns. */
+export interface Timeline {
+  /** Beginning since the first event of the trace. */
+  from: number;
+  length: number;
+  whole: boolean;
+  lane: number[];
+  /** Starts since the beginning, each less the one before. */
+  start: number[];
+  ns: (number | null)[];
+  messages: [from: number, to: number, sent: number][];
+  flows: [calls: number[], e2e: number][];
+  slowest: number | null;
 }
 
 export interface StartedProcess {

@@ -12,6 +12,8 @@ import { callbackDurations, callbackTable, Selected } from "./callbacks";
 import type { Measured, TracePage } from "./data";
 import { graph, GraphChoice } from "./graph";
 import { links, topicTable } from "./links";
+import { overTime, OverTimeChoice } from "./over-time";
+import { timeline, TimelineChoice } from "./timeline";
 import { startup, StartupChoice } from "./startup";
 
 function facts(page: TracePage): HTMLElement {
@@ -54,6 +56,8 @@ function chainTable(page: TracePage): HTMLElement {
         cell: (c) => h("details", { class: "path" }, h("summary", {}, c.label), h("ol", {}, c.path.map((step) => h("li", {}, step)))),
       },
       { head: "Callbacks", number: true, cell: (c) => count(c.path.length) },
+      { head: "Inputs", number: true, cell: (c) => count(c.inputs.all) },
+      { head: "used", number: true, cell: (c) => count(c.inputs.used) },
       { head: "Instances", number: true, cell: (c) => count(c.instances) },
       { head: "Invalid", number: true, cell: (c) => count(c.invalid) },
       { head: "Least sure link", cell: (c) => c.least_sure_link ?? missing },
@@ -63,6 +67,41 @@ function chainTable(page: TracePage): HTMLElement {
     `Means in ${unit.name}; a chain's name opens its callbacks`,
   );
 }
+
+/** Where the inputs ended on which no output rests. */
+function inputTable(page: TracePage): HTMLElement | null {
+  interface Row {
+    chain: string;
+    where: string;
+    why: string;
+    inputs: number;
+    of: number;
+  }
+  const rows = page.chains.flatMap((c): Row[] => {
+    const of = c.inputs.all;
+    const stopped = c.inputs.stopped.map(([after, why, inputs]) => ({ chain: c.label, where: c.path[after] ?? missing, why, inputs, of }));
+    const near = { chain: c.label, where: "end of the trace", why: "so near the end that their output may come after it; not among the inputs", inputs: c.left_out, of };
+    const without = { chain: c.label, where: "outputs", why: "outputs that cannot be followed back to an input", inputs: c.inputs.outputs_without, of };
+    return [...stopped, ...[near, without].filter((row) => row.inputs > 0)];
+  });
+  if (rows.length === 0) return null;
+  return table<Row>(
+    [
+      { head: "Chain", cell: (r) => r.chain },
+      { head: "Ended at", cell: (r) => r.where },
+      { head: "Why", cell: (r) => r.why },
+      { head: "Number", number: true, cell: (r) => count(r.inputs) },
+      { head: "of inputs", number: true, cell: (r) => count(r.of) },
+    ],
+    rows,
+    "Inputs on which no output rests, and where they ended",
+  );
+}
+
+const END_TO_END =
+  "An input is a call of the first callback, an instance is an output with the input that it rests on. End to end is counted two ways, both to the output's " +
+  "publication. From start: from the start of the first callback, which the parts add up to. From publication: from the publication of the first message, as " +
+  "CARET and Trace Compass count; where a timer begins the chain, that is its own.";
 
 function chainSection(page: TracePage, shown: Shown): Section {
   if (page.chains.length === 0) {
@@ -77,12 +116,24 @@ function chainSection(page: TracePage, shown: Shown): Section {
     reasons.set(why, (reasons.get(why) ?? new Set()).add(label));
   }
   const of = new LatencyChoice(measured);
+  const over = new OverTimeChoice();
   const figures = page.chains.some((c) => c.instances > 0)
-    ? [controls(of.controls()), ...linked([parts(of, shown), ecdf(of, shown), histogram(of, shown)], shown, of)]
+    ? [
+        ...linked([overTime(page, over, shown)], shown, over),
+        controls(of.controls()),
+        ...linked([parts(of, shown), ecdf(of, shown), histogram(of, shown)], shown, of),
+      ]
     : [];
   const told = [...reasons].map(([why, labels]) => `${[...labels].join(", ")}: ${why}.`).join(" ");
   const not = told ? h("p", { class: "note" }, `Not told by this trace: ${told}`) : null;
-  return { id: "chains", title: "Chains", short: "Chains", content: [chainTable(page), not, ...figures], open: true };
+  return { id: "chains", title: "Chains", short: "Chains", content: [chainTable(page), h("p", { class: "note" }, END_TO_END), inputTable(page), not, ...figures], open: true };
+}
+
+function timelineSection(page: TracePage): Section | null {
+  const of = new TimelineChoice(page);
+  if (of.chains.length === 0) return null;
+  // A choice of its own says which chain is seen: chains that are hidden elsewhere stay.
+  return { id: "flow", title: "Timeline", short: "Timeline", content: linked([timeline(of)], new Shown([], "chain"), of), open: true };
 }
 
 function callbackSection(page: TracePage, shown: Shown): Section | null {
@@ -115,6 +166,7 @@ export function build(page: TracePage, app: HTMLElement): void {
   const shown = new Shown(page.chains.map((c) => ({ id: c.label, label: c.label })), "chain");
   const sections = [
     chainSection(page, shown),
+    timelineSection(page),
     graphSection(page, shown),
     callbackSection(page, shown),
     linkSection(page, shown),

@@ -28,11 +28,13 @@ pub fn run(args: &AnalyzeArgs) -> Result<(), CommandError> {
     if offered.is_empty() {
         return Err(CommandError::new(
             ExitCode::BadInput,
-            "no chain in this trace has ten messages on each of its hops",
+            "no chain between named nodes of this trace has ten messages on each of its hops",
         )
         .hint("name two places with --from and --to; `trace graph` draws what leads where"));
     }
-    tell!("the longest chains of this trace; measure one with its words:")?;
+    tell!(
+        "the longest chains of this trace, from sensors to actuators; measure one with its words:"
+    )?;
     for chain in &offered {
         tell!("\n  --from {} --to {}", chain.from, chain.to)?;
         let fewest = chain.fewest_messages;

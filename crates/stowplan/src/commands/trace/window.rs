@@ -127,7 +127,9 @@ fn arrow(analysis: &Analysis, window: Window, id: InstanceId, instance: &Instanc
     };
     let publication = &analysis.records.publications[link.publication];
     let begins_before = instance.start_ns < window.from_ns;
-    if publication.time_ns < window.from_ns || begins_before {
+    // Between hosts whose clocks do not agree an arrow can lead back: Perfetto has none.
+    let leads_back = publication.time_ns > instance.start_ns;
+    if publication.time_ns < window.from_ns || begins_before || leads_back {
         return Vec::new();
     }
     let topic = graph.publishers[publication.publisher].topic;
