@@ -75,6 +75,7 @@ impl Session<'_> {
     fn fill(&mut self, run_dir: &str, memory_bytes: Option<u64>) {
         run_dir.clone_into(&mut self.plan.run_dir);
         self.plan.services.push(ServiceStart {
+            restarts: false,
             name: PLANLESS.to_owned(),
             program: Program::Node,
             limits: LimitsPlan::default(),
