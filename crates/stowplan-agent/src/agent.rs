@@ -68,6 +68,7 @@ impl From<Gone> for CallError {
 impl Agent {
     /// Ends the run, if one is open: services first, then their folder, then the ledger.
     pub(crate) fn end(&mut self) -> Result<(), HostError> {
+        self.host.thaw_all();
         let destroyed = self
             .deployment
             .take()

@@ -77,6 +77,10 @@ pub(crate) fn answer(agent: &mut Agent, call: Call) -> Result<Answer, CallError>
             agent.host.kill_tree(&locator)?;
             Ok(Answer::Done)
         }
+        Call::Freeze { service, frozen } => {
+            agent.host.freeze(&service, frozen)?;
+            Ok(Answer::Done)
+        }
         Call::FetchTo { from, to } => {
             agent.host.fetch(&from, to.as_ref())?;
             Ok(Answer::Done)

@@ -178,6 +178,7 @@ impl Shared<'_> {
             variant: place.engine.variant.clone(),
             image_dir,
             services: vec![ServiceStart {
+                restarts: false,
                 name: SERVICE.to_owned(),
                 program,
                 limits: LimitsPlan::default(),

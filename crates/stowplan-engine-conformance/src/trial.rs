@@ -100,6 +100,7 @@ impl<'a> Trial<'a> {
             services: services
                 .iter()
                 .map(|(name, behaviour, limits)| ServiceStart {
+                    restarts: false,
                     name: (*name).to_owned(),
                     program: behaviour.program(rootfs),
                     limits: limits.clone(),

@@ -204,6 +204,7 @@ mod tests {
             variant: None,
             image_dir: "/images/0".to_owned(),
             services: vec![ServiceStart {
+                restarts: false,
                 name: "sensing".to_owned(),
                 program,
                 limits,

@@ -162,6 +162,14 @@ impl<B: Backend> ContainerDeployment<B> {
                 service.state = State::Stopped;
             }
         }
+        if happened.kind == EngineEventKind::Started
+            && service.start.restarts
+            && service.has_ended()
+            && service.id.as_deref() == Some(&happened.container)
+        {
+            // The daemon has started it again.
+            service.started();
+        }
         Some(EngineEvent {
             service: happened.service,
             kind: happened.kind,

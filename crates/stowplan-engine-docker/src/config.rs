@@ -1,6 +1,9 @@
 //! What the daemon is asked for, for one service.
 
-use bollard::models::{ContainerCreateBody, DeviceMapping, HostConfig, Mount, MountType};
+use bollard::models::{
+    ContainerCreateBody, DeviceMapping, HostConfig, Mount, MountType, RestartPolicy,
+    RestartPolicyNameEnum,
+};
 use stowplan_engine_daemon::{
     Conversion, CpuTime, access, agent_mount, arguments, cpus, environment, labels, memory_bytes,
     mounts, shares,
@@ -28,6 +31,10 @@ pub(crate) fn container(
         log_config: ground.log_config.clone(),
         mounts: Some(mounts.map(mount).collect()),
         devices: Some(access.devices.iter().map(|path| device(path)).collect()),
+        restart_policy: service.restarts.then_some(RestartPolicy {
+            name: Some(RestartPolicyNameEnum::ALWAYS),
+            maximum_retry_count: None,
+        }),
         ..HostConfig::default()
     };
     limit(&mut host_config, &service.limits, ground.conversion);
@@ -102,6 +109,7 @@ mod tests {
             variant: None,
             image_dir: "/images/0".to_owned(),
             services: vec![ServiceStart {
+                restarts: false,
                 name: "sensing".to_owned(),
                 program,
                 limits,
@@ -153,6 +161,15 @@ mod tests {
         plan.isolation.ipc = false;
         let config = made(&plan).host_config.unwrap();
         assert_eq!(config.ipc_mode.as_deref(), Some("host"));
+    }
+
+    #[test]
+    fn a_service_that_the_engine_restarts_has_the_apis_own_policy() {
+        let mut plan = plan(Program::Node, LimitsPlan::default());
+        assert_eq!(made(&plan).host_config.unwrap().restart_policy, None);
+        plan.services[0].restarts = true;
+        let policy = made(&plan).host_config.unwrap().restart_policy.unwrap();
+        assert_eq!(policy.name, Some(RestartPolicyNameEnum::ALWAYS));
     }
 
     #[test]

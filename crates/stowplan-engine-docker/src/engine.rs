@@ -75,6 +75,7 @@ impl Engine for DockerEngine {
         Capabilities {
             variants: vec![Variant {
                 command: false,
+                restarts: Some("restart policy `always`".to_owned()),
                 isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")
             }],

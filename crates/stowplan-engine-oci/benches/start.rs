@@ -99,6 +99,7 @@ fn plan(run: &str, root: &Path, name: &str) -> DeploymentPlan {
         }
     };
     let services = (0..SERVICES).map(|number| ServiceStart {
+        restarts: false,
         name: format!("s{number}"),
         program: program.clone(),
         limits: LimitsPlan::default(),

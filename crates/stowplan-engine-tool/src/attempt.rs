@@ -86,6 +86,7 @@ fn plan(run: &str, folder: &Path) -> Result<DeploymentPlan, EngineError> {
     Ok(DeploymentPlan {
         run: run.to_owned(),
         services: vec![ServiceStart {
+            restarts: false,
             name: "hold".to_owned(),
             program: Program::Command {
                 command: vec![PROGRAM.to_owned(), "hold".to_owned()],

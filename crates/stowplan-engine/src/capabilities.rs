@@ -36,6 +36,9 @@ pub struct Variant {
     pub exit_status: bool,
     /// An event comes when the kernel ends a process of a service for lack of memory.
     pub oom_event: bool,
+    /// What the engine calls its own way to start a service again that has ended by itself; `None` where it has none.
+    #[serde(default)]
+    pub restarts: Option<String>,
     /// Each service has CPU and memory accounting of its own.
     pub accounting: bool,
     /// Services can be put into the network of the experiment. Where they cannot at one of its places, the whole experiment runs in
@@ -71,6 +74,7 @@ impl Variant {
             pause: true,
             exit_status: true,
             oom_event: true,
+            restarts: None,
             accounting: true,
             joins_network: true,
             command: true,
@@ -287,10 +291,12 @@ impl Capabilities {
         for service in &plan.services {
             let program = variant.cannot_run(&service.program);
             let missing = variant.limits.missing(&service.limits);
+            let restarts = service.restarts && variant.restarts.is_none();
             refusals.extend(
                 missing
                     .into_iter()
                     .chain(program)
+                    .chain(restarts.then_some("restarts"))
                     .map(|capability| Refusal {
                         service: Some(service.name.clone()),
                         capability: capability.to_owned(),
@@ -407,6 +413,7 @@ mod tests {
             variant: Some("flat".to_owned()),
             image_dir: "/i".to_owned(),
             services: vec![ServiceStart {
+                restarts: false,
                 name: "sensing".to_owned(),
                 program: Program::Node,
                 limits,

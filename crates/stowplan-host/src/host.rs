@@ -89,6 +89,13 @@ pub trait Host {
     /// When a process cannot be killed.
     fn kill_tree(&self, service: &Locator) -> Result<(), HostError>;
 
+    /// Freezes or thaws the control group of a service by the kernel alone: its engine knows nothing of it. Thaw it before the
+    /// engine is asked for anything else of this service.
+    ///
+    /// # Errors
+    /// When the service has no control group of its own, or that does not freeze.
+    fn freeze(&self, service: &Locator, frozen: bool) -> Result<(), HostError>;
+
     /// Enters an object in the ledger of the run. Call it before the object is made; it returns when the entry
     /// is on disk.
     ///

@@ -29,6 +29,8 @@ pub struct LocalHost {
     ledger: RefCell<Option<Ledger>>,
     sampler: RefCell<Option<Sampling>>,
     timer: OwnedFd,
+    /// Services that are frozen by the kernel alone.
+    frozen: RefCell<Vec<Locator>>,
 }
 
 #[derive(Debug)]
@@ -57,6 +59,7 @@ impl LocalHost {
             ledger: RefCell::new(None),
             sampler: RefCell::new(None),
             timer,
+            frozen: RefCell::new(Vec::new()),
         })
     }
 
@@ -82,6 +85,14 @@ impl LocalHost {
             .borrow_mut()
             .take()
             .map_or(Ok(()), Ledger::close)
+    }
+
+    /// Thaws what [`Host::freeze`] has frozen: a frozen service cannot be ended by its engine.
+    pub fn thaw_all(&self) {
+        for service in self.frozen.take() {
+            // Its group may be gone; one that is there is thawed once more where it is removed.
+            let _ = cgroup::Group::from_paths(&service.cgroups).freeze(false);
+        }
     }
 
     /// Readable when the next sample is due.
@@ -224,6 +235,22 @@ impl Host for LocalHost {
             process::kill_and_wait(service.pid, Duration::from_secs(10));
         }
         Ok(())
+    }
+
+    fn freeze(&self, service: &Locator, frozen: bool) -> Result<(), HostError> {
+        let own = cgroup::Group::from_paths(&service.cgroups);
+        if own.private_folder().is_none() {
+            let name = &service.service;
+            let message = format!("service '{name}' has no control group of its own to freeze");
+            return Err(HostError::new(message));
+        }
+        let mut all = self.frozen.borrow_mut();
+        all.retain(|one| one.service != service.service);
+        if frozen {
+            // What fails half way is thawed, too.
+            all.push(service.clone());
+        }
+        own.freeze(frozen)
     }
 
     fn enter(&self, object: &Object) -> Result<(), HostError> {

@@ -266,6 +266,7 @@ mod tests {
             services: classes
                 .iter()
                 .map(|(name, scheduling)| ServiceStart {
+                    restarts: false,
                     name: (*name).to_owned(),
                     program: Program::Node,
                     limits: LimitsPlan {

@@ -34,6 +34,19 @@ pub(crate) struct Heard {
     pub(crate) said: Vec<Announced>,
 }
 
+/// What was done to start a service again, and when it was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Again {
+    /// Nothing was left of it.
+    pub(crate) removed_ns: Option<u64>,
+    /// It was created; `None` where that is not told apart.
+    pub(crate) created_ns: Option<u64>,
+    /// Its program ran.
+    pub(crate) up_ns: Option<u64>,
+    /// It was ready.
+    pub(crate) ready_ns: u64,
+}
+
 /// A prepared deployment of which one service is tried.
 pub struct Bench<'a> {
     pub(crate) site: &'a dyn Site,
@@ -108,10 +121,19 @@ impl Bench<'_> {
 
     /// Waits until a start of the service after `since` is ready; gives when it was.
     pub(crate) fn ready(&mut self, since_ns: u64) -> Result<u64, RunError> {
+        Ok(self.started(since_ns)?.ready_ns)
+    }
+
+    /// The same, with the instant at which its program ran.
+    fn started(&mut self, since_ns: u64) -> Result<Again, RunError> {
         let mut readiness = Readiness::new(self.plan, since_ns);
         loop {
-            if let Some(ready) = readiness.ready_ns() {
-                return Ok(ready);
+            if let Some(ready_ns) = readiness.ready_ns() {
+                return Ok(Again {
+                    up_ns: readiness.up_ns(),
+                    ready_ns,
+                    ..Again::default()
+                });
             }
             let heard = self.look(LOOK_MS)?;
             take(&mut readiness, &heard)?;
@@ -127,11 +149,21 @@ impl Bench<'_> {
         self.ready(since)
     }
 
-    /// Ends what may be left of the service and starts it again; gives when it was ready.
-    pub(crate) fn begin_again(&mut self) -> Result<u64, RunError> {
-        self.deployment.stop(&self.only(), StopMode::Kill)?;
+    /// Ends what may be left of the service and starts it again; gives when that was done.
+    pub(crate) fn begin_again(&mut self) -> Result<Again, RunError> {
+        let only = self.only();
+        self.deployment.stop(&only, StopMode::Kill)?;
         self.look(0)?;
-        self.begin()
+        let removed = self.now()?;
+        self.deployment.create(&only)?;
+        let created = self.now()?;
+        self.deployment.start(&only)?;
+        let started = self.started(removed)?;
+        Ok(Again {
+            removed_ns: Some(removed),
+            created_ns: self.can.separate_create.then_some(created),
+            ..started
+        })
     }
 
     /// Waits until every process has answered a ping of this instant.

@@ -17,6 +17,8 @@ pub enum Fault {
     Exit,
     /// All of its processes get SIGSTOP.
     Hang,
+    /// Threads of its first process wait for each other for ever.
+    Deadlock,
     /// Its first process uses memory until the limit ends it.
     Memory,
     /// A service whose program ends at once.
@@ -28,11 +30,12 @@ pub const EXIT_STATUS: u8 = 3;
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Crash,
         Self::Kill,
         Self::Exit,
         Self::Hang,
+        Self::Deadlock,
         Self::Memory,
         Self::FailedStart,
     ];
@@ -45,6 +48,7 @@ impl Fault {
             Self::Kill => "kill",
             Self::Exit => "exit",
             Self::Hang => "hang",
+            Self::Deadlock => "deadlock",
             Self::Memory => "memory",
             Self::FailedStart => "failed-start",
         }
@@ -53,7 +57,7 @@ impl Fault {
     /// Whether processes end by it, which an engine can see.
     #[must_use]
     pub const fn ends_processes(self) -> bool {
-        !matches!(self, Self::Hang)
+        !matches!(self, Self::Hang | Self::Deadlock)
     }
 }
 
@@ -81,8 +85,10 @@ impl FromStr for Fault {
 /// Who brings a service back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Keeper {
-    /// The engine alone, as Stowplan uses it: without a restart policy.
+    /// The engine alone, without a restart policy.
     Engine,
+    /// The engine with the restart policy that it has, and everything else of it at its default.
+    Policy,
     /// Ours: it starts the service again when the engine tells its end.
     Supervisor,
     /// Ours: it also starts the service again when a ping is not answered in time.
@@ -95,9 +101,16 @@ impl Keeper {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Engine => "engine",
+            Self::Policy => "policy",
             Self::Supervisor => "supervisor",
             Self::Watchdog => "watchdog",
         }
+    }
+
+    /// Whether it is Stowplan that brings the service back.
+    #[must_use]
+    pub const fn is_ours(self) -> bool {
+        matches!(self, Self::Supervisor | Self::Watchdog)
     }
 
     /// Those that a fault is put before. A watchdog does what a supervisor does where processes end.
@@ -105,8 +118,10 @@ impl Keeper {
     pub const fn of(fault: Fault) -> &'static [Self] {
         match fault {
             Fault::FailedStart => &[Self::Engine],
-            Fault::Hang => &[Self::Engine, Self::Supervisor, Self::Watchdog],
-            _ => &[Self::Engine, Self::Supervisor],
+            Fault::Hang | Fault::Deadlock => {
+                &[Self::Engine, Self::Policy, Self::Supervisor, Self::Watchdog]
+            }
+            _ => &[Self::Engine, Self::Policy, Self::Supervisor],
         }
     }
 }
@@ -121,7 +136,7 @@ mod tests {
             assert_eq!(fault.to_string().parse(), Ok(fault));
         }
         let error = "segfault".parse::<Fault>().unwrap_err();
-        let told = "there is no fault 'segfault'; faults are crash, kill, exit, hang, memory, failed-start";
+        let told = "there is no fault 'segfault'; faults are crash, kill, exit, hang, deadlock, memory, failed-start";
         assert_eq!(error.to_string(), told);
     }
 

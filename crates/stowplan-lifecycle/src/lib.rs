@@ -7,17 +7,26 @@
 mod bench;
 mod fault;
 mod figures;
+mod images;
 mod operations;
 mod ready;
+mod recovery;
+pub mod scenario;
 mod session;
+mod stand;
 mod suite;
 mod summary;
 mod trials;
 
 pub use fault::{EXIT_STATUS, Fault, Keeper, NoSuchFault};
-pub use figures::{DETECTED, Figure, Operation, PRIMARY, READY_AGAIN, metrics, subject};
+pub use figures::{
+    DETECTED, Figure, Operation, PRIMARY, READY_AGAIN, RECOVERY, RecoveryStep, STANDING_MEMORY,
+    metrics, step_subject, subject,
+};
+pub use images::Images;
 pub use ready::{Answers, Readiness};
+pub use recovery::{Recovery, recoveries};
 pub use session::Session;
-pub use suite::{LifecycleError, Plan, SUITE, begin, plan_of, resume};
+pub use suite::{LifecycleError, Plan, SUITE, Trial, begin, resume, trial_of};
 pub use summary::{Cell, Row, Summary};
 pub use trials::Trials;

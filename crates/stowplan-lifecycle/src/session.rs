@@ -2,16 +2,18 @@
 
 use std::rc::Rc;
 
-use stowplan_engine::{Deployment, Engine, Variant};
-use stowplan_host::Host;
+use stowplan_engine::{Engine, Variant};
 use stowplan_measure::RunError;
 use stowplan_site::Site;
 use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan, Program, ServiceStart};
 use stowplan_wire::service::ServicePlan;
 
-use crate::bench::Bench;
 use crate::figures::Figure;
+use crate::stand::Stand;
 use crate::trials::{PLANLESS, Trials};
+
+/// Nothing is recorded: a trace buffer that is not used has the least size.
+const RING_BYTES: u64 = 4096;
 
 /// What is started, on which host, and what is tried of it.
 pub struct Session<'a> {
@@ -36,80 +38,55 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Measures everything once. Whatever happens, the deployment is destroyed and the run folder removed.
+    /// Measures everything once; where the engine restarts the service, faults alone. Whatever happens, the deployment is destroyed and the run folder removed.
     ///
     /// # Errors
     /// When a service does not come up, or an engine fails where it should not.
-    pub fn run(self) -> Result<Vec<Figure>, RunError> {
-        let site = Rc::clone(&self.site);
-        let services = self.services.to_vec();
-        let xml = self.cyclonedds_xml.clone();
-        // Nothing is recorded: a trace buffer that is not used has the least size.
-        let run_dir = site.open_run(&self.plan.run, services, xml, 4096)?;
-        let measured = self.measured(&run_dir);
-        let closed = site.close_run();
-        let figures = measured?;
-        closed?;
-        Ok(figures)
-    }
-
-    fn measured(mut self, run_dir: &str) -> Result<Vec<Figure>, RunError> {
-        self.site.add_real(vec![PLANLESS.to_owned()])?;
+    pub fn run(mut self) -> Result<Vec<Figure>, RunError> {
         let memory = self.trials.memory_bytes.filter(|_| self.can.limits.memory);
-        self.fill(run_dir, memory);
+        self.fill(memory);
         let trials = Trials {
             memory_bytes: memory,
             ..self.trials.clone()
         };
-        let host: Rc<dyn Host> = Rc::clone(&self.site) as Rc<dyn Host>;
-        let mut deployment = self.engine.prepare(&self.plan, host)?;
-        let driven = self.drive(deployment.as_mut(), &trials);
-        let log = driven.as_ref().err();
-        let log = log.and_then(|_| deployment.log(self.service, 4096).ok());
-        let destroyed = deployment.destroy();
-        let figures = driven.map_err(|error| error.with_log(log))?;
-        destroyed?;
-        Ok(figures)
+        let block = self.block;
+        Stand {
+            site: self.site,
+            engine: self.engine,
+            can: self.can,
+            services: self.services,
+            plan: self.plan,
+            cyclonedds_xml: &self.cyclonedds_xml,
+            ring_bytes: RING_BYTES,
+            service: self.service,
+        }
+        .with(
+            |site| Ok(site.add_real(vec![PLANLESS.to_owned()])?),
+            |bench, _| {
+                bench.bring_up()?;
+                let mut figures = Vec::new();
+                if !trials.restarts {
+                    figures = bench.operations()?;
+                }
+                figures.extend(bench.faults(&trials, block)?);
+                Ok(figures)
+            },
+        )
     }
 
-    fn fill(&mut self, run_dir: &str, memory_bytes: Option<u64>) {
-        run_dir.clone_into(&mut self.plan.run_dir);
+    fn fill(&mut self, memory_bytes: Option<u64>) {
         self.plan.services.push(ServiceStart {
+            restarts: false,
             name: PLANLESS.to_owned(),
             program: Program::Node,
             limits: LimitsPlan::default(),
             log: String::new(),
         });
-        for service in &mut self.plan.services {
-            service.log = format!("{run_dir}/{}/service.log", service.name);
-            if service.name == self.service {
-                service.limits.memory_bytes = memory_bytes;
-            }
+        let mut all = self.plan.services.iter_mut();
+        let tried = all.find(|service| service.name == self.service);
+        if let Some(tried) = tried {
+            tried.limits.memory_bytes = memory_bytes;
+            tried.restarts = self.trials.restarts;
         }
-    }
-
-    fn drive(
-        &self,
-        deployment: &mut dyn Deployment,
-        trials: &Trials,
-    ) -> Result<Vec<Figure>, RunError> {
-        let plans = self.services.iter();
-        let plan = plans.clone().find(|plan| plan.service == self.service);
-        let mut bench = Bench {
-            site: self.site.as_ref(),
-            deployment,
-            can: self.can,
-            plans: self.services,
-            plan: plan.ok_or_else(|| {
-                let names: Vec<&str> = plans.map(|plan| plan.service.as_str()).collect();
-                let service = self.service;
-                let names = names.join(", ");
-                RunError::new(format!("no service '{service}'; services are {names}"))
-            })?,
-        };
-        bench.bring_up()?;
-        let mut figures = bench.operations()?;
-        figures.extend(bench.faults(trials, self.block)?);
-        Ok(figures)
     }
 }

@@ -4,12 +4,16 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stowplan_host::chain;
 use stowplan_measure::RunError;
+use stowplan_model::Chain;
 use stowplan_results::{Experiment, MetricPlan, RunData, RunRow, RunStatus};
 use stowplan_run::{ExperimentError, Request, Stage, StageCaller};
+use stowplan_spec::Scenario;
 use stowplan_stats::DEFAULT_DELTA;
 use stowplan_suite::{
     Asked, Caller, Job, JobContext, Kept, OpenResult, Outcome, RunFailed, Suite, finish,
@@ -18,6 +22,8 @@ use stowplan_wire::agent::FailureKind;
 
 use crate::fault::Fault;
 use crate::figures::{Figure, PRIMARY, metrics};
+use crate::images::Images;
+use crate::scenario::{self, OnDemand, chains_of};
 use crate::session::Session;
 use crate::trials::Trials;
 
@@ -41,11 +47,25 @@ pub struct Plan {
     pub memory_bytes: u64,
 }
 
+/// Key in [`Experiment::parameters`] of the scenario that was played.
+const SCENARIO: &str = "scenario";
+
+/// What a job does with a deployment.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Trial {
+    /// Verbs and faults of one service.
+    Verbs(Plan),
+    /// Services that are started on demand.
+    Scenario(Scenario),
+}
+
 /// A life cycle that is measured.
 struct Lifecycle<'a> {
     stage: &'a Stage<'a>,
     result: &'a OpenResult,
-    plan: &'a Plan,
+    trial: &'a Trial,
+    /// Chains that a scenario looks at.
+    chains: Vec<Chain>,
     ids: Vec<String>,
     labels: Vec<String>,
     settle: Duration,
@@ -57,22 +77,22 @@ struct Lifecycle<'a> {
 /// When it cannot begin. What fails later is in the outcome.
 pub fn begin(
     request: &Request,
-    plan: &Plan,
+    trial: &Trial,
     out: &Path,
     settle: Duration,
     stage: StageCaller<'_>,
     caller: Caller<'_, '_>,
 ) -> Result<(std::path::PathBuf, Outcome), LifecycleError> {
     let (stage, mut record) = Stage::open(request, stage)?;
-    fits(&stage, &record, plan)?;
-    describe(&mut record, plan);
+    let chains = fits(&stage, &record, trial)?;
+    describe(&mut record, trial);
     std::fs::create_dir_all(out).map_err(|source| ExperimentError::Write {
         path: out.to_owned(),
         source,
     })?;
     let result = OpenResult::create(out, record).map_err(ExperimentError::from)?;
     stage.keep(result.dir())?;
-    run(&stage, result, plan, settle, caller)
+    run(&stage, result, (trial, chains), settle, caller)
 }
 
 /// Goes on with a life cycle that was interrupted.
@@ -87,14 +107,16 @@ pub fn resume(
     caller: Caller<'_, '_>,
 ) -> Result<(std::path::PathBuf, Outcome), LifecycleError> {
     let (stage, result) = Stage::resume(dir, budget, stage)?;
-    let plan = plan_of(&result.experiment())?;
-    run(&stage, result, &plan, settle, caller)
+    let record = result.experiment().clone();
+    let trial = trial_of(&record)?;
+    let chains = fits(&stage, &record, &trial)?;
+    run(&stage, result, (&trial, chains), settle, caller)
 }
 
 fn run(
     stage: &Stage<'_>,
     result: OpenResult,
-    plan: &Plan,
+    (trial, chains): (&Trial, Vec<Chain>),
     settle: Duration,
     caller: Caller<'_, '_>,
 ) -> Result<(std::path::PathBuf, Outcome), LifecycleError> {
@@ -112,7 +134,8 @@ fn run(
     let mut suite = Lifecycle {
         stage,
         result: &results[0],
-        plan,
+        trial,
+        chains,
         ids: stage.deployments().map(|d| d.id.clone()).collect(),
         labels: stage.deployments().map(|d| d.label.clone()).collect(),
         settle,
@@ -129,47 +152,80 @@ fn run(
     Ok((dir, outcome))
 }
 
-/// Whether the stack is one of modelled services, with the one that is to be tried.
-fn fits(stage: &Stage<'_>, record: &Experiment, plan: &Plan) -> Result<(), LifecycleError> {
+/// Whether the stack is one of modelled services, with those that are to be tried; the chains that are looked at.
+fn fits(
+    stage: &Stage<'_>,
+    record: &Experiment,
+    trial: &Trial,
+) -> Result<Vec<Chain>, LifecycleError> {
     if let Some(real) = stage.real_services().first() {
         return Err(LifecycleError::RealService {
             service: real.name.to_string(),
         });
     }
+    match trial {
+        Trial::Verbs(plan) => has(record, &plan.service).map(|()| Vec::new()),
+        Trial::Scenario(scenario) => {
+            let partitions = &stage.request().partitions;
+            let services = partitions.first().map_or(&[][..], |of| &of.services[..]);
+            let chains = chains_of(scenario, stage.stack(), services);
+            let chains = chains.map_err(|why| LifecycleError::Unplayable {
+                message: why.message,
+                hint: why.hint,
+            })?;
+            Ok(chains.into_iter().cloned().collect())
+        }
+    }
+}
+
+/// Whether a partition has the service.
+fn has(record: &Experiment, service: &str) -> Result<(), LifecycleError> {
     let partitions = record.partitions.iter();
     let mut services = partitions.flat_map(|partition| &partition.services);
-    if services.any(|service| *service == plan.service) {
+    if services.any(|one| one == service) {
         return Ok(());
     }
     let partitions = record.partitions.iter();
     let all = partitions.flat_map(|partition| partition.services.clone());
     Err(LifecycleError::NoService {
-        service: plan.service.clone(),
+        service: service.to_owned(),
         have: all.collect::<Vec<_>>().join(", "),
     })
 }
 
 /// Makes the record of an experiment that of a life cycle.
-fn describe(record: &mut Experiment, plan: &Plan) {
+fn describe(record: &mut Experiment, trial: &Trial) {
     record.suite = SUITE.to_owned();
+    let (metrics, primary, key, value) = match trial {
+        Trial::Verbs(plan) => (metrics(), PRIMARY, KEY, serde_json::to_value(plan)),
+        Trial::Scenario(scenario) => {
+            let value = serde_json::to_value(scenario);
+            (scenario::metrics(), scenario::READY, SCENARIO, value)
+        }
+    };
     let of = |metric: &str| MetricPlan {
         metric: metric.to_owned(),
         delta: DEFAULT_DELTA,
-        primary: metric == PRIMARY,
+        primary: metric == primary,
     };
-    record.metrics = metrics().into_iter().map(of).collect();
-    let plan = serde_json::to_value(plan).unwrap_or(Value::Null);
-    record.parameters.insert(KEY.to_owned(), plan);
+    record.metrics = metrics.into_iter().map(of).collect();
+    let value = value.unwrap_or(Value::Null);
+    record.parameters.insert(key.to_owned(), value);
 }
 
 /// What a life cycle was to try.
 ///
 /// # Errors
 /// When the result is not that of a life cycle.
-pub fn plan_of(experiment: &Experiment) -> Result<Plan, LifecycleError> {
-    let plan = experiment.parameters.get(KEY).cloned();
+pub fn trial_of(experiment: &Experiment) -> Result<Trial, LifecycleError> {
+    let parameters = &experiment.parameters;
+    let plan = parameters.get(KEY).cloned();
     let plan = plan.and_then(|plan| serde_json::from_value(plan).ok());
-    plan.ok_or_else(|| LifecycleError::OtherSuite {
+    let scenario = parameters.get(SCENARIO).cloned();
+    let scenario = scenario.and_then(|one| serde_json::from_value(one).ok());
+    let trial = plan.map(Trial::Verbs);
+    let trial = trial.or_else(|| scenario.map(Trial::Scenario));
+    trial.ok_or_else(|| LifecycleError::OtherSuite {
         suite: experiment.suite.clone(),
     })
 }
@@ -195,6 +251,14 @@ pub enum LifecycleError {
         service: String,
         /// What there is.
         have: String,
+    },
+    /// The scenario cannot be played with the partition.
+    #[error("the scenario cannot be played: {message}")]
+    Unplayable {
+        /// Why.
+        message: String,
+        /// What to change.
+        hint: String,
     },
     /// The result is of another suite.
     #[error("this is a result of the suite '{suite}', not of a life cycle")]
@@ -252,13 +316,71 @@ impl Suite for Lifecycle<'_> {
 
 impl Lifecycle<'_> {
     fn measured(&self, job: Job, run: &str) -> Result<Vec<Figure>, RunError> {
+        match self.trial {
+            Trial::Verbs(plan) => self.tried(job, run, plan),
+            Trial::Scenario(scenario) => self.played(job, run, scenario),
+        }
+    }
+
+    /// Verbs and faults; then the faults once more, with the restart policy of the engine, where it has one.
+    fn tried(&self, job: Job, run: &str, plan: &Plan) -> Result<Vec<Figure>, RunError> {
+        let mut figures = self.images(job, run)?;
+        figures.extend(self.session(job, run, plan, false)?);
+        if !plan.faults.is_empty() {
+            let run = format!("{run}-policy");
+            figures.extend(self.session(job, &run, plan, true)?);
+        }
+        Ok(figures)
+    }
+
+    fn images(&self, job: Job, run: &str) -> Result<Vec<Figure>, RunError> {
+        let run = format!("{run}-image");
+        let staged = self.stage.run(job.deployment, job.block, &run)?;
+        self.in_scratch(&run, |scratch| {
+            Images {
+                site: Rc::clone(self.stage.host()) as Rc<dyn stowplan_site::Site>,
+                engine: staged.engine.as_ref(),
+                can: &staged.can,
+                plan: staged.plan,
+                scratch,
+            }
+            .run()
+        })
+    }
+
+    /// Gives a folder for what does not belong to the result, and removes it afterwards.
+    fn in_scratch<T>(
+        &self,
+        run: &str,
+        with: impl FnOnce(&Path) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        let scratch = self.result.dir().join(format!("scratch-{run}"));
+        std::fs::create_dir_all(&scratch).map_err(|error| unwritable(&scratch, &error))?;
+        let given = with(&scratch);
+        let removed = std::fs::remove_dir_all(&scratch);
+        let given = given?;
+        removed.map_err(|error| unwritable(&scratch, &error))?;
+        Ok(given)
+    }
+
+    fn session(
+        &self,
+        job: Job,
+        run: &str,
+        plan: &Plan,
+        restarts: bool,
+    ) -> Result<Vec<Figure>, RunError> {
         let staged = self.stage.run(job.deployment, job.block, run)?;
         let trials = Trials {
-            faults: self.plan.faults.clone(),
-            patience: Duration::from_nanos(self.plan.patience_ns),
-            memory_bytes: Some(self.plan.memory_bytes),
+            faults: plan.faults.clone(),
+            patience: Duration::from_nanos(plan.patience_ns),
+            memory_bytes: Some(plan.memory_bytes),
             seed: self.stage.request().seed,
+            restarts,
         };
+        if restarts && staged.can.restarts.is_none() {
+            return Ok(trials.without_policy());
+        }
         Session {
             site: Rc::clone(self.stage.host()) as Rc<dyn stowplan_site::Site>,
             engine: staged.engine.as_ref(),
@@ -266,10 +388,44 @@ impl Lifecycle<'_> {
             services: &staged.services,
             plan: staged.plan,
             cyclonedds_xml: staged.cyclonedds_xml,
-            service: &self.plan.service,
+            service: &plan.service,
             trials: &trials,
             block: job.block,
         }
         .run()
     }
+
+    /// Every strategy once, each in a run of its own, in the order of the block.
+    fn played(&self, job: Job, run: &str, scenario: &Scenario) -> Result<Vec<Figure>, RunError> {
+        let mut strategies = scenario.strategies.clone();
+        let seed = u128::from(self.stage.request().seed);
+        strategies.shuffle(&mut Pcg64::new(seed, u128::from(job.block)));
+        let mut figures = Vec::new();
+        for strategy in strategies {
+            let run = format!("{run}-{strategy}");
+            let staged = self.stage.run(job.deployment, job.block, &run)?;
+            let played = self.in_scratch(&run, |scratch| {
+                OnDemand {
+                    site: Rc::clone(self.stage.host()) as Rc<dyn stowplan_site::Site>,
+                    engine: staged.engine.as_ref(),
+                    can: &staged.can,
+                    services: staged.services,
+                    plan: staged.plan,
+                    cyclonedds_xml: staged.cyclonedds_xml,
+                    scenario,
+                    strategy,
+                    chains: &self.chains,
+                    ring_bytes: self.stage.ring_bytes(),
+                    scratch,
+                }
+                .run()
+            });
+            figures.extend(played?);
+        }
+        Ok(figures)
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> RunError {
+    RunError::new(format!("cannot write '{}': {error}", path.display()))
 }

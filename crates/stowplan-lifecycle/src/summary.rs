@@ -26,7 +26,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    fn of(values: Vec<f64>, reasons: &[String]) -> Self {
+    pub(crate) fn of(values: Vec<f64>, reasons: &[String]) -> Self {
         let (have, without) = (values.len(), reasons.len());
         let sorted = Sorted::new(values).ok();
         Self {
@@ -83,7 +83,35 @@ pub struct Summary {
 }
 
 /// Values and reasons by metric, subject and deployment.
-type Samples = BTreeMap<(String, Option<String>, String), (Vec<f64>, Vec<String>)>;
+pub(crate) type Samples = BTreeMap<(String, Option<String>, String), (Vec<f64>, Vec<String>)>;
+
+/// Reads the figures of the runs that finished.
+pub(crate) fn samples(results: &Results) -> Result<Samples, ResultsError> {
+    let finished = results.runs.iter();
+    let finished = finished.filter(|run| run.status == RunStatus::Finished);
+    let finished: Vec<u32> = finished.map(|run| run.run).collect();
+    let mut samples = Samples::new();
+    for row in results.measurements()? {
+        if !finished.contains(&row.run) {
+            continue;
+        }
+        let subject = row.subject.map(|subject| subject.to_string());
+        let key = (row.metric.to_string(), subject, row.deployment.to_string());
+        let (values, reasons) = samples.entry(key).or_default();
+        match (row.value, row.reason) {
+            (Some(value), _) => values.push(value),
+            (None, reason) => reasons.push(reason.map_or_else(String::new, |r| r.to_string())),
+        }
+    }
+    Ok(samples)
+}
+
+/// Id and label of every deployment that was measured.
+pub(crate) fn measured(results: &Results) -> Vec<(String, String)> {
+    let all = results.experiment.deployments.iter();
+    let all = all.filter(|d| d.refused.is_none());
+    all.map(|d| (d.id.clone(), d.label.clone())).collect()
+}
 
 impl Summary {
     /// Reads the figures of the runs that finished.
@@ -91,30 +119,7 @@ impl Summary {
     /// # Errors
     /// When a table cannot be read.
     pub fn read(results: &Results) -> Result<Self, ResultsError> {
-        let finished = results.runs.iter();
-        let finished = finished.filter(|run| run.status == RunStatus::Finished);
-        let finished: Vec<u32> = finished.map(|run| run.run).collect();
-        let mut samples = Samples::new();
-        for row in results.measurements()? {
-            if !finished.contains(&row.run) {
-                continue;
-            }
-            let subject = row.subject.map(|subject| subject.to_string());
-            let key = (row.metric.to_string(), subject, row.deployment.to_string());
-            let (values, reasons) = samples.entry(key).or_default();
-            match (row.value, row.reason) {
-                (Some(value), _) => values.push(value),
-                (None, reason) => reasons.push(reason.map_or_else(String::new, |r| r.to_string())),
-            }
-        }
-        let deployments = results.experiment.deployments.iter();
-        let deployments = deployments.filter(|d| d.refused.is_none());
-        Ok(Self::of(
-            deployments
-                .map(|d| (d.id.clone(), d.label.clone()))
-                .collect(),
-            &samples,
-        ))
+        Ok(Self::of(measured(results), &samples(results)?))
     }
 
     fn of(deployments: Vec<(String, String)>, samples: &Samples) -> Self {

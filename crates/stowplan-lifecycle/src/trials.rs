@@ -10,9 +10,9 @@ use stowplan_wire::agent::{Recipients, ServiceSignal};
 use stowplan_wire::announce::{Announcement, Control, OwnFault};
 use stowplan_wire::deployment::StopMode;
 
-use crate::bench::{Bench, Heard, LOOK_MS, end_ns, nanos, only, take};
+use crate::bench::{Again, Bench, Heard, LOOK_MS, end_ns, nanos, only, take};
 use crate::fault::{EXIT_STATUS, Fault, Keeper};
-use crate::figures::{DETECTED, Figure, READY_AGAIN};
+use crate::figures::{DETECTED, Figure, READY_AGAIN, RecoveryStep};
 use crate::ready::{Answers, Readiness};
 
 /// A service without a plan: its program ends at once.
@@ -42,6 +42,8 @@ pub struct Trials {
     pub patience: Duration,
     /// Memory limit of the service, where the place has one.
     pub memory_bytes: Option<u64>,
+    /// Whether the engine starts the service again by itself: then nobody else does.
+    pub restarts: bool,
     /// Seed of instants and order.
     pub seed: u64,
 }
@@ -57,9 +59,53 @@ pub(crate) struct Became {
     pub(crate) unanswered_ns: Option<u64>,
     /// When the service was ready again.
     pub(crate) ready_ns: Option<u64>,
+    /// When the keeper heard of it.
+    pub(crate) heard_ns: Option<u64>,
+    /// What was done to bring it back.
+    pub(crate) again: Again,
+}
+
+impl Became {
+    /// What happened, in order, where the service came back.
+    fn steps(&self) -> Vec<(RecoveryStep, u64)> {
+        if self.ready_ns.is_none() {
+            return Vec::new();
+        }
+        let all = [
+            (
+                RecoveryStep::Detected,
+                earlier(self.told_ns, self.unanswered_ns),
+            ),
+            (RecoveryStep::Heard, self.heard_ns),
+            (RecoveryStep::Removed, self.again.removed_ns),
+            (RecoveryStep::Created, self.again.created_ns),
+            (RecoveryStep::Up, self.again.up_ns),
+            (RecoveryStep::Ready, self.ready_ns),
+        ];
+        let known = all.into_iter();
+        let known = known.filter_map(|(step, ns)| Some((step, ns?)));
+        known.collect()
+    }
 }
 
 impl Trials {
+    /// Who is to bring the service back after a fault, one after the other.
+    fn keepers(&self, fault: Fault) -> impl Iterator<Item = Keeper> {
+        let all = Keeper::of(fault).iter().copied();
+        let restarts = self.restarts;
+        all.filter(move |keeper| (*keeper == Keeper::Policy) == restarts)
+    }
+
+    /// Rows of an engine that has no restart policy.
+    #[must_use]
+    pub fn without_policy(&self) -> Vec<Figure> {
+        let why = || Err("this engine restarts nothing by itself".to_owned());
+        let all = self.faults.iter().copied();
+        let all = all.filter(|fault| Keeper::of(*fault).contains(&Keeper::Policy));
+        all.map(|fault| Figure::of_fault(READY_AGAIN, fault, Keeper::Policy, why()))
+            .collect()
+    }
+
     /// How long a fault is given: memory has to be used up first.
     fn patience_with(&self, fault: Fault) -> Duration {
         match fault {
@@ -89,8 +135,9 @@ impl Bench<'_> {
         let mut figures = Vec::new();
         for (fault, phase) in trials.order(block) {
             figures.extend(match fault {
+                Fault::FailedStart if trials.restarts => Vec::new(),
                 Fault::FailedStart => vec![self.failed_start(trials)?],
-                Fault::Memory if trials.memory_bytes.is_none() => without_limit(),
+                Fault::Memory if trials.memory_bytes.is_none() => without_limit(trials),
                 _ => self.fault(fault, phase, trials)?,
             });
         }
@@ -105,11 +152,15 @@ impl Bench<'_> {
     ) -> Result<Vec<Figure>, RunError> {
         let mut figures = Vec::new();
         let mut is_told = true;
-        for keeper in Keeper::of(fault).iter().copied() {
+        for keeper in trials.keepers(fault) {
             if keeper == Keeper::Supervisor && !is_told {
                 // It starts nothing that nobody tells it of.
                 figures.push(figure(READY_AGAIN, fault, keeper, None, trials));
                 continue;
+            }
+            if keeper == Keeper::Policy {
+                // An engine waits the longer the more often it has restarted a service.
+                self.begin_again()?;
             }
             self.pass(phase)?;
             let asked = self.inject(fault, trials)?;
@@ -117,7 +168,7 @@ impl Bench<'_> {
             let since = |at: Option<u64>| at.map(|ns| ns.saturating_sub(became.fault_ns));
             let detected = match keeper {
                 Keeper::Engine => Some(became.told_ns),
-                Keeper::Supervisor => None,
+                Keeper::Supervisor | Keeper::Policy => None,
                 Keeper::Watchdog => Some(earlier(became.told_ns, became.unanswered_ns)),
             };
             if keeper == Keeper::Engine {
@@ -133,6 +184,10 @@ impl Bench<'_> {
                 since(became.ready_ns),
                 trials,
             ));
+            for (step, ns) in became.steps() {
+                let value = Ok(ns.saturating_sub(became.fault_ns));
+                figures.push(Figure::of_step(fault, keeper, step, value));
+            }
             if became.ready_ns.is_none() {
                 self.begin_again()?;
             }
@@ -148,6 +203,7 @@ impl Bench<'_> {
             Fault::Exit => OwnFault::Exit(EXIT_STATUS),
             // Twice what it may have is more than it can get.
             Fault::Memory => OwnFault::Allocate(trials.memory_bytes.unwrap_or(0) * 2),
+            Fault::Deadlock => OwnFault::Deadlock,
             Fault::Crash | Fault::FailedStart => OwnFault::Crash,
         };
         let control = Control::Fault(own);
@@ -184,12 +240,15 @@ impl Bench<'_> {
             became.told_ns = became.told_ns.or_else(|| end_ns(&heard, self.service()));
             take(&mut readiness, &heard)?;
             became.ready_ns = readiness.ready_ns();
+            became.again.up_ns = readiness.up_ns();
             if let Some(pings) = &mut pings {
                 became.unanswered_ns = pings.look(self, &heard)?;
             }
             let is_noticed = earlier(became.told_ns, became.unanswered_ns).is_some();
-            if has_failed && is_noticed && keeper != Keeper::Engine {
-                became.ready_ns = Some(self.begin_again()?);
+            if has_failed && is_noticed && keeper.is_ours() {
+                became.heard_ns = Some(self.now()?);
+                became.again = self.begin_again()?;
+                became.ready_ns = Some(became.again.ready_ns);
             }
             let waited = self.now()?.saturating_sub(injected.at_ns);
             if !has_failed && waited > nanos(OBEYING) {
@@ -327,12 +386,13 @@ fn never(patience: Duration) -> String {
 }
 
 /// Rows of a fault that this place cannot have.
-fn without_limit() -> Vec<Figure> {
+fn without_limit(trials: &Trials) -> Vec<Figure> {
     let why = || Err("this place has no memory limits".to_owned());
-    let keepers = Keeper::of(Fault::Memory).iter().copied();
+    let keepers = trials.keepers(Fault::Memory);
     let ready = keepers.map(|keeper| Figure::of_fault(READY_AGAIN, Fault::Memory, keeper, why()));
     let detected = Figure::of_fault(DETECTED, Fault::Memory, Keeper::Engine, why());
-    std::iter::once(detected).chain(ready).collect()
+    let detected = (!trials.restarts).then_some(detected);
+    detected.into_iter().chain(ready).collect()
 }
 
 #[cfg(test)]

@@ -256,6 +256,7 @@ impl Bench {
 
 fn start(service: &ServicePlan) -> ServiceStart {
     ServiceStart {
+        restarts: false,
         name: service.service.clone(),
         program: Program::Node,
         limits: LimitsPlan::default(),

@@ -133,6 +133,7 @@ fn only_sockets_that_listen_have_a_port() {
 #[test]
 fn programs_get_the_domain_unless_the_stack_says_another() {
     let program = |env: &[(&str, &str)]| ServiceStart {
+        restarts: false,
         name: "pong".to_owned(),
         program: Program::Command {
             command: vec!["pong".to_owned()],

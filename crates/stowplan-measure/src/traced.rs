@@ -252,6 +252,7 @@ mod tests {
     /// Those of the services `traced` and `other`, which begin alike.
     fn shown(can: &Capabilities, mount: bool) -> [Shown; 2] {
         let start = |name: &str| ServiceStart {
+            restarts: false,
             name: name.to_owned(),
             program: Program::Command {
                 command: vec!["/program".to_owned()],

@@ -111,6 +111,7 @@ impl Run {
         let mut plan = command_plan(&self.name(), "", variant, &[]);
         plan.image_dir = image.display().to_string();
         let start = |name: &str, program| ServiceStart {
+            restarts: false,
             name: name.to_owned(),
             program,
             limits: LimitsPlan::default(),

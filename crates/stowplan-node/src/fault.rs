@@ -1,5 +1,7 @@
 //! Faults that a process makes of itself when it is asked to.
 
+use std::sync::{Arc, Barrier, Mutex};
+
 use stowplan_wire::announce::{Announcement, OwnFault};
 
 use crate::announce::Agent;
@@ -30,6 +32,10 @@ pub fn happen(agent: &Agent, process: Option<&str>, fault: OwnFault) -> Result<(
         OwnFault::Exit(status) => unsafe { libc::_exit(status.into()) },
         OwnFault::Allocate(bytes) => {
             allocate(bytes);
+            Ok(())
+        }
+        OwnFault::Deadlock => {
+            deadlock();
             Ok(())
         }
     }
@@ -69,4 +75,25 @@ fn allocate(bytes: u64) {
         std::hint::black_box(&mut step);
         std::mem::forget(step);
     }
+}
+
+/// This thread and another one wait for each other's lock, for ever.
+fn deadlock() {
+    let first = Arc::new(Mutex::new(()));
+    let second = Arc::new(Mutex::new(()));
+    let both = Arc::new(Barrier::new(2));
+    let other = {
+        let (first, second, both) = (Arc::clone(&first), Arc::clone(&second), Arc::clone(&both));
+        std::thread::spawn(move || lock_both(&second, &first, &both))
+    };
+    lock_both(&first, &second, &both);
+    // Not reached; a thread that has panicked would be no deadlock.
+    drop(other.join());
+}
+
+/// Takes its own lock, and that of the other when both have theirs.
+fn lock_both(own: &Mutex<()>, others: &Mutex<()>, both: &Barrier) {
+    let _own = own.lock();
+    both.wait();
+    let _others = others.lock();
 }

@@ -435,6 +435,12 @@ impl Host for AgentHost {
             .map_err(host_error)
     }
 
+    fn freeze(&self, service: &Locator, frozen: bool) -> Result<(), HostError> {
+        let service = service.clone();
+        self.done(Call::Freeze { service, frozen })
+            .map_err(host_error)
+    }
+
     /// Entered here, where `stowplan clean` looks: what engines outside of the agent make belongs to this
     /// process.
     fn enter(&self, object: &Object) -> Result<(), HostError> {

@@ -21,6 +21,8 @@ pub(crate) struct Content<'a> {
     pub version: &'a str,
     /// The command that gives the same as text.
     pub as_text: &'a str,
+    /// What stands after it, as HTML.
+    pub after: &'a str,
 }
 
 /// A page that holds everything it needs.
@@ -40,7 +42,7 @@ pub(crate) fn page(content: &Content<'_>) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"generator\" content=\"stowplan {version}\">\n\
          <title>{title} – Stowplan</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-         <div id=\"app\"><h1>{title}</h1></div>\n\
+         <div id=\"app\"><h1>{title}</h1></div>\n{after}\
          <noscript><p>The figures of this report are drawn by the script in this file, which is switched off. \
          <code>{as_text}</code> gives the same figures as text.</p></noscript>\n\
          <template id=\"licences\"><pre>{licences}</pre></template>\n\
@@ -48,6 +50,7 @@ pub(crate) fn page(content: &Content<'_>) -> String {
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         version = escape(content.version),
         as_text = escape(content.as_text),
+        after = content.after,
     )
 }
 

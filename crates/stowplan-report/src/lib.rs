@@ -19,6 +19,7 @@ mod module_tables;
 mod page;
 mod phase_tables;
 mod place_tables;
+mod section;
 mod sensitivity_tables;
 mod setting_tables;
 mod slower_tables;
@@ -34,6 +35,7 @@ use stowplan_judge::Judgement;
 pub use conclusion::{Screen, conclusion};
 pub use error::ReportError;
 pub use graph::{Form, GraphEdge, GraphNode, Limits, NodeGraph, View};
+pub use section::{Piece, Section, Timeline, TimelineRow};
 pub use slower_tables::{regression_lines, slower_lines};
 pub use trace::TraceReport;
 
@@ -54,12 +56,21 @@ pub fn markdown(judgement: &Judgement) -> String {
 /// # Errors
 /// When its data cannot be put into JSON.
 pub fn html(judgement: &Judgement) -> Result<String, ReportError> {
+    html_with(judgement, &[])
+}
+
+/// The same with what a suite adds to it.
+///
+/// # Errors
+/// When its data cannot be put into JSON.
+pub fn html_with(judgement: &Judgement, sections: &[Section]) -> Result<String, ReportError> {
     let experiment = &judgement.figures.experiment;
     Ok(html::page(&html::Content {
         title: &experiment.name,
         data: &page::json(judgement)?,
         version: &experiment.stowplan_version,
         as_text: "stowplan report --form markdown",
+        after: &section::html(sections),
     }))
 }
 
@@ -69,4 +80,16 @@ pub fn html(judgement: &Judgement) -> Result<String, ReportError> {
 /// When its data cannot be put into JSON, or the file cannot be written.
 pub fn write_html(judgement: &Judgement, out: &Path) -> Result<(), ReportError> {
     html::write(&html(judgement)?, out)
+}
+
+/// Writes that page with what a suite adds to it.
+///
+/// # Errors
+/// When its data cannot be put into JSON, or the file cannot be written.
+pub fn write_html_with(
+    judgement: &Judgement,
+    sections: &[Section],
+    out: &Path,
+) -> Result<(), ReportError> {
+    html::write(&html_with(judgement, sections)?, out)
 }

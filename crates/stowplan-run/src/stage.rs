@@ -9,7 +9,7 @@ use stowplan_host::Host;
 use stowplan_measure::RunError;
 use stowplan_measure::dds::{DdsConfig, cyclonedds_xml};
 use stowplan_measure::lower::{LowerOptions, lower};
-use stowplan_model::RealService;
+use stowplan_model::{RealService, Stack};
 use stowplan_remote::AgentHost;
 use stowplan_results::{DeploymentRecord, Experiment};
 use stowplan_site::Site;
@@ -153,6 +153,18 @@ impl<'a> Stage<'a> {
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.ready.prepared.warnings
+    }
+
+    /// The stack with scaled work.
+    #[must_use]
+    pub fn stack(&self) -> &Stack {
+        &self.ready.prepared.stack
+    }
+
+    /// Trace buffer of every process, in bytes, for what was asked to be recorded: warm-up and window.
+    #[must_use]
+    pub fn ring_bytes(&self) -> u64 {
+        self.ready.prepared.ring_bytes
     }
 
     /// Real programs of the stack.

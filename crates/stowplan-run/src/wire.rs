@@ -26,6 +26,7 @@ pub fn deployment_plan(
             .unwrap_or_default()
     };
     let start = |name: &str, program| ServiceStart {
+        restarts: false,
         name: name.to_owned(),
         program,
         limits: limits(name),

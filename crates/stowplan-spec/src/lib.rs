@@ -14,6 +14,7 @@ mod parse;
 mod quantity;
 mod run_options;
 mod scalar;
+mod scenario;
 mod schema;
 mod shipped;
 
@@ -28,10 +29,11 @@ pub use error::{Problem, SpecError};
 pub use experiment::{AskedCpu, Experiment, ListedDeployment, Start};
 pub use quantity::Unit;
 pub use run_options::RunOptions;
-pub use schema::{experiment_schema, partition_schema, stack_schema};
+pub use scenario::{NoSuchStrategy, Scenario, Step, Strategy};
+pub use schema::{experiment_schema, partition_schema, scenario_schema, stack_schema};
 pub use shipped::{
     Shipped, all_shipped, shipped, shipped_experiment, shipped_experiment_names, shipped_names,
-    shipped_partition, shipped_partition_names,
+    shipped_partition, shipped_partition_names, shipped_scenario, shipped_scenario_names,
 };
 
 /// The service that an experiment adds to its deployments to keep CPUs busy.
@@ -264,6 +266,33 @@ pub fn find_experiment(
     )?;
     let base = path.parent().unwrap_or(Path::new(".")).to_owned();
     Ok((load_experiment(&path, known)?, base))
+}
+
+/// Reads a scenario from text; `file_name` stands in errors.
+///
+/// # Errors
+/// When the text is not YAML, has unknown keys, or a timeline that cannot be played.
+pub fn parse_scenario(text: &str, file_name: &str) -> Result<Scenario, SpecError> {
+    let spec: elements::scenario::ScenarioSpec = parse::parse(text, file_name)?;
+    let mut context = context::Context::new(file_name);
+    let scenario = convert::scenario::convert(&mut context, &spec);
+    context.finish()?;
+    Ok(scenario.expect("a scenario without a problem is complete"))
+}
+
+/// The scenario that `name` means, a shipped one or else a file, and the folder that its relative paths start from.
+///
+/// # Errors
+/// When `name` is neither shipped nor a file, or as [`parse_scenario`].
+pub fn find_scenario(name: &str) -> Result<(Scenario, PathBuf), SpecError> {
+    if let Some(text) = shipped_scenario(name) {
+        let file = format!("stacks/scenarios/{name}.yaml");
+        return Ok((parse_scenario(text, &file)?, PathBuf::from(".")));
+    }
+    let path = existing("scenario", name, Path::new(""), shipped_scenario_names())?;
+    let base = path.parent().unwrap_or(Path::new(".")).to_owned();
+    let scenario = parse_scenario(&read(&path)?, &path.display().to_string())?;
+    Ok((scenario, base))
 }
 
 /// The file that `name` means, which must exist, or an error that lists what is shipped.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::elements::experiment::ExperimentSpec;
 use crate::elements::partition::PartitionSpec;
+use crate::elements::scenario::ScenarioSpec;
 use crate::elements::stack::StackSpec;
 
 /// The JSON Schema of a stack file.
@@ -22,6 +23,12 @@ pub fn experiment_schema() -> Value {
 #[must_use]
 pub fn partition_schema() -> Value {
     titled::<PartitionSpec>("Stowplan partition table")
+}
+
+/// The JSON Schema of a scenario file.
+#[must_use]
+pub fn scenario_schema() -> Value {
+    titled::<ScenarioSpec>("Stowplan scenario")
 }
 
 fn titled<T: schemars::JsonSchema>(title: &str) -> Value {

@@ -1,4 +1,4 @@
-//! Stacks, partition tables and experiments that come with the program.
+//! Stacks, partition tables, experiments and scenarios that come with the program.
 
 macro_rules! files {
     ($folder:literal: $($name:literal),* $(,)?) => {
@@ -10,6 +10,7 @@ const STACKS: &[(&str, &str)] = files!["stacks":
     "autoware-galactic",
     "autoware-humble",
     "autoware-reference-system",
+    "autoware-small",
     "contended",
     "hello",
 ];
@@ -22,10 +23,14 @@ const EXPERIMENTS: &[(&str, &str)] = files!["stacks/experiments":
     "contended-resources",
 ];
 
+const SCENARIOS: &[(&str, &str)] = files!["stacks/scenarios":
+    "parking-to-intersection",
+];
+
 /// A file that comes with the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shipped {
-    /// `stack`, `partition` or `experiment`.
+    /// `stack`, `partition`, `experiment` or `scenario`.
     pub kind: &'static str,
     /// Its name, which no other of any kind has.
     pub name: &'static str,
@@ -55,12 +60,13 @@ impl Shipped {
     }
 }
 
-/// Every file that comes with the program: stacks, partition tables, experiments.
+/// Every file that comes with the program: stacks, partition tables, experiments, scenarios.
 pub fn all_shipped() -> impl Iterator<Item = Shipped> {
     let kinds = [
         ("stack", STACKS),
         ("partition", PARTITIONS),
         ("experiment", EXPERIMENTS),
+        ("scenario", SCENARIOS),
     ];
     kinds.into_iter().flat_map(|(kind, files)| {
         let of_kind = files.iter();
@@ -106,6 +112,17 @@ pub fn shipped_experiment(name: &str) -> Option<&'static str> {
 /// Names of the shipped experiments.
 pub fn shipped_experiment_names() -> impl Iterator<Item = &'static str> {
     EXPERIMENTS.iter().map(|(name, _)| *name)
+}
+
+/// The text of the shipped scenario `name`.
+#[must_use]
+pub fn shipped_scenario(name: &str) -> Option<&'static str> {
+    find(SCENARIOS, name)
+}
+
+/// Names of the shipped scenarios.
+pub fn shipped_scenario_names() -> impl Iterator<Item = &'static str> {
+    SCENARIOS.iter().map(|(name, _)| *name)
 }
 
 #[cfg(test)]

@@ -105,6 +105,7 @@ pub fn command_plan(
         services: commands
             .iter()
             .map(|(name, command)| ServiceStart {
+                restarts: false,
                 name: (*name).to_owned(),
                 program: Program::Command {
                     command: command.iter().map(|word| (*word).to_owned()).collect(),

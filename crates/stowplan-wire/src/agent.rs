@@ -216,6 +216,13 @@ pub enum Call {
     },
     /// Kill every process of a service.
     KillTree(Locator),
+    /// Freeze or thaw the control group of a service by the kernel alone.
+    Freeze {
+        /// Whose.
+        service: Locator,
+        /// Whether it is to be frozen.
+        frozen: bool,
+    },
     /// Copy a file of the run folder to a path on the host.
     FetchTo {
         /// Source on the host.

@@ -156,6 +156,8 @@ pub enum OwnFault {
     Exit(u8),
     /// Use so many bytes of memory more.
     Allocate(u64),
+    /// Wait for ever: two threads each wait for a lock that the other has.
+    Deadlock,
 }
 
 #[cfg(test)]

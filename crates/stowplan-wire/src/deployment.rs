@@ -36,6 +36,9 @@ pub struct ServiceStart {
     pub limits: LimitsPlan,
     /// File on the host that takes its output and errors.
     pub log: String,
+    /// Whether its engine starts it again by itself when it has ended (`Variant::restarts`).
+    #[serde(default)]
+    pub restarts: bool,
 }
 
 /// What runs in a service.

@@ -35,6 +35,7 @@ pub fn deployment(
     isolation: IsolationPlan,
 ) -> DeploymentPlan {
     let start = |name: String| ServiceStart {
+        restarts: false,
         log: format!("{run_dir}/{name}/service.log"),
         name,
         program: Program::Node,

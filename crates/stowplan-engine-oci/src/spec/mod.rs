@@ -227,6 +227,7 @@ pub(crate) mod tests {
             service_dir: "/dev/shm/stowplan-r1/sensing".into(),
             image_dir: "/images/0".into(),
             service: ServiceStart {
+                restarts: false,
                 name: "sensing".into(),
                 program: Program::Node,
                 limits: LimitsPlan::default(),

@@ -59,6 +59,7 @@ fn mount(from: &Path, to: &str, read_only: bool) -> BindMount {
 
 fn plan(run: &Run, isolation: IsolationPlan, program: Program) -> DeploymentPlan {
     let service = ServiceStart {
+        restarts: false,
         program,
         ..run.service("one", &[])
     };

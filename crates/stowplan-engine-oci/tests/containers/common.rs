@@ -69,6 +69,7 @@ impl Run {
     /// A service that runs a command.
     pub fn service(&self, name: &str, command: &[&str]) -> ServiceStart {
         ServiceStart {
+            restarts: false,
             name: name.to_owned(),
             program: Program::Command {
                 command: command.iter().map(|&word| word.to_owned()).collect(),

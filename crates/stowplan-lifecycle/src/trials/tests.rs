@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use stowplan_engine::{Engine as _, FailureKind, Variant};
 use stowplan_testkit::fake::{
-    self, DYING_NS, FakeEngine, FakeHost, Fault as Wrong, LATE_NS, MATCHED_NS, UP_NS,
+    self, DYING_NS, FakeEngine, FakeHost, Fault as Wrong, LATE_NS, MATCHED_NS, RESTART_NS, UP_NS,
 };
 use stowplan_testkit::{command_plan, service_plan};
 use stowplan_wire::deployment::Program;
 
 use super::*;
-use crate::figures::{Operation, subject};
+use crate::figures::{Operation, RecoveryStep, step_subject, subject};
 use crate::session::Session;
 
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -27,6 +27,7 @@ fn trials(faults: &[Fault]) -> Trials {
         patience: PATIENCE,
         memory_bytes: Some(256 << 20),
         seed: 1,
+        restarts: false,
     }
 }
 
@@ -108,7 +109,7 @@ fn an_operation_takes_from_its_verb_to_what_is_announced() {
         let why = value(&found, metric, None).unwrap_err();
         assert_eq!(why, "this place cannot pause services");
     }
-    assert_eq!(found.len(), Operation::ALL.len());
+    assert_eq!(found.len(), Operation::ALL.len() - 3, "all but images");
 }
 
 #[test]
@@ -132,26 +133,69 @@ fn ends_are_detected_when_the_engine_stamps_them_and_repaired_when_it_tells_them
 }
 
 #[test]
-fn nobody_but_a_watchdog_detects_a_hang() {
-    let found = figures(&[Fault::Hang]);
-    let never = Err("never, within 2 s".to_owned());
-    for keeper in [Keeper::Engine, Keeper::Supervisor] {
-        let ready = value(&found, READY_AGAIN, Some((Fault::Hang, keeper)));
-        assert_eq!(ready, never, "{keeper:?}");
+fn nobody_but_a_watchdog_detects_a_hang_or_a_deadlock() {
+    for fault in [Fault::Hang, Fault::Deadlock] {
+        let found = figures(&[fault]);
+        let never = Err("never, within 2 s".to_owned());
+        for keeper in [Keeper::Engine, Keeper::Supervisor] {
+            let ready = value(&found, READY_AGAIN, Some((fault, keeper)));
+            assert_eq!(ready, never, "{keeper:?}");
+        }
+        let detected = value(&found, DETECTED, Some((fault, Keeper::Engine)));
+        assert_eq!(detected, never);
+        let watched = value(&found, DETECTED, Some((fault, Keeper::Watchdog))).unwrap();
+        // It looks each two milliseconds.
+        let given_up = nanos(UNANSWERED);
+        assert!(
+            (given_up..given_up + 5_000_000).contains(&watched),
+            "{watched}"
+        );
+        let ready = value(&found, READY_AGAIN, Some((fault, Keeper::Watchdog)));
+        is_about(ready, watched + CREATE_NS + MATCHED_NS);
     }
-    assert_eq!(
-        value(&found, DETECTED, Some((Fault::Hang, Keeper::Engine))),
-        never
-    );
-    let watched = value(&found, DETECTED, Some((Fault::Hang, Keeper::Watchdog))).unwrap();
-    // It looks each two milliseconds.
-    let given_up = nanos(UNANSWERED);
-    assert!(
-        (given_up..given_up + 5_000_000).contains(&watched),
-        "{watched}"
-    );
-    let ready = value(&found, READY_AGAIN, Some((Fault::Hang, Keeper::Watchdog)));
-    is_about(ready, watched + CREATE_NS + MATCHED_NS);
+}
+
+#[test]
+fn an_engine_with_a_policy_restarts_what_ends_and_nothing_that_hangs() {
+    let (host, engine) = fake::fake();
+    let trials = Trials {
+        restarts: true,
+        ..trials(&Fault::ALL)
+    };
+    let found = run(&host, &engine, &trials, |_| {}).unwrap();
+    assert_eq!(host.living(), 0, "nothing is left");
+    let ready = |fault| value(&found, READY_AGAIN, Some((fault, Keeper::Policy)));
+    is_about(ready(Fault::Kill), RESTART_NS + MATCHED_NS);
+    for fault in [Fault::Crash, Fault::Exit] {
+        is_about(ready(fault), DYING_NS + RESTART_NS + MATCHED_NS);
+    }
+    for fault in [Fault::Hang, Fault::Deadlock] {
+        assert_eq!(ready(fault), Err("never, within 2 s".to_owned()));
+    }
+    assert!(found.iter().all(|figure| figure.metric != DETECTED));
+    let without = trials.without_policy();
+    assert_eq!(without.len(), Fault::ALL.len() - 1);
+    assert!(without.iter().all(|figure| figure.value.is_err()));
+}
+
+#[test]
+fn the_steps_of_a_recovery_are_in_order() {
+    let found = figures(&[Fault::Crash]);
+    let steps = RecoveryStep::ALL.map(|step| {
+        let subject = step_subject(Fault::Crash, Keeper::Supervisor, step);
+        let mut all = found.iter();
+        let one = all.find(|one| one.subject.as_deref() == Some(&subject));
+        one.unwrap_or_else(|| panic!("{subject}: {found:#?}"))
+            .value
+            .clone()
+    });
+    let expected = [0, LATE_NS, LATE_NS, LATE_NS + CREATE_NS];
+    for (found, after) in steps.iter().zip(expected) {
+        is_about(found.clone(), DYING_NS + after);
+    }
+    let up = LATE_NS + CREATE_NS + UP_NS;
+    is_about(steps[4].clone(), DYING_NS + up);
+    is_about(steps[5].clone(), DYING_NS + up + MATCHED_NS - UP_NS);
 }
 
 #[test]

@@ -37,6 +37,7 @@ impl TraceReport<'_> {
             data: &data::json(self)?,
             version: env!("CARGO_PKG_VERSION"),
             as_text: "stowplan trace info, callbacks, links, analyze, start-up, graph",
+            after: "",
         }))
     }
 

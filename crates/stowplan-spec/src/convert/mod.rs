@@ -5,6 +5,7 @@ pub(crate) mod experiment;
 mod kinds;
 mod nodes;
 pub(crate) mod partition;
+pub(crate) mod scenario;
 mod services;
 
 use std::collections::HashMap;

@@ -8,6 +8,7 @@ pub(crate) mod module;
 pub(crate) mod node;
 pub(crate) mod partition;
 pub(crate) mod process;
+pub(crate) mod scenario;
 pub(crate) mod service;
 pub(crate) mod share;
 pub(crate) mod stack;

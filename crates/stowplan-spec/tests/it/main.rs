@@ -7,6 +7,7 @@ mod errors;
 mod hello;
 mod reference;
 mod robust;
+mod scenario;
 mod schema;
 mod serialisation;
 mod services;

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use stowplan_spec::{
-    experiment_schema, partition_schema, shipped, shipped_names, shipped_partition,
-    shipped_partition_names, stack_schema,
+    experiment_schema, partition_schema, scenario_schema, shipped, shipped_names,
+    shipped_partition, shipped_partition_names, shipped_scenario, shipped_scenario_names,
+    stack_schema,
 };
 use stowplan_testkit::known_engines;
 
@@ -32,6 +33,10 @@ fn shipped_files_are_valid() {
     }
     for name in shipped_partition_names() {
         accepts(&partition_schema(), shipped_partition(name).unwrap())
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+    for name in shipped_scenario_names() {
+        accepts(&scenario_schema(), shipped_scenario(name).unwrap())
             .unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 }

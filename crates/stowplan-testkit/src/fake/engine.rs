@@ -53,6 +53,7 @@ impl Engine for FakeEngine {
             variants: vec![Variant {
                 pause: false,
                 user: false,
+                restarts: Some("its own policy".to_owned()),
                 ..Variant::processes(
                     "",
                     CpuGroups::InRun,
@@ -141,6 +142,10 @@ impl FakeDeployment {
             cpu_ns: 0,
             ends_at: None,
             is_stopped: false,
+            restarts: start.restarts,
+            begins_at: None,
+            is_frozen: false,
+            pinged: None,
             log: String::new(),
         });
         world.advance(1_000_000);

@@ -233,6 +233,14 @@ impl Host for FakeHost {
         Ok(())
     }
 
+    fn freeze(&self, service: &Locator, frozen: bool) -> Result<(), HostError> {
+        self.called("freeze")
+            .map_err(|e| HostError::new(e.to_string()).of_kind(e.kind))?;
+        self.found(service, |_| ())?;
+        self.world.borrow_mut().freezes(&service.service, frozen);
+        Ok(())
+    }
+
     fn enter(&self, object: &Object) -> Result<(), HostError> {
         self.entered.borrow_mut().push(object.clone());
         Ok(())

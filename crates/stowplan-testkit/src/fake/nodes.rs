@@ -54,7 +54,8 @@ impl World {
         match control {
             Control::Ping => self.answers(service, to, now + ANSWER_NS),
             Control::Fault(fault) => self.faults(service, *fault, now),
-            Control::Arm { .. } | Control::Stop => {}
+            Control::Arm { .. } => self.arms(service, to, now + ANSWER_NS),
+            Control::Stop => {}
         }
         now
     }
@@ -88,20 +89,45 @@ impl World {
         self.announcements.retain(|(_, one)| one.service != service);
     }
 
+    /// The control group of a service is frozen or thawed: then it answers what came meanwhile.
+    pub(super) fn freezes(&mut self, service: &str, frozen: bool) {
+        let now = self.clock_ns();
+        let process = self.processes.iter_mut().find(|p| p.service == service);
+        let waiting = process.and_then(|process| {
+            process.is_frozen = frozen;
+            process.pinged.take().filter(|_| !frozen)
+        });
+        if let Some(to) = waiting {
+            self.answers(service, to, now + ANSWER_NS);
+        }
+    }
+
     fn answers(&mut self, service: &str, to: Recipients, t_ns: u64) {
-        let mut all = self.processes.iter();
-        let answers = all.any(|p| p.service == service && p.life == Life::Running && !p.is_stopped);
-        if !answers {
+        let mut all = self.processes.iter_mut();
+        let found = all.find(|p| p.service == service && p.life == Life::Running && !p.is_stopped);
+        let Some(process) = found else { return };
+        if process.is_frozen {
+            process.pinged = Some(to);
             return;
         }
+        for process in self.told(service, to) {
+            self.will_say(service, t_ns, Announcement::Answer { process, t_ns });
+        }
+    }
+
+    fn arms(&mut self, service: &str, to: Recipients, t_ns: u64) {
+        for process in self.told(service, to) {
+            self.will_say(service, t_ns, Announcement::Armed { process });
+        }
+    }
+
+    /// Names of those that are told something; a launcher has none.
+    fn told(&self, service: &str, to: Recipients) -> Vec<Option<String>> {
         let plan = self.plans.iter().find(|plan| plan.service == service);
         let names = plan.into_iter().flat_map(|plan| &plan.processes);
         let names = names.filter(|_| to == Recipients::All);
-        let names: Vec<String> = names.map(|p| p.name.clone()).collect();
-        let names = names.into_iter().map(Some);
-        for process in std::iter::once(None).chain(names) {
-            self.will_say(service, t_ns, Announcement::Answer { process, t_ns });
-        }
+        let names = names.map(|p| Some(p.name.clone()));
+        std::iter::once(None).chain(names).collect()
     }
 
     fn faults(&mut self, service: &str, fault: OwnFault, now: u64) {
@@ -110,6 +136,11 @@ impl World {
         let status = match fault {
             OwnFault::Crash => Some(128 + 11),
             OwnFault::Exit(status) => Some(i32::from(status)),
+            OwnFault::Deadlock => {
+                let process = self.processes.iter_mut().find(|p| p.service == service);
+                process.into_iter().for_each(|p| p.is_stopped = true);
+                None
+            }
             OwnFault::Allocate(bytes) => {
                 let all = &mut self.processes.iter();
                 let limit = all.find(|p| p.service == service);

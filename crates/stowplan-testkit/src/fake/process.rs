@@ -1,5 +1,6 @@
 //! What a service of the fake does.
 
+use stowplan_wire::agent::Recipients;
 use stowplan_wire::deployment::{LimitsPlan, Program, ServiceStart};
 
 /// Where a fake process is in its life.
@@ -26,6 +27,14 @@ pub(super) struct FakeProcess {
     pub(super) ends_at: Option<(u64, i32)>,
     /// It had SIGSTOP.
     pub(super) is_stopped: bool,
+    /// The engine starts it again when it has ended by itself.
+    pub(super) restarts: bool,
+    /// When that is.
+    pub(super) begins_at: Option<u64>,
+    /// Its control group is frozen.
+    pub(super) is_frozen: bool,
+    /// Whom a ping waits for that came while it was frozen.
+    pub(super) pinged: Option<Recipients>,
     pub(super) log: String,
 }
 

@@ -12,6 +12,9 @@ use super::process::{FakeProcess, Life};
 /// How late the engine tells what happened, in ns.
 pub const LATE_NS: u64 = 5_000_000;
 
+/// After what time the engine starts a service again that has ended by itself, in ns.
+pub const RESTART_NS: u64 = 10_000_000;
+
 /// What passes on all hosts of a test, in ns.
 pub(super) type Time = Rc<Cell<u64>>;
 
@@ -148,9 +151,12 @@ impl World {
                 && process.life == Life::Running
             {
                 process.life = Life::Ended;
+                process.ends_at = None;
+                process.begins_at = process.restarts.then_some(at + RESTART_NS);
                 ended.push((process.service.clone(), status));
             }
         }
+        self.restart(now);
         for (service, _) in &ended {
             self.is_silent(service);
         }
@@ -159,6 +165,21 @@ impl World {
         }
         for (service, status) in ended {
             self.happened(&service, EngineEventKind::Exited(status));
+        }
+    }
+
+    /// Begins what the engine starts again by now.
+    fn restart(&mut self, now: u64) {
+        let due = |process: &&mut FakeProcess| process.begins_at.is_some_and(|at| at <= now);
+        let mut begun = Vec::new();
+        for process in self.processes.iter_mut().filter(due) {
+            process.begins_at = None;
+            process.begin(now);
+            begun.push(process.service.clone());
+        }
+        for service in begun {
+            self.happened(&service, EngineEventKind::Started);
+            self.node_began(&service);
         }
     }
 
@@ -203,18 +224,21 @@ impl World {
             .filter(|p| p.life == Life::Running)
             .filter_map(|p| Some(p.ends_at?.0));
         let said = self.announcements.iter().map(|(at, _)| *at);
+        let begins = self.processes.iter().filter_map(|p| p.begins_at);
         told.chain(ends)
             .chain(said)
+            .chain(begins)
             .fold(limit, u64::min)
             .max(self.clock_ns())
     }
 
     /// Ends a process; as an event only if it was not asked for.
     pub(super) fn end(&mut self, service: &str, event: Option<EngineEventKind>) {
-        let process = self
-            .processes
-            .iter_mut()
-            .find(|p| p.service == service && p.life != Life::Ended);
+        let mut all = self.processes.iter_mut();
+        let process = all.find(|p| p.service == service).and_then(|process| {
+            process.begins_at = None;
+            (process.life != Life::Ended).then_some(process)
+        });
         if let Some(process) = process {
             process.life = Life::Ended;
             self.is_silent(service);

@@ -25,4 +25,6 @@ pub enum FileKind {
     Partition,
     /// What is measured
     Experiment,
+    /// What is started and stopped on demand
+    Scenario,
 }

@@ -12,11 +12,12 @@ const RESULTS: &str = "Results";
 /// Examples at the end of the help of `lifecycle`.
 pub const LIFECYCLE_EXAMPLES: &str = "\
 Faults:
-  crash (SIGSEGV), kill (SIGKILL), exit (status 3), hang (SIGSTOP), memory (limit), failed-start
+  crash (SIGSEGV), kill (SIGKILL), exit (status 3), hang (SIGSTOP), deadlock, memory (limit), failed-start
 
 Examples:
   stowplan lifecycle
   stowplan lifecycle hello --place bare:flat,bare:grouped,oci,docker --faults crash,hang --blocks 20
+  stowplan lifecycle --scenario parking-to-intersection --place oci,docker
   stowplan lifecycle --resume results/RESULT --budget 30m";
 
 /// Options of `lifecycle`.
@@ -37,6 +38,13 @@ pub struct LifecycleArgs {
     /// Faults, separated by commas; none tries no fault [default: all]
     #[arg(long, value_delimiter = ',', value_name = "FAULT,…", help_heading = WHAT, conflicts_with = "resume")]
     pub faults: Vec<String>,
+    /// Scenario: a YAML file or the name of a shipped one; its services are started on demand, instead of verbs and faults
+    #[arg(long, value_name = "SCENARIO", help_heading = WHAT,
+        conflicts_with_all = ["stack", "partition", "service", "faults", "memory", "patience", "resume"])]
+    pub scenario: Option<String>,
+    /// How services of the scenario wait: cold, created, paused, frozen, always-on [default: as the scenario says]
+    #[arg(long, value_delimiter = ',', value_name = "STRATEGY,…", help_heading = WHAT, requires = "scenario")]
+    pub strategies: Vec<String>,
     /// Memory limit of the service, where the place has memory limits [default: 256MiB]
     #[arg(long, value_name = "SIZE", help_heading = WHAT, conflicts_with = "resume")]
     pub memory: Option<String>,

@@ -23,7 +23,7 @@ pub fn show(args: &ShowArgs) -> Result<(), CommandError> {
         || "'stowplan show' lists what is shipped".to_owned(),
         |near| format!("did you mean '{near}'?"),
     );
-    let message = format!("no stack, partition or experiment '{name}' is shipped");
+    let message = format!("no stack, partition, experiment or scenario '{name}' is shipped");
     Err(CommandError::new(ExitCode::BadInput, message).hint(hint))
 }
 
@@ -45,5 +45,6 @@ pub fn schema(kind: FileKind) -> Result<(), CommandError> {
         FileKind::Stack => stowplan_spec::stack_schema(),
         FileKind::Partition => stowplan_spec::partition_schema(),
         FileKind::Experiment => stowplan_spec::experiment_schema(),
+        FileKind::Scenario => stowplan_spec::scenario_schema(),
     })
 }

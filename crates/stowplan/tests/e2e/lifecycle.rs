@@ -56,7 +56,7 @@ fn processes_and_containers_are_damaged_in_every_way_and_come_back() {
         "--place bare:grouped,oci --blocks 1 --service control",
     );
     let ended = ended(&bench, child, 0);
-    assert!(ended.out.lines().count() <= 40, "{}", ended.out);
+    assert!(ended.out.lines().count() <= 46, "{}", ended.out);
     for told in ["fault → detected", "hang, watchdog", "never", "report: "] {
         assert!(ended.out.contains(told), "{told}:\n{}", ended.out);
     }
@@ -99,6 +99,49 @@ fn processes_and_containers_are_damaged_in_every_way_and_come_back() {
         assert!(back > watched, "{deployment}: {back}");
         assert!(of("fault_detected", Some("failed-start, engine")).unwrap() > 0.0);
     }
+}
+
+/// A timeline on `hello`, whose chain does not go through localization.
+const SCENARIO: &str = "\
+name: comes-and-goes
+stack: hello
+strategies: [cold, frozen]
+window: 300ms
+length: 1s
+services: { localization: { deadline: 10s } }
+timeline: [{ at: 300ms, event: localization is needed, start: [localization] }]
+";
+
+#[test]
+fn a_service_is_started_on_demand_while_the_chain_runs() {
+    if engines_missing(&["oci"]) {
+        return;
+    }
+    let _turn = shared_turn();
+    let bench = Bench::new();
+    std::fs::write(bench.path().join("scenario.yaml"), SCENARIO).unwrap();
+    let words = "lifecycle --settle 0s --scenario scenario.yaml --place oci --blocks 1";
+    let mut command = bench.command(words.split(' '));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ended = ended(&bench, command.spawn().unwrap(), 0);
+    for told in ["deadline 10.0 s", "Deadlines: 2 met, 0 missed.", "frozen"] {
+        assert!(ended.out.contains(told), "{told}:\n{}", ended.out);
+    }
+    let dir = only_result(&bench);
+    let rows = Results::open(&dir).unwrap().measurements().unwrap();
+    let of = |metric: &str, subject: &str| figure(&rows, "oci.modules", metric, Some(subject));
+    let ready = |strategy: &str| {
+        let subject = format!("{strategy}, localization, localization is needed");
+        of("on_demand_ready", &subject).unwrap()
+    };
+    // What runs already needs no start of its program.
+    assert!(ready("frozen") < ready("cold"));
+    assert_eq!(of("standing_memory", "cold, localization"), Ok(0.0));
+    assert!(of("standing_memory", "frozen, localization").unwrap() > 0.0);
+    let chain = "frozen, lidar_to_brake, localization is needed";
+    assert!(of("during_start_e2e", chain).unwrap() > 0.0);
+    let page = std::fs::read_to_string(dir.join("report.html")).unwrap();
+    assert!(page.contains("On-demand start: comes-and-goes"));
 }
 
 #[test]

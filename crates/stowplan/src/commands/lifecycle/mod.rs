@@ -1,11 +1,14 @@
 //! `stowplan lifecycle`: what verbs of engines take, who detects faults, and how long until a service is back.
 
+mod on_demand;
+mod sections;
 mod show;
 
 use std::path::Path;
 use std::time::Duration;
 
-use stowplan_lifecycle::{Fault, LifecycleError, Plan, Summary};
+use stowplan_lifecycle::scenario::ScenarioSummary;
+use stowplan_lifecycle::{Fault, LifecycleError, Plan, Summary, Trial};
 use stowplan_model::{Isolation, Partition, Resources, units};
 use stowplan_results::Results;
 use stowplan_run::{Ask, Question, Request, Starts};
@@ -21,6 +24,9 @@ use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::output::tell;
 use crate::progress::{ProgressLine, Style};
+use crate::table;
+
+pub use sections::sections;
 
 /// The stack where none is named.
 const STACK: &str = "hello";
@@ -45,9 +51,9 @@ pub fn run(args: &LifecycleArgs) -> Result<(), CommandError> {
             stowplan_lifecycle::resume(dir, budget, settle, stage, caller)
         }),
         None => {
-            let (request, plan) = asked(args, budget)?;
+            let (request, trial) = asked(args, budget)?;
             sessions.suite(&mut progress, failed, |stage, caller| {
-                stowplan_lifecycle::begin(&request, &plan, &args.out, settle, stage, caller)
+                stowplan_lifecycle::begin(&request, &trial, &args.out, settle, stage, caller)
             })
         }
     };
@@ -60,29 +66,60 @@ pub fn run(args: &LifecycleArgs) -> Result<(), CommandError> {
 }
 
 /// What is to be measured.
-fn asked(args: &LifecycleArgs, budget: Option<Duration>) -> Result<(Request, Plan), CommandError> {
+fn asked(args: &LifecycleArgs, budget: Option<Duration>) -> Result<(Request, Trial), CommandError> {
+    if let Some(scenario) = &args.scenario {
+        return on_demand::asked(args, scenario, budget);
+    }
     let name = args.stack.as_deref().unwrap_or(STACK);
     let (file, text) = inputs::stack_text(name, Path::new("."))?;
     let spec = stowplan_spec::parse_spec(&text, &file).or_exit(ExitCode::BadInput)?;
     let partition = args.partition.as_deref().unwrap_or(PARTITION);
     let partition = inputs::partition(spec.stack(), partition)?;
     let plan = plan(args, &partition)?;
-    let places = or_default(&args.place, &engines::CONTROLLED);
+    let request = request(
+        args,
+        Asked {
+            name: format!("lifecycle-{}", spec.stack().name),
+            stack: (&file, &text),
+            places: or_default(&args.place, &engines::CONTROLLED),
+            partition,
+            recorded_ns: 0,
+            utilisation: None,
+            budget,
+        },
+    )?;
+    Ok((request, Trial::Verbs(plan)))
+}
+
+/// What differs between requests of this command.
+struct Asked<'a> {
+    name: String,
+    /// File name and text.
+    stack: (&'a str, &'a str),
+    places: Vec<String>,
+    partition: Partition,
+    /// So long is recorded, beside the start-up.
+    recorded_ns: u64,
+    utilisation: Option<f64>,
+    budget: Option<Duration>,
+}
+
+fn request(args: &LifecycleArgs, asked: Asked<'_>) -> Result<Request, CommandError> {
     let mut request = Request::new(Ask {
-        name: format!("lifecycle-{}", spec.stack().name),
+        name: asked.name,
         question: Question::StartUp,
-        stack: (&file, &text),
-        places: inputs::places(&places)?,
-        partitions: vec![partition],
+        stack: asked.stack,
+        places: inputs::places(&asked.places)?,
+        partitions: vec![asked.partition],
         blocks: args.blocks.unwrap_or(BLOCKS),
         pilot: false,
         sensitivity: false,
         seed: args.seed.unwrap_or(1),
-        warm_up_ns: 0,
+        warm_up_ns: asked.recorded_ns,
         window_ns: 0,
-        budget_ns: budget.map(nanos),
+        budget_ns: asked.budget.map(nanos),
         starts: Starts::Warm,
-        utilisation: None,
+        utilisation: asked.utilisation,
         resources: vec![Resources::default()],
         listed: Vec::new(),
         isolation: Isolation::default(),
@@ -96,7 +133,7 @@ fn asked(args: &LifecycleArgs, budget: Option<Duration>) -> Result<(Request, Pla
         command: std::env::args().collect(),
     });
     request.skip_missing = args.skip_missing;
-    Ok((request, plan))
+    Ok(request)
 }
 
 fn plan(args: &LifecycleArgs, partition: &Partition) -> Result<Plan, CommandError> {
@@ -125,16 +162,28 @@ fn plan(args: &LifecycleArgs, partition: &Partition) -> Result<Plan, CommandErro
 /// Writes verdicts and report, and prints the tables or the verdicts.
 fn show(dir: &Path, outcome: &Outcome, args: &LifecycleArgs) -> Result<(), CommandError> {
     let results = Results::open(dir).or_exit(ExitCode::RunFailed)?;
-    let (judgement, verdicts, page) = judged(&results)?;
+    let (judgement, verdicts, page) = judged(&results, |of| sections(&results, of))?;
     if args.json {
         return documents::print(&verdicts);
     }
-    let summary = Summary::read(&results).or_exit(ExitCode::RunFailed)?;
-    let plan = stowplan_lifecycle::plan_of(&results.experiment).map_err(|e| failed(&e))?;
-    if args.full {
-        tell!("{}", show::full(&summary, &judgement))?;
+    match stowplan_lifecycle::trial_of(&results.experiment).map_err(|e| failed(&e))? {
+        Trial::Verbs(plan) => {
+            let summary = Summary::read(&results).or_exit(ExitCode::RunFailed)?;
+            if args.full {
+                tell!("{}", show::full(&summary, &judgement))?;
+            }
+            tell!("{}", show::screen(&summary, &judgement, &plan))?;
+        }
+        Trial::Scenario(scenario) => {
+            let summary = ScenarioSummary::read(&results, &scenario);
+            let summary = summary.or_exit(ExitCode::RunFailed)?;
+            if args.full {
+                let tables = stowplan_report::terminal(&judgement, table::width().into());
+                tell!("{tables}\n")?;
+            }
+            tell!("{}", on_demand::screen(&summary, &scenario))?;
+        }
     }
-    tell!("{}", show::screen(&summary, &judgement, &plan))?;
     for skipped in &verdicts.skipped {
         tell!("skipped: {}: {}", skipped.label, skipped.reason)?;
     }
@@ -154,6 +203,9 @@ fn failed(error: &LifecycleError) -> CommandError {
         }
         LifecycleError::NoService { .. } => {
             CommandError::from_error(ExitCode::Usage, error).hint("give one of these as --service")
+        }
+        LifecycleError::Unplayable { hint, .. } => {
+            CommandError::from_error(ExitCode::BadInput, error).hint(hint.clone())
         }
         LifecycleError::OtherSuite { .. } => CommandError::from_error(ExitCode::BadInput, error),
     }

@@ -23,10 +23,7 @@ pub fn screen(summary: &Summary, judgement: &Judgement, plan: &Plan) -> String {
         ("fault → detected", summary.detected.iter().collect()),
     ];
     for row in &summary.ready_again {
-        let by_engine = row
-            .subject
-            .as_deref()
-            .is_some_and(|s| s.ends_with(", engine"));
+        let by_engine = is_of(row, "engine") || is_of(row, "policy");
         // That engines bring nothing back is one line, not one for each fault.
         if !(by_engine && row.is_never()) {
             back.push(row);
@@ -71,24 +68,20 @@ fn head(summary: &Summary, judgement: &Judgement, plan: &Plan) -> String {
 
 fn notes(summary: &Summary, judgement: &Judgement) -> Vec<String> {
     let mut notes = vec![String::new()];
-    let engine = |row: &&Row| {
-        row.subject
-            .as_deref()
-            .is_some_and(|s| s.ends_with(", engine"))
-    };
-    let mut alone = summary.ready_again.iter().filter(engine);
+    let all = || summary.ready_again.iter();
+    let mut alone = all().filter(|row| is_of(row, "engine"));
     if alone.clone().next().is_some() && alone.all(Row::is_never) {
         notes.push("Nothing came back by the engine alone, after any fault.".to_owned());
         notes.push(
             "supervisor: ours; it starts the service when the engine tells its end.".to_owned(),
         );
     }
-    let watched = |row: &&Row| {
-        row.subject
-            .as_deref()
-            .is_some_and(|s| s.ends_with(", watchdog"))
-    };
-    if summary.ready_again.iter().any(|row| watched(&row)) {
+    if all().any(|row| is_of(row, "policy") && !row.is_never()) {
+        notes.push(
+            "policy: the engine's own restart policy; all else of it is at its default.".to_owned(),
+        );
+    }
+    if all().any(|row| is_of(row, "watchdog")) {
         notes.push(
             "watchdog: ours; it also pings the service each 100 ms, and gives it up after 300 ms."
                 .to_owned(),
@@ -117,6 +110,14 @@ fn notes(summary: &Summary, judgement: &Judgement) -> Vec<String> {
         against.map(|label| format!("Verdicts are against {label}; without a word there is none.")),
     );
     notes
+}
+
+/// Whether a row is of this keeper.
+fn is_of(row: &Row, keeper: &str) -> bool {
+    let subject = row.subject.as_deref();
+    subject
+        .and_then(|s| s.rsplit_once(", "))
+        .is_some_and(|(_, of)| of == keeper)
 }
 
 fn is_never(why: &str) -> bool {

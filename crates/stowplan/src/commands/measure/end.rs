@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use stowplan_judge::Judgement;
-use stowplan_results::{Comparisons, Results};
+use stowplan_report::Section;
+use stowplan_results::{Comparisons, Results, ResultsError};
 use stowplan_suite::{End, Outcome};
 
 use crate::calibration;
@@ -56,7 +57,7 @@ fn show(
     calibration::beside(&results);
     // Before the report, which shows it.
     let held = against::hold(as_measured, &results)?;
-    let (judgement, own, page) = judged(&results)?;
+    let (judgement, own, page) = judged(&results, |_| Ok(Vec::new()))?;
     let verdicts = held.unwrap_or(own);
     if measure.json {
         documents::print(&verdicts)?;
@@ -67,13 +68,18 @@ fn show(
     Ok((judgement, verdicts))
 }
 
-/// Judges a result, keeps the verdicts with it and writes its report. Gives the file of that, too.
-pub fn judged(results: &Results) -> Result<(Judgement, Comparisons, PathBuf), CommandError> {
+/// Judges a result, keeps the verdicts with it and writes its report, with what a suite adds to it. Gives the file of that, too.
+pub fn judged(
+    results: &Results,
+    sections: impl FnOnce(&Judgement) -> Result<Vec<Section>, ResultsError>,
+) -> Result<(Judgement, Comparisons, PathBuf), CommandError> {
     let judgement = Judgement::read(results).or_exit(ExitCode::RunFailed)?;
     let verdicts = judgement.verdicts();
     results.keep(&verdicts).or_exit(ExitCode::RunFailed)?;
     let page = results.dir().join("report.html");
-    stowplan_report::write_html(&judgement, &page).or_exit(ExitCode::RunFailed)?;
+    let sections = sections(&judgement).or_exit(ExitCode::RunFailed)?;
+    let written = stowplan_report::write_html_with(&judgement, &sections, &page);
+    written.or_exit(ExitCode::RunFailed)?;
     Ok((judgement, verdicts, page))
 }
 

@@ -1,0 +1,94 @@
+//! A deployment that is started, used and removed, whatever happens meanwhile.
+
+use std::rc::Rc;
+
+use stowplan_engine::{Deployment, Engine, Variant};
+use stowplan_host::Host;
+use stowplan_measure::RunError;
+use stowplan_site::Site;
+use stowplan_wire::deployment::DeploymentPlan;
+use stowplan_wire::service::ServicePlan;
+
+use crate::bench::Bench;
+
+/// What is started, and on which host.
+pub(crate) struct Stand<'a> {
+    /// The host.
+    pub(crate) site: Rc<dyn Site>,
+    /// The engine.
+    pub(crate) engine: &'a dyn Engine,
+    /// What its variant can do.
+    pub(crate) can: &'a Variant,
+    /// Plans of the services.
+    pub(crate) services: &'a [ServicePlan],
+    /// What the engine starts; run folder and logs are filled in.
+    pub(crate) plan: DeploymentPlan,
+    /// Configuration of DDS.
+    pub(crate) cyclonedds_xml: &'a str,
+    /// Size of a trace buffer.
+    pub(crate) ring_bytes: u64,
+    /// Service whose log says why something failed.
+    pub(crate) service: &'a str,
+}
+
+impl Stand<'_> {
+    /// Prepares the deployment for `drive`, which starts it; gives what that gives. `begin` runs before, in a run folder that is open.
+    ///
+    /// # Errors
+    /// When an engine fails, or `drive` does. The deployment is destroyed and the run folder removed all the same.
+    pub(crate) fn with<T>(
+        mut self,
+        begin: impl FnOnce(&dyn Site) -> Result<(), RunError>,
+        drive: impl FnOnce(&mut Bench<'_>, &str) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        let site = Rc::clone(&self.site);
+        let services = self.services.to_vec();
+        let xml = self.cyclonedds_xml.to_owned();
+        let run_dir = site.open_run(&self.plan.run, services, xml, self.ring_bytes)?;
+        run_dir.clone_into(&mut self.plan.run_dir);
+        for service in &mut self.plan.services {
+            service.log = format!("{run_dir}/{}/service.log", service.name);
+        }
+        let driven = begin(site.as_ref()).and_then(|()| self.prepared(&run_dir, drive));
+        let closed = site.close_run();
+        let given = driven?;
+        closed?;
+        Ok(given)
+    }
+
+    fn prepared<T>(
+        &self,
+        run_dir: &str,
+        drive: impl FnOnce(&mut Bench<'_>, &str) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        let host: Rc<dyn Host> = Rc::clone(&self.site) as Rc<dyn Host>;
+        let mut deployment = self.engine.prepare(&self.plan, host)?;
+        let driven = self
+            .bench(deployment.as_mut())
+            .and_then(|mut bench| drive(&mut bench, run_dir));
+        let log = driven.as_ref().err();
+        let log = log.and_then(|_| deployment.log(self.service, 4096).ok());
+        let destroyed = deployment.destroy();
+        let given = driven.map_err(|error| error.with_log(log))?;
+        destroyed?;
+        Ok(given)
+    }
+
+    fn bench<'b>(&'b self, deployment: &'b mut dyn Deployment) -> Result<Bench<'b>, RunError> {
+        let mut plans = self.services.iter();
+        let plan = plans.find(|plan| plan.service == self.service);
+        let plan = plan.ok_or_else(|| {
+            let plans = self.services.iter();
+            let names: Vec<&str> = plans.map(|plan| plan.service.as_str()).collect();
+            let (service, names) = (self.service, names.join(", "));
+            RunError::new(format!("no service '{service}'; services are {names}"))
+        })?;
+        Ok(Bench {
+            site: self.site.as_ref(),
+            deployment,
+            can: self.can,
+            plans: self.services,
+            plan,
+        })
+    }
+}

@@ -1,0 +1,233 @@
+//! What a life cycle adds to the report: who detects what, one recovery as a picture, services on demand as tables.
+
+use stowplan_judge::Judgement;
+use stowplan_lifecycle::scenario::{Around, ScenarioSummary};
+use stowplan_lifecycle::{Cell, Fault, Keeper, Plan, Recovery, RecoveryStep, Summary, Trial};
+use stowplan_model::units::{show_bytes, show_ns};
+use stowplan_report::{Piece, Section, Timeline, TimelineRow};
+use stowplan_results::{Results, ResultsError};
+use stowplan_spec::Scenario;
+
+/// What stands where there is no figure.
+const NONE: &str = "–";
+
+/// The sections of a result; none where it is not of a life cycle.
+pub fn sections(results: &Results, judgement: &Judgement) -> Result<Vec<Section>, ResultsError> {
+    Ok(match stowplan_lifecycle::trial_of(&results.experiment) {
+        Ok(Trial::Verbs(plan)) => {
+            let summary = Summary::read(results)?;
+            let recoveries = stowplan_lifecycle::recoveries(results)?;
+            vec![of_verbs(&summary, &recoveries, &plan, judgement)]
+        }
+        Ok(Trial::Scenario(scenario)) => {
+            let summary = ScenarioSummary::read(results, &scenario)?;
+            vec![of_scenario(&summary, &scenario)]
+        }
+        Err(_) => Vec::new(),
+    })
+}
+
+fn of_verbs(
+    summary: &Summary,
+    recoveries: &[Recovery],
+    plan: &Plan,
+    judgement: &Judgement,
+) -> Section {
+    let mut pieces = Vec::new();
+    if !plan.faults.is_empty() {
+        pieces.push(who_detects(summary, plan));
+    }
+    if let Some(timeline) = timeline(recoveries, judgement) {
+        pieces.push(Piece::Timeline(timeline));
+    }
+    Section {
+        title: "Detection and recovery".to_owned(),
+        pieces,
+    }
+}
+
+/// A row for each fault and place: until the engine, and until a watchdog, knows of it, and until it is ready again by each.
+fn who_detects(summary: &Summary, plan: &Plan) -> Piece {
+    let columns = [Keeper::Engine, Keeper::Watchdog];
+    let back = [Keeper::Policy, Keeper::Supervisor, Keeper::Watchdog];
+    let head = ["fault", "deployment", "detected: engine", "watchdog"];
+    let ready = ["ready again: policy", "supervisor", "watchdog"];
+    let mut rows = Vec::new();
+    for fault in plan.faults.iter().copied() {
+        for (number, (_, label)) in summary.deployments.iter().enumerate() {
+            let cell = |rows: &[stowplan_lifecycle::Row], keeper: Keeper| {
+                let subject = stowplan_lifecycle::subject(fault, keeper);
+                let mut rows = rows.iter();
+                let row = rows.find(|row| row.subject.as_deref() == Some(&*subject));
+                told(row.and_then(|row| row.cells[number].as_ref()))
+            };
+            let detected = columns.map(|keeper| cell(&summary.detected, keeper));
+            let again = back.map(|keeper| cell(&summary.ready_again, keeper));
+            let names = [fault.to_string(), label.clone()];
+            rows.push(names.into_iter().chain(detected).chain(again).collect());
+        }
+    }
+    let head = head.into_iter().chain(ready);
+    Piece::Table {
+        caption: "Who detects what: median since the fault".to_owned(),
+        head: head.map(str::to_owned).collect(),
+        rows,
+    }
+}
+
+/// A median, never, or why there is none.
+fn told(cell: Option<&Cell>) -> String {
+    let Some(cell) = cell else {
+        return NONE.to_owned();
+    };
+    match (cell.median_ns, cell.reason.as_deref()) {
+        (Some(median), _) => show_ns(median),
+        (None, Some(why)) if why.starts_with("never") => "never".to_owned(),
+        (None, Some(why)) => why.to_owned(),
+        (None, None) => NONE.to_owned(),
+    }
+}
+
+/// One recovery of each deployment by each keeper, from the first fault that has some.
+fn timeline(recoveries: &[Recovery], judgement: &Judgement) -> Option<Timeline> {
+    let fault: Fault = recoveries.first()?.fault;
+    let rows = recoveries.iter().filter(|one| one.fault == fault);
+    let rows = rows.map(|one| {
+        let label = judgement.figures.label(&one.deployment);
+        let steps = one.steps.iter();
+        TimelineRow {
+            label: format!("{label}, {}", one.keeper.name()),
+            steps: steps
+                .map(|(step, ns)| (until(*step).to_owned(), *ns))
+                .collect(),
+        }
+    });
+    Some(Timeline {
+        caption: format!(
+            "One recovery from '{fault}': what took how long, until the service is ready again"
+        ),
+        rows: rows.collect(),
+    })
+}
+
+/// What is done when a step is.
+const fn until(step: RecoveryStep) -> &'static str {
+    match step {
+        RecoveryStep::Detected => "until the end is stamped",
+        RecoveryStep::Heard => "until it is heard",
+        RecoveryStep::Removed => "remove",
+        RecoveryStep::Created => "create",
+        RecoveryStep::Up => "start until it runs",
+        RecoveryStep::Ready => "until ready",
+    }
+}
+
+fn of_scenario(summary: &ScenarioSummary, scenario: &Scenario) -> Section {
+    let steps = scenario.timeline.iter().map(|step| {
+        let list = |what: &str, services: &[String]| match services {
+            [] => String::new(),
+            all => format!(", {what} {}", all.join(", ")),
+        };
+        let at = show_ns(step.at_ns as f64);
+        let (starts, stops) = (list("starts", &step.start), list("stops", &step.stop));
+        format!("{at}: {}{starts}{stops}", step.event)
+    });
+    let steps: Vec<String> = steps.collect();
+    Section {
+        title: format!("On-demand start: {}", scenario.name),
+        pieces: vec![
+            Piece::Text(format!("Timeline: {}.", steps.join("; "))),
+            starts(summary),
+            chains(summary),
+        ],
+    }
+}
+
+fn starts(summary: &ScenarioSummary) -> Piece {
+    let mut rows = Vec::new();
+    for row in &summary.starts {
+        for (cell, (_, label)) in row.cells.iter().zip(&summary.deployments) {
+            let Some(cell) = cell else { continue };
+            let value = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), show_ns);
+            let memory = cell.memory.as_ref().and_then(|of| of.median_ns);
+            let had = cell.ready.median_ns.is_some() || cell.ready.reason.is_none();
+            let why = cell.ready.reason.clone().unwrap_or_default();
+            rows.push(vec![
+                row.event.clone(),
+                row.service.clone(),
+                row.strategy.to_string(),
+                label.clone(),
+                value(cell.ready.median_ns),
+                value(cell.ready.max_ns),
+                show_ns(row.deadline_ns as f64),
+                if had {
+                    cell.met.to_string()
+                } else {
+                    NONE.to_owned()
+                },
+                if had {
+                    cell.missed().to_string()
+                } else {
+                    NONE.to_owned()
+                },
+                memory.map_or_else(|| NONE.to_owned(), show_bytes),
+                why,
+            ]);
+        }
+    }
+    let head = [
+        "event",
+        "service",
+        "strategy",
+        "deployment",
+        "request → ready",
+        "max",
+        "deadline",
+        "met",
+        "missed",
+        "memory while it waits",
+        "why none",
+    ];
+    Piece::Table {
+        caption: "Time to ready against the deadline".to_owned(),
+        head: head.map(str::to_owned).to_vec(),
+        rows,
+    }
+}
+
+fn chains(summary: &ScenarioSummary) -> Piece {
+    let mut rows = Vec::new();
+    for row in &summary.chains {
+        for (cells, (_, label)) in row.cells.iter().zip(&summary.deployments) {
+            let Some(cells) = cells else { continue };
+            let mut texts = vec![
+                row.event.clone(),
+                row.chain.clone(),
+                row.strategy.to_string(),
+                label.clone(),
+            ];
+            for (median, largest) in cells {
+                for ns in [median.median_ns, largest.max_ns] {
+                    texts.push(ns.map_or_else(|| NONE.to_owned(), show_ns));
+                }
+            }
+            rows.push(texts);
+        }
+    }
+    let mut head = ["event", "chain", "strategy", "deployment"]
+        .map(str::to_owned)
+        .to_vec();
+    for around in Around::ALL {
+        let name = match around {
+            Around::Before => "before",
+            Around::During => "during the start",
+            Around::After => "after",
+        };
+        head.extend([format!("{name}: median"), "max".to_owned()]);
+    }
+    Piece::Table {
+        caption: "End-to-end latency of the chain around each start".to_owned(),
+        head,
+        rows,
+    }
+}
