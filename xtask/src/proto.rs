@@ -1,8 +1,6 @@
 //! The committed code of gRPC interfaces, from trimmed copies of their descriptions. No `protoc` is needed, neither here
 //! nor for a build.
 
-use std::path::Path;
-
 /// The crate that speaks them.
 const CRATE: &str = "crates/stowplan-engine-daemon";
 /// Its descriptions; they include others.
