@@ -130,15 +130,13 @@ impl TraceFolder {
 
     /// `inputs` are some of [`TraceFolder::inputs`].
     fn events_of<'t>(&'t self, inputs: &[TraceInput<'t>]) -> Result<Events<'t>, CtfError> {
-        let mut events = Events::new(inputs)?;
         let files = || self.traces.iter().flat_map(|trace| &trace.files);
         let all = files().count();
         let behind = |data: &[u8]| {
             let mut files = files();
             files.find_map(|file| Behind::new(file.map.as_ref()?, data, all))
         };
-        events.give_back(behind);
-        Ok(events)
+        Events::giving_back(inputs, behind)
     }
 
     /// Counts over all traces.

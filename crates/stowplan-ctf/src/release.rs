@@ -9,6 +9,8 @@ const LEAST_STEP: usize = 32 << 10;
 /// Multiples of this are given back. Where pages are larger, the one that the reader is in
 /// goes with them, and comes back when it is touched.
 const PAGE: usize = 4 << 10;
+/// Largest page of the page cache. Seen with Linux 6.18: a touch maps all of it.
+const LARGE_PAGE: usize = 2 << 20;
 
 /// What lies behind the reader of a mapped file.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +42,12 @@ impl<'t> Behind<'t> {
         self.next()
     }
 
+    /// The reader has looked into the file and comes back later. Where the page cache has large pages, a look maps
+    /// megabytes.
+    pub fn rest(&self) {
+        self.give_back(0, self.map.len());
+    }
+
     /// The reader is done with the file.
     pub fn all(&mut self) {
         self.give(self.map.len());
@@ -53,19 +61,21 @@ impl<'t> Behind<'t> {
     fn give(&mut self, to: usize) {
         let to = to.min(self.map.len()) / PAGE * PAGE;
         if to > self.given {
-            // SAFETY: the map is a private mapping of a file that is only read: pages given
-            // back are read from the file again when they are touched. Nothing was ever
-            // written to them that could be lost.
-            let given = unsafe {
-                self.map.unchecked_advise_range(
-                    UncheckedAdvice::DontNeed,
-                    self.given,
-                    to - self.given,
-                )
-            };
-            // It is only for the sake of memory: where it fails, reading works without.
-            drop(given);
+            // What lay behind came back where it shares a large page with what was read since.
+            self.give_back(self.given / LARGE_PAGE * LARGE_PAGE, to);
             self.given = to;
         }
+    }
+
+    fn give_back(&self, from: usize, to: usize) {
+        // SAFETY: the map is a private mapping of a file that is only read: pages given
+        // back are read from the file again when they are touched. Nothing was ever
+        // written to them that could be lost.
+        let given = unsafe {
+            self.map
+                .unchecked_advise_range(UncheckedAdvice::DontNeed, from, to - from)
+        };
+        // It is only for the sake of memory: where it fails, reading works without.
+        drop(given);
     }
 }

@@ -14,6 +14,7 @@ use super::stream::Part;
 use crate::error::CtfError;
 use crate::metadata::Metadata;
 use crate::packet::{self, Packet};
+use crate::release::Behind;
 
 /// Two traces that are parts of one and hold the same time of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +63,12 @@ impl<'t> Streams<'t> {
     ///
     /// # Errors
     /// If one cannot be read.
-    pub fn add(&mut self, trace: u32, input: &TraceInput<'t>) -> Result<(), CtfError> {
+    pub fn add(
+        &mut self,
+        trace: u32,
+        input: &TraceInput<'t>,
+        behind: impl Fn(&[u8]) -> Option<Behind<'t>>,
+    ) -> Result<(), CtfError> {
         let metadata = input.metadata;
         let mut known = self.firsts.iter();
         let known = known.find(|(_, other)| metadata.is_same_trace(other));
@@ -85,6 +91,10 @@ impl<'t> Streams<'t> {
             })?;
             let plan = &metadata.plan.streams[packet.stream];
             let alone = packet.instance.map_or_else(|| file_name(name), |_| "");
+            let behind = behind(data);
+            if let Some(behind) = &behind {
+                behind.rest();
+            }
             let part = Part {
                 metadata,
                 trace,
@@ -94,7 +104,7 @@ impl<'t> Streams<'t> {
                 data,
                 begin: 0,
                 end: data.len(),
-                behind: None,
+                behind,
             };
             let files = self.files.entry((first, plan.id, packet.instance, alone));
             files.or_default().push((packet, part));

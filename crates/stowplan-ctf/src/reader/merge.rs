@@ -82,10 +82,18 @@ impl<'t> Events<'t> {
     /// # Errors
     /// If the first packet of a file cannot be read.
     pub fn new(traces: &[TraceInput<'t>]) -> Result<Self, CtfError> {
+        Self::giving_back(traces, |_| None)
+    }
+
+    /// As [`Events::new`]; `behind` says how pages of a file can be given back once they were read.
+    pub(crate) fn giving_back(
+        traces: &[TraceInput<'t>],
+        behind: impl Fn(&[u8]) -> Option<Behind<'t>>,
+    ) -> Result<Self, CtfError> {
         let mut events = Self::default();
         let mut streams = Streams::default();
         for (trace, input) in (0u32..).zip(traces) {
-            streams.add(trace, input)?;
+            streams.add(trace, input, &behind)?;
         }
         let (joined, overlaps) = streams.join();
         events.overlaps = overlaps;
@@ -98,17 +106,11 @@ impl<'t> Events<'t> {
             if let Some(time) = cursor.advance()? {
                 events.heap.push(Next::new(time, index));
             }
+            cursor.rest();
         }
         // A sorted list is a heap.
         events.heap.sort_unstable();
         Ok(events)
-    }
-
-    /// Says how pages of files can be given back once they were read.
-    pub(crate) fn give_back(&mut self, find: impl Fn(&[u8]) -> Option<Behind<'t>>) {
-        for cursor in &mut self.cursors {
-            cursor.give_back(&find);
-        }
     }
 
     /// The streams; [`Event::stream`](super::Event::stream) is an index into it.

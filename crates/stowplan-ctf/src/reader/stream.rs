@@ -145,12 +145,12 @@ impl<'t> Cursor<'t> {
         })
     }
 
-    /// Says how pages of the files can be given back.
-    pub fn give_back(&mut self, find: impl Fn(&[u8]) -> Option<Behind<'t>>) {
-        for part in &mut self.parts {
-            part.behind = find(part.data);
+    /// Reading comes back later: gives back what was looked at.
+    pub fn rest(&self) {
+        let part = self.parts.get(self.part);
+        if let Some(behind) = part.and_then(|part| part.behind.as_ref()) {
+            behind.rest();
         }
-        self.look_at = 0;
     }
 
     /// Gives back what lies behind.
