@@ -160,9 +160,8 @@ fn read(metadata: &Metadata, stream: &[u8], mut each: impl FnMut(&Event<'_>)) ->
     lost
 }
 
-/// What LTTng-UST writes of ros2:rcl_node_init and of a sequence.
-#[test]
-fn a_trace_as_lttng_writes_it() {
+/// What LTTng-UST declares for ros2:rcl_node_init and for a sequence.
+fn lttng_metadata() -> Metadata {
     let text = "{'type':'null-terminated-string','encoding':'utf-8'}";
     let context = structure(
         8,
@@ -201,7 +200,12 @@ fn a_trace_as_lttng_writes_it() {
         &event_class(1, "ros2:rcl_node_init", &node),
         &event_class(40, "ros2:gid", &gid),
     ]);
-    let metadata = Metadata::parse(&file).unwrap();
+    Metadata::parse(&file).expect("it is metadata")
+}
+
+#[test]
+fn a_trace_as_lttng_writes_it() {
+    let metadata = lttng_metadata();
     assert_eq!(metadata.uuid, Some(UUID));
     assert_eq!(metadata.env_text("hostname"), Some("box"));
     assert_eq!(metadata.env("tracer_major"), Some(&EnvValue::Int(2)));
@@ -248,14 +252,16 @@ fn a_trace_as_lttng_writes_it() {
     assert_eq!(lost, 6);
 }
 
-/// A structure with one field of every class that LTTng does not use.
-fn rare_payload() -> String {
-    let location = |path: &str| format!("{{'path':{path}}}");
-    let number = int(8, 8);
-    let pair = structure(
+fn location(path: &str) -> String {
+    format!("{{'path':{path}}}")
+}
+
+/// Bytes and a text whose lengths are inside and outside of their structure.
+fn pair() -> String {
+    structure(
         4,
         &[
-            ("n", number.clone()),
+            ("n", int(8, 8)),
             (
                 "bytes",
                 format!(
@@ -272,7 +278,11 @@ fn rare_payload() -> String {
                 ),
             ),
         ],
-    );
+    )
+}
+
+/// A structure with one field of every class that LTTng does not use.
+fn rare_payload() -> String {
     structure(
         8,
         &[
@@ -300,8 +310,8 @@ fn rare_payload() -> String {
                     location("['leb']")
                 ),
             ),
-            ("n", number.clone()),
-            ("pair", pair),
+            ("n", int(8, 8)),
+            ("pair", pair()),
             (
                 "three",
                 "{'type':'static-length-array','length':3,'element-field-class':'small','minimum-alignment':32}"
@@ -341,7 +351,7 @@ fn rare_metadata() -> Metadata {
         &stream_class(&context),
         &event_class(0, "rare", &rare_payload()),
     ]);
-    Metadata::parse(&file).unwrap()
+    Metadata::parse(&file).expect("it is metadata")
 }
 
 #[test]
@@ -423,9 +433,7 @@ fn an_optional_field_is_not_there_where_its_selector_says_so() {
 
 #[test]
 fn what_is_wrong_is_named_with_its_line() {
-    let (preamble, trace) = (preamble(), trace_class());
-    let stream = stream_class(&structure(8, &[]));
-    let broken = |payload: &str| event_class(3, "e", payload);
+    let preamble = preamble();
     for (fragments, told) in [
         (
             vec!["{'type':'trace-class'}"],
@@ -444,56 +452,48 @@ fn what_is_wrong_is_named_with_its_line() {
             vec![&preamble, "{'type':'packet-class'}"],
             "2:1: fragment: type `packet-class` is not one of CTF 2",
         ),
-        (vec![&preamble, &stream], "clock `default` is not declared"),
         (
-            vec![
-                &preamble,
-                &trace,
-                clock_class(),
-                &stream,
-                &broken("'nobody'"),
-            ],
+            vec![&preamble, &stream_class(&structure(8, &[]))],
+            "clock `default` is not declared",
+        ),
+    ] {
+        is_refused(&fragments, told);
+    }
+}
+
+#[test]
+fn a_payload_that_cannot_be_read_is_named_with_its_line() {
+    let (preamble, trace) = (preamble(), trace_class());
+    let stream = stream_class(&structure(8, &[]));
+    for (payload, told) in [
+        (
+            "'nobody'",
             "5:1: event-record-class `e`: payload-field-class: `nobody` is not declared before this",
         ),
         (
-            vec![
-                &preamble,
-                &trace,
-                clock_class(),
-                &stream,
-                &broken("{'type':'variable-length-string'}"),
-            ],
+            "{'type':'variable-length-string'}",
             "5:1: event-record-class `e`: payload-field-class: type `variable-length-string` is not one of CTF 2",
         ),
         (
-            vec![
-                &preamble,
-                &trace,
-                clock_class(),
-                &stream,
-                &broken(&structure(1, &[("wide", int(65, 8))])),
-            ],
+            &structure(1, &[("wide", int(65, 8))]),
             "5:1: event-record-class `e`: payload-field-class: member `wide`: field-class: 65 bits: 1 to 64 can be read",
         ),
         (
-            vec![
-                &preamble,
-                &trace,
-                clock_class(),
-                &stream,
-                &broken(
-                    "{'type':'structure','member-classes':[{'name':'s','field-class':{'type':\
-                         'dynamic-length-string','length-field-location':{'path':['later']}}}]}",
-                ),
-            ],
+            "{'type':'structure','member-classes':[{'name':'s','field-class':{'type':\
+             'dynamic-length-string','length-field-location':{'path':['later']}}}]}",
             "5:1: `later` is not an integer field before this",
         ),
     ] {
-        let error = Metadata::parse(&sequence(&fragments)).unwrap_err();
-        let error = error.to_string();
-        assert!(
-            error.starts_with(told) || error.ends_with(told),
-            "{error} instead of {told}"
-        );
+        let event = event_class(3, "e", payload);
+        is_refused(&[&preamble, &trace, clock_class(), &stream, &event], told);
     }
+}
+
+fn is_refused(fragments: &[&str], told: &str) {
+    let error = Metadata::parse(&sequence(fragments)).expect_err(told);
+    let error = error.to_string();
+    assert!(
+        error.starts_with(told) || error.ends_with(told),
+        "{error} instead of {told}"
+    );
 }
