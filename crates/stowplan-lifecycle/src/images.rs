@@ -12,6 +12,7 @@ use stowplan_site::Site;
 use stowplan_wire::deployment::DeploymentPlan;
 
 use crate::figures::{Figure, Operation};
+use crate::stand::lay_into;
 
 /// The program in an image folder: what is changed by a line.
 const PROGRAM: &str = "stowplan-node";
@@ -64,8 +65,13 @@ impl Images<'_> {
         self.plan.image_dir = copy.display().to_string();
         let site = Rc::clone(&self.site);
         let run_dir = site.open_run(&run, Vec::new(), String::new(), 4096)?;
-        run_dir.clone_into(&mut self.plan.run_dir);
-        let measured = self.measured(&copy);
+        lay_into(&run_dir, &mut self.plan);
+        let services = self.plan.services.iter();
+        let services = services.map(|service| service.name.clone()).collect();
+        let made = site.add_real(services);
+        let measured = made
+            .map_err(RunError::from)
+            .and_then(|()| self.measured(&copy));
         let closed = site.close_run();
         let figures = measured?;
         closed?;

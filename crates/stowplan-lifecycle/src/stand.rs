@@ -45,10 +45,7 @@ impl Stand<'_> {
         let services = self.services.to_vec();
         let xml = self.cyclonedds_xml.to_owned();
         let run_dir = site.open_run(&self.plan.run, services, xml, self.ring_bytes)?;
-        run_dir.clone_into(&mut self.plan.run_dir);
-        for service in &mut self.plan.services {
-            service.log = format!("{run_dir}/{}/service.log", service.name);
-        }
+        lay_into(&run_dir, &mut self.plan);
         let driven = begin(site.as_ref()).and_then(|()| self.prepared(&run_dir, drive));
         let closed = site.close_run();
         let given = driven?;
@@ -90,5 +87,13 @@ impl Stand<'_> {
             plans: self.services,
             plan,
         })
+    }
+}
+
+/// Fills in the run folder and the logs, which lie in it.
+pub(crate) fn lay_into(run_dir: &str, plan: &mut DeploymentPlan) {
+    run_dir.clone_into(&mut plan.run_dir);
+    for service in &mut plan.services {
+        service.log = format!("{run_dir}/{}/service.log", service.name);
     }
 }

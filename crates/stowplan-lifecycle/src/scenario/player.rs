@@ -104,7 +104,7 @@ impl<'a, 'b> Player<'a, 'b> {
                 continue;
             }
             let next = steps.peek().map_or(end_ns, |step| zero_ns + step.at_ns);
-            if steps.peek().is_none() && now >= end_ns {
+            if steps.peek().is_none() && now >= end_ns && !self.is_awaited(&open, now) {
                 break;
             }
             let left = next.saturating_sub(now).div_ceil(1_000_000);
@@ -115,6 +115,14 @@ impl<'a, 'b> Player<'a, 'b> {
         done.extend(open.into_iter().map(|one| one.started));
         done.sort_by_key(|one| one.asked_ns);
         Ok(done)
+    }
+
+    /// Whether one of these starts can still meet its deadline.
+    fn is_awaited(&self, open: &[Open<'_>], now: u64) -> bool {
+        open.iter().any(|one| {
+            let deadline = self.scenario.deadlines.get(&one.started.service);
+            deadline.is_some_and(|deadline| now <= one.started.asked_ns + deadline)
+        })
     }
 
     /// Whether no service has ended that was to run all the time.

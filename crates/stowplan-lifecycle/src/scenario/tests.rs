@@ -113,6 +113,7 @@ fn what_is_not_ready_in_time_is_never() {
     let mut short = scenario();
     short.timeline.truncate(1);
     short.length_ns = short.timeline[0].at_ns + MATCHED_NS / 2;
+    short.deadlines = [("b".to_owned(), MATCHED_NS / 2)].into();
     let figures = run((&host, &engine), &short, Strategy::Cold).unwrap();
     let ready = figures.iter().find(|figure| figure.metric == READY);
     let why = ready.unwrap().value.clone().unwrap_err();
