@@ -57,7 +57,8 @@ fn started(domain: u32) -> Service {
 #[test]
 fn background_threads_work_from_the_start_to_the_end_of_the_window() {
     let mut service = started(151);
-    assert_eq!(threads(&service).len(), 2);
+    // A thread has its name a moment after it is there.
+    wait_until("there are two", || threads(&service).len() == 2);
     let before = total(&service);
     wait_until("they work before the window", || {
         total(&service) > before + 20_000_000
