@@ -42,7 +42,7 @@ enum Task {
     },
     /// Build all targets and lint them
     Lint {
-        /// And what compares with peers and writes committed code
+        /// And what compares with peers
         #[arg(long)]
         peers: bool,
     },

@@ -52,7 +52,7 @@ pub(crate) fn lint(with_peers: bool) -> Result<(), String> {
     programs::build(root, &[])?;
     programs::build(root, &["--benches"])?;
     if with_peers {
-        let peers = ["--bin", "xtask", "--features", "xtask/peers,xtask/proto"];
+        let peers = ["--bin", "xtask", "--features", "xtask/peers"];
         programs::build(root, &peers)?;
     }
     Ok(())
