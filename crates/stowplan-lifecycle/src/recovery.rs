@@ -1,5 +1,7 @@
 //! One recovery of each fault, step by step, as it happened.
 
+use std::collections::BTreeMap;
+
 use stowplan_results::{Results, ResultsError, RunStatus};
 
 use crate::fault::{Fault, Keeper};
@@ -27,27 +29,26 @@ pub struct Recovery {
 pub fn recoveries(results: &Results) -> Result<Vec<Recovery>, ResultsError> {
     let finished = results.runs.iter();
     let finished = finished.filter(|run| run.status == RunStatus::Finished);
-    let finished: Vec<(u32, u32)> = finished.map(|run| (run.run, run.block)).collect();
+    let finished: Vec<_> = finished.collect();
     let mut found: Vec<Recovery> = Vec::new();
-    let rows = results.measurements()?;
+    let rows = results.measurements()?.into_iter();
+    let rows = rows.filter(|row| &*row.metric == RECOVERY);
+    let done: BTreeMap<(u32, String), f64> = rows
+        .filter_map(|row| Some(((row.run, row.subject?.to_string()), row.value?)))
+        .collect();
     for fault in Fault::ALL {
         for keeper in Keeper::of(fault).iter().copied() {
             for deployment in &results.experiment.deployments {
-                let first = finished.iter().find_map(|(run, block)| {
-                    let of_run = |step: &RecoveryStep| {
-                        let subject = step_subject(fault, keeper, *step);
-                        let mut rows = rows.iter();
-                        let row = rows.find(|row| {
-                            (row.run, &*row.metric) == (*run, RECOVERY)
-                                && *row.deployment == *deployment.id
-                                && row.subject.as_deref() == Some(&*subject)
-                        });
-                        row.and_then(|row| row.value)
+                let runs = finished.iter();
+                let mut runs = runs.filter(|run| *run.deployment == *deployment.id);
+                let first = runs.find_map(|run| {
+                    let of_run = |step| {
+                        let key = (run.run, step_subject(fault, keeper, step));
+                        Some((step, *done.get(&key)?))
                     };
                     let all = RecoveryStep::ALL.into_iter();
-                    let steps = all.filter_map(|step| Some((step, of_run(&step)?)));
-                    let steps: Vec<(RecoveryStep, f64)> = steps.collect();
-                    (!steps.is_empty()).then_some((*block, steps))
+                    let steps: Vec<(RecoveryStep, f64)> = all.filter_map(of_run).collect();
+                    (!steps.is_empty()).then_some((run.block, steps))
                 });
                 found.extend(first.map(|(block, steps)| Recovery {
                     deployment: deployment.id.clone(),

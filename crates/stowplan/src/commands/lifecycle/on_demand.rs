@@ -17,9 +17,7 @@ use crate::inputs;
 use crate::table;
 
 use super::Asked;
-
-/// What stands where there is no figure.
-const NONE: &str = "–";
+use super::show::{NONE, or_none};
 
 /// Beside the timeline: until services wait, are armed and have ended.
 const ALLOWANCE_NS: u64 = 15_000_000_000;
@@ -141,7 +139,7 @@ fn around(row: &ChainRow, at: usize) -> String {
     let Some([before, during, after]) = &row.cells[at] else {
         return NONE.to_owned();
     };
-    let show = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), show_ns);
+    let show = |value| or_none(value, show_ns);
     format!(
         "{} → {} ({}) → {}",
         show(before.0.median_ns),

@@ -8,8 +8,7 @@ use stowplan_report::{Piece, Section, Timeline, TimelineRow};
 use stowplan_results::{Results, ResultsError};
 use stowplan_spec::Scenario;
 
-/// What stands where there is no figure.
-const NONE: &str = "–";
+use super::show::{NONE, is_never, or_none};
 
 /// The sections of a result; none where it is not of a life cycle.
 pub fn sections(results: &Results, judgement: &Judgement) -> Result<Vec<Section>, ResultsError> {
@@ -82,7 +81,7 @@ fn told(cell: Option<&Cell>) -> String {
     };
     match (cell.median_ns, cell.reason.as_deref()) {
         (Some(median), _) => show_ns(median),
-        (None, Some(why)) if why.starts_with("never") => "never".to_owned(),
+        (None, Some(why)) if is_never(why) => "never".to_owned(),
         (None, Some(why)) => why.to_owned(),
         (None, None) => NONE.to_owned(),
     }
@@ -148,29 +147,24 @@ fn starts(summary: &ScenarioSummary) -> Piece {
     for row in &summary.starts {
         for (cell, (_, label)) in row.cells.iter().zip(&summary.deployments) {
             let Some(cell) = cell else { continue };
-            let value = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), show_ns);
             let memory = cell.memory.as_ref().and_then(|of| of.median_ns);
             let had = cell.ready.median_ns.is_some() || cell.ready.reason.is_none();
+            let count = |of: usize| {
+                had.then_some(of)
+                    .map_or_else(|| NONE.to_owned(), |n| n.to_string())
+            };
             let why = cell.ready.reason.clone().unwrap_or_default();
             rows.push(vec![
                 row.event.clone(),
                 row.service.clone(),
                 row.strategy.to_string(),
                 label.clone(),
-                value(cell.ready.median_ns),
-                value(cell.ready.max_ns),
+                or_none(cell.ready.median_ns, show_ns),
+                or_none(cell.ready.max_ns, show_ns),
                 show_ns(row.deadline_ns as f64),
-                if had {
-                    cell.met.to_string()
-                } else {
-                    NONE.to_owned()
-                },
-                if had {
-                    cell.missed().to_string()
-                } else {
-                    NONE.to_owned()
-                },
-                memory.map_or_else(|| NONE.to_owned(), show_bytes),
+                count(cell.met),
+                count(cell.missed()),
+                or_none(memory, show_bytes),
                 why,
             ]);
         }
@@ -208,7 +202,7 @@ fn chains(summary: &ScenarioSummary) -> Piece {
             ];
             for (median, largest) in cells {
                 for ns in [median.median_ns, largest.max_ns] {
-                    texts.push(ns.map_or_else(|| NONE.to_owned(), show_ns));
+                    texts.push(or_none(ns, show_ns));
                 }
             }
             rows.push(texts);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stowplan_judge::Judgement;
-use stowplan_lifecycle::{Cell, Plan, Row, Summary};
+use stowplan_lifecycle::{Cell, Operation, Plan, Row, Summary};
 use stowplan_model::units::show_ns;
 use stowplan_results::Comparison;
 use stowplan_stats::Verdict;
@@ -11,15 +11,22 @@ use stowplan_stats::Verdict;
 use crate::table;
 
 /// What stands where there is no figure.
-const NONE: &str = "–";
+pub(super) const NONE: &str = "–";
+
+/// A figure as `show` has it, or what stands where there is none.
+pub(super) fn or_none(value: Option<f64>, show: fn(f64) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), show)
+}
 
 /// Median and maximum of every figure, with the verdict on it against the reference, and what there is to say of them.
 pub fn screen(summary: &Summary, judgement: &Judgement, plan: &Plan) -> String {
     let labels = summary.deployments.iter().map(|(_, label)| label.as_str());
     let mut table = table::new(std::iter::once("median (max)").chain(labels));
     let mut back: Vec<&Row> = Vec::new();
+    // One screen is for a service's life; its images stand in the full table.
+    let operations = summary.operations.iter().filter(|row| !is_of_images(row));
     let mut groups: Vec<(&str, Vec<&Row>)> = vec![
-        ("", summary.operations.iter().collect()),
+        ("", operations.collect()),
         ("fault → detected", summary.detected.iter().collect()),
     ];
     for row in &summary.ready_again {
@@ -88,18 +95,14 @@ fn notes(summary: &Summary, judgement: &Judgement) -> Vec<String> {
         );
     }
     let all = [&summary.operations, &summary.detected, &summary.ready_again];
-    let cells = all.into_iter().flatten().flat_map(|row| &row.cells);
-    let reasons = cells.flatten().filter_map(|cell| cell.reason.as_deref());
-    let reasons: BTreeSet<&str> = reasons.filter(|why| !is_never(why)).collect();
-    notes.extend(reasons.into_iter().map(|why| format!("{NONE}: {why}.")));
-    let nevers = all
-        .into_iter()
-        .flatten()
-        .flat_map(|row| row.cells.iter().flatten());
-    if let Some(why) = nevers
-        .filter_map(|cell| cell.reason.as_deref())
-        .find(|why| is_never(why))
-    {
+    let shown = || all.into_iter().flatten().filter(|row| !is_of_images(row));
+    let reasons = || {
+        let cells = shown().flat_map(|row| row.cells.iter().flatten());
+        cells.filter_map(|cell| cell.reason.as_deref())
+    };
+    let others: BTreeSet<&str> = reasons().filter(|why| !is_never(why)).collect();
+    notes.extend(others.into_iter().map(|why| format!("{NONE}: {why}.")));
+    if let Some(why) = reasons().find(|why| is_never(why)) {
         notes.push(format!("never: {}.", why.trim_start_matches("never, ")));
     }
     let reference = judgement.figures.experiment.reference_id();
@@ -112,6 +115,15 @@ fn notes(summary: &Summary, judgement: &Judgement) -> Vec<String> {
     notes
 }
 
+fn is_of_images(row: &Row) -> bool {
+    let images = [
+        Operation::ImageNew,
+        Operation::ImageChanged,
+        Operation::ImageThere,
+    ];
+    images.iter().any(|of| of.metric() == row.metric)
+}
+
 /// Whether a row is of this keeper.
 fn is_of(row: &Row, keeper: &str) -> bool {
     let subject = row.subject.as_deref();
@@ -120,7 +132,8 @@ fn is_of(row: &Row, keeper: &str) -> bool {
         .is_some_and(|(_, of)| of == keeper)
 }
 
-fn is_never(why: &str) -> bool {
+/// Whether a reason says that something did not happen within the patience.
+pub(super) fn is_never(why: &str) -> bool {
     why.starts_with("never")
 }
 
@@ -176,7 +189,7 @@ pub fn full(summary: &Summary, judgement: &Judgement) -> String {
         };
         for (cell, (_, label)) in row.cells.iter().zip(&summary.deployments) {
             let Some(cell) = cell else { continue };
-            let value = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), show_ns);
+            let value = |ns| or_none(ns, show_ns);
             table.add_row([
                 name.clone(),
                 label.clone(),

@@ -146,7 +146,7 @@ fn everything_of_three_places_is_on_one_screen() {
     };
     let screen = show::screen(&summary, &judgement, &plan);
     insta::assert_snapshot!(screen);
-    assert!(screen.lines().count() <= 44, "{screen}");
+    assert!(screen.lines().count() <= 38, "{screen}");
     let full = show::full(&summary, &judgement);
     for told in [
         "p95",
