@@ -56,7 +56,7 @@ fn processes_and_containers_are_damaged_in_every_way_and_come_back() {
         "--place bare:grouped,oci --blocks 1 --service control",
     );
     let ended = ended(&bench, child, 0);
-    assert!(ended.out.lines().count() <= 46, "{}", ended.out);
+    assert!(ended.out.lines().count() <= 40, "{}", ended.out);
     for told in ["fault → detected", "hang, watchdog", "never", "report: "] {
         assert!(ended.out.contains(told), "{told}:\n{}", ended.out);
     }
