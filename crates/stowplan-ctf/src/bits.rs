@@ -16,6 +16,21 @@ impl Int {
     /// The stored bits as an unsigned number; `None` past the end of `data`.
     #[inline]
     pub fn raw(self, data: &[u8], at: u64) -> Option<u64> {
+        let (skip, bits) = ((at % 8) as u32, u32::from(self.bits));
+        // Mostly eight bytes are there to be loaded at once: then no branch depends on the width.
+        if !self.big_endian
+            && self.bits != Self::VARIABLE
+            && skip + bits <= u64::BITS
+            && let Some(word) = data.get(usize::try_from(at / 8).ok()?..)?.first_chunk()
+        {
+            let unused = u64::BITS - bits;
+            return Some((u64::from_le_bytes(*word) >> skip) << unused >> unused);
+        }
+        self.raw_at_the_end(data, at)
+    }
+
+    /// As [`Int::raw`], of any bytes that are there.
+    fn raw_at_the_end(self, data: &[u8], at: u64) -> Option<u64> {
         if at.is_multiple_of(8) {
             let rest = data.get(usize::try_from(at / 8).ok()?..)?;
             match (self.bits, self.big_endian) {
@@ -41,13 +56,6 @@ impl Int {
         }
         let skip = u32::try_from(at % 8).ok()?;
         let first = usize::try_from(at / 8).ok()?;
-        // In a header of LTTng and wherever else eight bytes are there to be loaded at once.
-        if !self.big_endian
-            && skip + bits < u64::BITS
-            && let Some(word) = data.get(first..).and_then(<[u8]>::first_chunk)
-        {
-            return Some((u64::from_le_bytes(*word) >> skip) & ((1 << bits) - 1));
-        }
         let length = usize::try_from((skip + bits).div_ceil(8)).ok()?;
         let bytes = data.get(first..first.checked_add(length)?)?;
         // At most 7 + 64 bits.

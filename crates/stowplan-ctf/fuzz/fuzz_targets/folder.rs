@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 
 use libfuzzer_sys::fuzz_target;
 use stowplan_ctf::dir::TraceFolder;
+use stowplan_ctf::reader::Event;
 use stowplan_ctf::writer::{TraceInfo, metadata_text};
 
 fn info() -> TraceInfo {
@@ -54,7 +55,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let mut last = i64::MIN;
     let two = NonZeroUsize::new(2).expect("two");
-    events.with_threads(two, |_| (), |events| {
+    events.with_threads(two, |_: &Event<'_>| (), |events| {
         loop {
             match events.next_item() {
                 Ok(None) => return,

@@ -74,6 +74,25 @@ impl IntAt {
     }
 }
 
+/// Two fields of 32 bits as one of 64, if the second follows the first.
+pub(super) fn beside(first: Option<FieldRef>, second: Option<FieldRef>) -> Option<FieldRef> {
+    let (first, second) = first.zip(second)?;
+    let (Shape::Int(one), Shape::Int(other)) = (first.shape, second.shape) else {
+        return None;
+    };
+    let follows = first.base == second.base && first.offset + 32 == second.offset;
+    let is_half = |int: Int| int.bits == 32 && !int.big_endian;
+    let whole = Int {
+        bits: 64,
+        signed: false,
+        big_endian: false,
+    };
+    (follows && is_half(one) && is_half(other)).then_some(FieldRef {
+        shape: Shape::Int(whole),
+        ..first
+    })
+}
+
 /// Where a field stands, in bits from the start of the packet; `None` if it is
 /// part of an option that the event does not have.
 #[inline]

@@ -83,6 +83,8 @@ pub struct EventClassInfo {
     pub(crate) vpid: Option<FieldRef>,
     pub(crate) vtid: Option<FieldRef>,
     pub(crate) procname: Option<FieldRef>,
+    /// `vpid` and `vtid` as one number, where they stand beside each other.
+    pub(crate) recorder: Option<FieldRef>,
 }
 
 impl EventClassInfo {
@@ -324,6 +326,7 @@ fn event_class(
         id: event.id.unwrap_or(0),
         vpid: find(&contexts, "vpid"),
         vtid: find(&contexts, "vtid"),
+        recorder: field::beside(find(&contexts, "vpid"), find(&contexts, "vtid")),
         procname: find(&contexts, "procname"),
         fields,
         contexts,

@@ -1,26 +1,20 @@
 //! Decoding ahead of the caller, on threads of its own.
 //!
-//! The streams are dealt to workers. Each merges its own by time, makes of every event
-//! what the caller wants of it, and hands over batches of that; the caller merges those.
+//! The streams are dealt to lanes. A lane is merged by time, and of every event is made
+//! what the caller wants of it, batch after batch ([`Lanes`]); the caller merges lanes.
 //! Time and number of the stream decide alone which item is next, so that the order does
 //! not depend on the number of threads.
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
 
 use super::batch::{Batch, Decoded};
-use super::event::Event;
+use super::lanes::Lanes;
+use super::map::EventMap;
 use super::merge::{Events, StreamInfo};
 use super::stream::Item;
 use crate::error::CtfError;
-
-/// Batches of all workers that may wait for the caller: to wake a thread takes as long as
-/// several batches, and with few of them caller and workers would sleep in turn.
-const AHEAD: usize = 32;
-/// Of each worker at least so many.
-const LEAST_AHEAD: usize = 2;
 
 /// The items of all streams in order of time, whoever decodes them, with what was made of
 /// each event.
@@ -30,15 +24,19 @@ const LEAST_AHEAD: usize = 2;
 pub struct Merged<'s, T> {
     streams: Vec<StreamInfo>,
     groups: Vec<Group<'s, T>>,
-    /// Whose item was handed out.
-    taken: Option<usize>,
+    /// Whether the item of the first group was handed out.
+    taken: bool,
+    /// The group that is first …
+    first: usize,
+    /// … up to this time and stream: those of the group after it.
+    until: (i64, u32),
     resumes_ns: Option<i64>,
 }
 
 /// Puts the next batch in the place of one that is used up; whether there is one.
 type Refill<'s, T> = dyn FnMut(&mut Batch<T>) -> bool + 's;
 
-/// What one thread decodes.
+/// What is decoded together.
 struct Group<'s, T> {
     batch: Batch<T>,
     refill: Box<Refill<'s, T>>,
@@ -52,53 +50,37 @@ impl<T> fmt::Debug for Group<'_, T> {
 
 impl Events<'_> {
     /// Gives `consume` the items, decoded by up to `threads` threads: the caller's
-    /// and others, which decode ahead of it by a bounded number of events. `make` is
-    /// called for every event by the thread that decodes it, which has a `make` of its
-    /// own. Items and their order are the same for any number.
+    /// and others, which decode ahead of it by a bounded number of events. `map` gets
+    /// every event on the thread that decodes it; every lane of streams has a `map` of
+    /// its own. Items and their order are the same for any number.
     pub fn with_threads<T: Send, R>(
         mut self,
         threads: NonZeroUsize,
-        mut make: impl FnMut(&Event<'_>) -> T + Clone + Send,
+        mut map: impl EventMap<Made = T> + Clone + Send,
         consume: impl FnOnce(&mut Merged<'_, T>) -> R,
     ) -> R {
         let streams = self.take_streams();
         let workers = (threads.get() - 1).min(streams.len());
         if workers == 0 {
-            let here = Group::new(move |batch| batch.fill(&mut self, &mut make));
+            let here = Group::new(move |batch| batch.fill(&mut self, &mut map));
             return consume(&mut Merged::new(streams, vec![here]));
         }
-        let ahead = (AHEAD / workers).max(LEAST_AHEAD);
+        let number = threads.get().min(streams.len());
+        let sources = self.split(number).into_iter().map(|mut events| {
+            let mut map = map.clone();
+            move |batch: &mut Batch<T>| batch.fill(&mut events, &mut map)
+        });
+        let lanes = &Lanes::new(sources);
         thread::scope(|scope| {
-            let groups = self.split(workers).into_iter().map(|events| {
-                let (full, filled) = sync_channel(ahead);
-                let (empty, emptied) = channel();
-                let make = make.clone();
-                scope.spawn(move || decode(events, make, &full, &emptied));
-                Group::new(move |batch| {
-                    let next: Option<Batch<T>> = filled.recv().ok();
-                    let used = next.map(|next| std::mem::replace(batch, next));
-                    // A worker that has ended needs it no more.
-                    used.map(|used| empty.send(used)).is_some()
-                })
-            });
-            // It is gone before the scope ends: nobody takes what workers still decode.
+            for _ in 0..workers {
+                scope.spawn(|| lanes.work());
+            }
+            // Nobody takes what workers would still decode.
+            let _close = lanes.close_later();
+            let groups = 0..number;
+            let groups = groups.map(|lane| Group::new(move |batch| lanes.next(lane, batch)));
             consume(&mut Merged::new(streams, groups.collect()))
         })
-    }
-}
-
-/// What a worker does.
-fn decode<T>(
-    mut events: Events<'_>,
-    mut make: impl FnMut(&Event<'_>) -> T,
-    full: &SyncSender<Batch<T>>,
-    empty: &Receiver<Batch<T>>,
-) {
-    loop {
-        let mut batch = empty.try_recv().unwrap_or_default();
-        if !batch.fill(&mut events, &mut make) || full.send(batch).is_err() {
-            return;
-        }
     }
 }
 
@@ -108,7 +90,9 @@ impl<'s, T> Merged<'s, T> {
         Self {
             streams,
             groups,
-            taken: None,
+            taken: false,
+            first: 0,
+            until: (i64::MIN, 0),
             resumes_ns: None,
         }
     }
@@ -124,22 +108,39 @@ impl<'s, T> Merged<'s, T> {
     /// As [`Events::next_item`].
     #[inline]
     pub fn next_item(&mut self) -> Result<Option<Item<Decoded<'_, T>>>, CtfError> {
-        if let Some(at) = self.taken.take()
-            && !self.groups[at].advance()
-        {
-            self.groups.swap_remove(at);
+        if std::mem::take(&mut self.taken) && !self.groups[self.first].advance() {
+            self.groups.swap_remove(self.first);
+            self.find_first();
         }
-        let keys = self.groups.iter().map(|group| group.batch.key());
-        let Some((at, _)) = keys.enumerate().min_by_key(|(_, key)| *key) else {
+        let first = self.groups.get(self.first);
+        if first.is_none_or(|group| group.batch.key() > self.until) {
+            self.find_first();
+        }
+        let Some(group) = self.groups.get_mut(self.first) else {
             return Ok(None);
         };
-        self.taken = Some(at);
+        self.taken = true;
         let resumes_ns = &mut self.resumes_ns;
-        self.groups[at].batch.item().map_err(|failure| {
+        group.batch.item().map_err(|failure| {
             let (error, resumes) = *failure;
             *resumes_ns = resumes;
             error
         })
+    }
+
+    /// Finds the group that is first, and until when.
+    fn find_first(&mut self) {
+        self.until = (i64::MAX, u32::MAX);
+        let mut least = (i64::MAX, u32::MAX);
+        for (at, group) in self.groups.iter().enumerate() {
+            let key = group.batch.key();
+            if at == 0 || key < least {
+                self.until = if at == 0 { self.until } else { least };
+                (self.first, least) = (at, key);
+            } else {
+                self.until = self.until.min(key);
+            }
+        }
     }
 
     /// As [`Events::resumes_ns`].

@@ -1,6 +1,6 @@
 //! What was made of events, so that it can go to another thread.
 
-use super::event::Event;
+use super::map::EventMap;
 use super::merge::Events;
 use super::stream::{Item, Lost};
 use crate::error::CtfError;
@@ -58,21 +58,18 @@ impl<T> Default for Batch<T> {
 
 impl<T> Batch<T> {
     /// Fills it anew; whether there is an entry.
-    pub fn fill(
-        &mut self,
-        events: &mut Events<'_>,
-        make: &mut impl FnMut(&Event<'_>) -> T,
-    ) -> bool {
+    pub fn fill(&mut self, events: &mut Events<'_>, map: &mut impl EventMap<Made = T>) -> bool {
         self.entries.clear();
         self.at = 0;
         let mut bytes = 0;
         while self.entries.len() < MOST_ENTRIES && bytes < MOST_BYTES {
-            let ((time_ns, stream), what) = match events.next_cursor() {
+            let ((time_ns, stream), what) = match events.next_cursor(&mut |event| map.keeps(event))
+            {
                 Ok(None) => break,
                 Ok(Some((time_ns, cursor))) => match cursor.item() {
                     Item::Event(event) => {
                         bytes += event.size();
-                        ((time_ns, event.stream), What::Event(make(&event)))
+                        ((time_ns, event.stream), What::Event(map.map(&event)))
                     }
                     Item::Lost(lost) => ((time_ns, lost.stream), What::Lost(Box::new(lost))),
                 },
@@ -87,6 +84,9 @@ impl<T> Batch<T> {
                 stream,
                 what,
             });
+        }
+        if !self.has_next() {
+            map.end();
         }
         self.has_next()
     }

@@ -131,6 +131,13 @@ impl<'e> Event<'e> {
         }
     }
 
+    /// An integer of 64 bits in two's complement, and whether it is negative.
+    #[inline]
+    pub fn integer(&self, key: impl FieldKey) -> Option<(u64, bool)> {
+        let (int, bits) = self.int(key)?;
+        Some((bits, int.signed && bits > i64::MAX as u64))
+    }
+
     /// A floating-point number.
     pub fn f64(&self, key: impl FieldKey) -> Option<f64> {
         let field = key.resolve(self.class)?;
@@ -234,6 +241,12 @@ impl<'e> Event<'e> {
     #[inline]
     pub fn vtid(&self) -> Option<i64> {
         self.i64(self.class.vtid)
+    }
+
+    /// What tells apart who recorded the events of a trace: `vpid` and `vtid` as one number, where they stand beside each other.
+    #[inline]
+    pub fn recorder(&self) -> Option<u64> {
+        self.u64(self.class.recorder)
     }
 
     /// Name of the process or thread.

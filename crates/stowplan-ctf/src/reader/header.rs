@@ -54,6 +54,71 @@ struct Quick<'t> {
     first: &'t Run,
     tag: IntAt,
     options: Vec<Choice<'t>>,
+    /// The short header, if one of the choices is one.
+    short: Option<Short>,
+}
+
+/// A header of at most eight bytes, which are read at once.
+#[derive(Debug)]
+struct Short {
+    tag: Bits,
+    low: u64,
+    high: u64,
+    id: Bits,
+    time: Bits,
+    time_at: IntAt,
+    /// From its front to the second run, and to its end, bits.
+    begin: u64,
+    end: u64,
+    base: usize,
+}
+
+/// Some of the bits of a word.
+#[derive(Debug, Clone, Copy)]
+struct Bits {
+    shift: u32,
+    mask: u64,
+}
+
+impl Bits {
+    /// A field so many bits after the front of the word; `None` if it is none of this word.
+    fn new(field: IntAt, begin: u64) -> Option<Self> {
+        let shift = begin + u64::from(field.offset);
+        let bits = u32::from(field.int.bits);
+        let fits = bits > 0 && shift + u64::from(bits) <= u64::BITS.into();
+        (fits && !field.int.big_endian).then(|| Self {
+            shift: shift as u32,
+            mask: u64::MAX >> (u64::BITS - bits),
+        })
+    }
+
+    #[inline]
+    fn of(self, word: u64) -> u64 {
+        (word >> self.shift) & self.mask
+    }
+}
+
+impl Short {
+    fn new(first: &Run, tag: IntAt, choice: &Choice<'_>) -> Option<Self> {
+        let [time] = *choice.times else { return None };
+        // Its front is the begin of a byte, and what follows is as far from it everywhere.
+        if !first.align.is_multiple_of(8) || first.align < choice.run.align {
+            return None;
+        }
+        let begin = aligned(first.bits, choice.run.align);
+        let at = |field: IntAt| Bits::new(field, if field.base == 0 { 0 } else { begin });
+        Some(Self {
+            tag: at(tag)?,
+            low: choice.low,
+            high: choice.high,
+            id: at(choice.id)?,
+            time: at(time)?,
+            time_at: time,
+            begin,
+            end: begin + choice.run.bits,
+            base: choice.run.base as usize,
+        })
+    }
 }
 
 /// What follows the first run where the tag lies between two numbers, both included.
@@ -97,10 +162,15 @@ impl<'t> Quick<'t> {
                 times: plan.times.iter().filter(here).copied().collect(),
             })
         });
+        let options: Vec<Choice<'_>> = choices.collect::<Option<_>>().filter(|_| whole)?;
+        let mut short = options
+            .iter()
+            .filter_map(|choice| Short::new(first, *tag, choice));
         Some(Self {
             first,
             tag: *tag,
-            options: choices.collect::<Option<_>>().filter(|_| whole)?,
+            short: short.next(),
+            options,
         })
     }
 
@@ -115,6 +185,10 @@ impl<'t> Quick<'t> {
     ) -> Option<u64> {
         let start = aligned(*at, self.first.align);
         *bases.first_mut()? = start;
+        let short = self.short.as_ref();
+        if let Some(id) = short.and_then(|short| self.read_short(short, frame, at, bases, clock)) {
+            return Some(id);
+        }
         let tag = self.tag.raw(frame.data, bases)?;
         let mut options = self.options.iter();
         let option = options.find(|option| option.low <= tag && tag <= option.high)?;
@@ -135,6 +209,34 @@ impl<'t> Quick<'t> {
         *clock = now;
         *at = end;
         Some(id)
+    }
+
+    /// As [`Quick::read`]; `None` also where this header is not the short one, or it lies at the end of the packet. The base
+    /// of the first run is noted.
+    #[inline]
+    fn read_short(
+        &self,
+        short: &Short,
+        frame: Frame<'_>,
+        at: &mut u64,
+        bases: &mut [u64],
+        clock: &mut u64,
+    ) -> Option<u64> {
+        let start = bases[0];
+        let bytes = frame.data.get(usize::try_from(start / 8).ok()?..)?;
+        let word = u64::from_le_bytes(*bytes.first_chunk()?);
+        let tag = short.tag.of(word);
+        let end = start + short.end;
+        if tag < short.low || short.high < tag || frame.end < end {
+            return None;
+        }
+        for other in &self.options {
+            *bases.get_mut(other.run.base as usize)? = UNSET;
+        }
+        *bases.get_mut(short.base)? = start + short.begin;
+        *clock = update(*clock, short.time_at, short.time.of(word));
+        *at = end;
+        Some(short.id.of(word))
     }
 }
 

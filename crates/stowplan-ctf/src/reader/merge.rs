@@ -103,7 +103,7 @@ impl<'t> Events<'t> {
             events.cursors.extend(cursor);
         }
         for (index, cursor) in (0u32..).zip(&mut events.cursors) {
-            if let Some(time) = cursor.advance()? {
+            if let Some(time) = cursor.advance(&mut |_| true)? {
                 events.heap.push(Next::new(time, index));
             }
             cursor.rest();
@@ -131,15 +131,20 @@ impl<'t> Events<'t> {
     /// reading can go on: the stream with its next packet, if that can be found.
     #[inline]
     pub fn next_item(&mut self) -> Result<Option<Item<Event<'_>>>, CtfError> {
-        Ok(self.next_cursor()?.map(|(_, cursor)| cursor.item()))
+        Ok(self
+            .next_cursor(&mut |_| true)?
+            .map(|(_, cursor)| cursor.item()))
     }
 
-    /// The cursor that is at the next item, and the item's time.
+    /// The cursor that is at the next item that is kept, and the item's time.
     #[inline]
-    pub(super) fn next_cursor(&mut self) -> Result<Option<(i64, &Cursor<'t>)>, CtfError> {
+    pub(super) fn next_cursor(
+        &mut self,
+        keeps: &mut impl FnMut(&Event<'_>) -> bool,
+    ) -> Result<Option<(i64, &Cursor<'t>)>, CtfError> {
         if self.taken {
             self.taken = false;
-            self.advance_first()?;
+            self.advance_first(keeps)?;
         }
         let Some(&first) = self.heap.first() else {
             return Ok(None);
@@ -161,12 +166,15 @@ impl<'t> Events<'t> {
         std::mem::take(&mut self.streams)
     }
 
-    fn advance_first(&mut self) -> Result<(), CtfError> {
+    fn advance_first(
+        &mut self,
+        keeps: &mut impl FnMut(&Event<'_>) -> bool,
+    ) -> Result<(), CtfError> {
         let Some(first) = self.heap.first_mut() else {
             return Ok(());
         };
         let cursor = &mut self.cursors[first.cursor()];
-        match cursor.advance() {
+        match cursor.advance(keeps) {
             Ok(Some(time)) => *first = first.at(time),
             Ok(None) => {
                 self.heap.swap_remove(0);

@@ -164,9 +164,12 @@ impl<'t> Cursor<'t> {
         self.look_at = next.map_or(u64::MAX, |bytes| bytes.saturating_mul(8));
     }
 
-    /// Goes to the next item; its time, or `None` at the end.
+    /// Goes to the next item that is kept; its time, or `None` at the end.
     #[inline]
-    pub fn advance(&mut self) -> Result<Option<i64>, CtfError> {
+    pub fn advance(
+        &mut self,
+        keeps: &mut impl FnMut(&Event<'_>) -> bool,
+    ) -> Result<Option<i64>, CtfError> {
         loop {
             if let Some(lost) = self.lost.pop() {
                 self.item = Pending::Lost(lost);
@@ -177,15 +180,16 @@ impl<'t> Cursor<'t> {
                     self.look_behind();
                 }
                 let start = self.at;
-                return match self.event() {
-                    Ok(()) => Ok(Some(self.last_ns)),
+                match self.event() {
+                    Ok(class) if keeps(&self.at_event(class)) => return Ok(Some(self.last_ns)),
+                    Ok(_) => continue,
                     Err(fault) => {
                         let error = self.error(self.packet_at, self.at.max(start), fault);
                         // The next packet may be whole.
                         self.at = self.end;
-                        Err(error)
+                        return Err(error);
                     }
-                };
+                }
             }
             match self.packet() {
                 Ok(true) => {}
@@ -249,23 +253,30 @@ impl<'t> Cursor<'t> {
     pub fn item(&self) -> Item<Event<'_>> {
         match self.item {
             Pending::Lost(lost) => Item::Lost(lost),
-            Pending::Event(class) => Item::Event(Event {
-                timestamp_ns: self.last_ns,
-                stream: self.index,
-                trace: self.trace,
-                class_index: class,
-                cpu: self.cpu,
-                offset_ns: self.scale.offset_ns,
-                class: &self.metadata.plan.classes[class as usize],
-                data: self.data,
-                bases: &self.bases,
-                end: self.at,
-            }),
+            Pending::Event(class) => Item::Event(self.at_event(class)),
         }
     }
 
+    /// The event that was read last, of the class of this index.
     #[inline]
-    fn event(&mut self) -> Result<(), Fault> {
+    fn at_event(&self, class: u32) -> Event<'_> {
+        Event {
+            timestamp_ns: self.last_ns,
+            stream: self.index,
+            trace: self.trace,
+            class_index: class,
+            cpu: self.cpu,
+            offset_ns: self.scale.offset_ns,
+            class: &self.metadata.plan.classes[class as usize],
+            data: self.data,
+            bases: &self.bases,
+            end: self.at,
+        }
+    }
+
+    /// Reads the next event; the index of its class.
+    #[inline]
+    fn event(&mut self) -> Result<u32, Fault> {
         let start = self.at;
         let frame = Frame {
             data: self.data,
@@ -294,7 +305,7 @@ impl<'t> Cursor<'t> {
         }
         self.last_ns = now;
         self.item = Pending::Event(index);
-        Ok(())
+        Ok(index)
     }
 
     /// Opens the next packet; `false` if there is none.
