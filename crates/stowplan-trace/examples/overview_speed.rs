@@ -1,13 +1,14 @@
-//! Counts all traces in a folder and below, as `stowplan trace info` does, and prints events per second, the greatest
-//! resident set and a digest of the figures. With `chains` the longest chains are measured, too.
+//! Counts all traces in a folder and below, as `stowplan trace callbacks` does, and prints events per second, the greatest
+//! resident set and a digest of the figures. With `chains` the longest chains are measured, too. With `inventory` calls and
+//! messages are not followed, as `stowplan trace info` reads.
 //!
-//! `cargo run --release -p stowplan-trace --example overview_speed -- FOLDER [THREADS [chains]]`
+//! `cargo run --release -p stowplan-trace --example overview_speed -- FOLDER [THREADS [chains|inventory]]`
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
-use stowplan_trace::{Analysis, Overview, Reading, Window};
+use stowplan_trace::{Analysis, Inventory, Overview, Reading, Window};
 
 /// Chains that are chosen from, as `stowplan trace report` does.
 const CHAINS: usize = 16;
@@ -26,11 +27,21 @@ fn digest(texts: impl Hash) -> u64 {
     digest.finish()
 }
 
+fn inventory(path: &str, reading: Reading) -> Result<(), Box<dyn std::error::Error>> {
+    let begin = Instant::now();
+    let inventory = Inventory::from_ctf(path, reading)?;
+    let events: u64 = inventory.contents.by_event.values().sum();
+    let ns = begin.elapsed().as_secs_f64() * 1e9 / events as f64;
+    let peak = resident();
+    println!("{events} events: {ns:.1} ns an event, {peak:.1} MB");
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments
         .next()
-        .ok_or("usage: overview_speed FOLDER [THREADS [chains]]")?;
+        .ok_or("usage: overview_speed FOLDER [THREADS [chains|inventory]]")?;
     let threads: NonZeroUsize = arguments
         .next()
         .map_or(Ok(NonZeroUsize::MIN), |n| n.parse())?;
@@ -38,7 +49,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         threads,
         ..Reading::default()
     };
+    let more = arguments.next();
     let begin = Instant::now();
+    if more.as_deref() == Some("inventory") {
+        return inventory(&path, reading);
+    }
     let overview = Overview::from_ctf(&path, reading)?;
     let seconds = begin.elapsed().as_secs_f64();
     let figures = format!(
@@ -60,7 +75,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         resident(),
         digest(figures),
     );
-    if arguments.next().is_none() {
+    if more.is_none() {
         return Ok(());
     }
     let begin = Instant::now();

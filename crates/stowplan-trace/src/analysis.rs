@@ -5,6 +5,7 @@ use crate::clocks::{ClockDifference, Evidence};
 use crate::event::{Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::graph::{EventKinds, Graph};
 use crate::ids::{ProcessId, ThreadId};
+use crate::inventory::Inventory;
 use crate::keep::Keep;
 use crate::links;
 use crate::marks::Marks;
@@ -95,6 +96,8 @@ pub struct Builder {
     events: u64,
     extent: Option<Window>,
     settler: Option<Box<Settler>>,
+    /// Entities alone.
+    is_inventory: bool,
 }
 
 /// Inode of the PID namespace that the kernel starts with (`PROC_PID_INIT_INO`, `include/linux/proc_ns.h`).
@@ -115,6 +118,19 @@ impl Builder {
         let mut builder = Self::default();
         builder.count(with_pairs);
         builder
+    }
+
+    /// A builder that knows entities and follows nothing, for [`Builder::finish_inventory`].
+    pub(crate) fn inventory() -> Self {
+        Self {
+            is_inventory: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it follows nothing.
+    pub(crate) fn is_inventory(&self) -> bool {
+        self.is_inventory
     }
 
     /// As [`Builder::counting`], by blocks of time too.
@@ -157,7 +173,16 @@ impl Builder {
     /// Takes the next event; whether this was a time to look at what is settled.
     pub fn push(&mut self, event: &TraceEvent<'_>) -> bool {
         self.seen(event);
-        self.observe(event, event.time_ns);
+        if self.is_inventory {
+            self.registry
+                .note(event.time_ns, event.process, &event.body);
+            return false;
+        }
+        if !event.body.is_frequent() {
+            self.observe(event, event.time_ns);
+        } else if self.calls.follow() {
+            self.calls.observe(&mut self.registry, event);
+        }
         if !self.schedulers.is_empty() {
             self.scheduled_call(event);
         }
@@ -233,6 +258,16 @@ impl Builder {
             }
             _ => self.schedulers.end(&key.host, at, callback, event.time_ns),
         }
+    }
+
+    /// Says that there are more events of a process, the last of them at a time.
+    pub(crate) fn only_counted(&mut self, process: ProcessId, count: u64, last_ns: i64) {
+        self.events += count;
+        if let Some(extent) = &mut self.extent {
+            extent.to_ns = extent.to_ns.max(last_ns);
+        }
+        let process = &mut self.registry.graph.processes[process];
+        process.last_ns = process.last_ns.max(last_ns);
     }
 
     fn seen(&mut self, event: &TraceEvent<'_>) {
@@ -365,6 +400,21 @@ impl Builder {
             events: all.events,
             extent: all.extent,
             counted,
+        }
+    }
+
+    /// The trace has ended: what it has.
+    pub(crate) fn finish_inventory(self) -> Inventory {
+        let mut graph = self.registry.graph;
+        graph.number_callbacks();
+        Inventory {
+            graph,
+            discards: self.discards,
+            contents: Contents::default(),
+            unreadable_events: 0,
+            damage: Vec::new(),
+            repeats: Repeats::default(),
+            extent: self.extent,
         }
     }
 

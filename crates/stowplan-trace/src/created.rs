@@ -6,12 +6,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ctf_classes::EventFields;
+use crate::ctf_classes::Said;
 use crate::ids::{ProcessId, ThreadId};
 
 /// Such an event, which says `S`.
 #[derive(Debug)]
-pub(crate) struct Created<S = EventFields> {
+pub(crate) struct Created<S = Said> {
     /// When what it tells of was made, nanoseconds.
     pub created_ns: i64,
     /// Its own time, nanoseconds.
@@ -22,7 +22,7 @@ pub(crate) struct Created<S = EventFields> {
 
 /// Those that wait for the next event of their process that uses entities.
 #[derive(Debug)]
-pub(crate) struct Waiting<S = EventFields> {
+pub(crate) struct Waiting<S = Said> {
     of: FxHashMap<ProcessId, Vec<Created<S>>>,
 }
 

@@ -3,20 +3,23 @@
 use stowplan_ctf::reader::Event;
 use stowplan_ctf::{EventClassInfo, FieldRef};
 
-use crate::ctf_table::{CLASSES, CREATED, Kind as K, Kind, SWITCHED_CPU, caret_original};
+use crate::ctf_table::{CLASSES, CREATED, Kind as K, Kind, Needed, SWITCHED_CPU, caret_original};
 use crate::event::{Body, Switch};
-use crate::new_recorder::NewRecorder;
 
-mod services;
+use numbers::Numbers;
 
-/// Most fields that are read of an event.
-const MOST_FIELDS: usize = 5;
+mod numbers;
 
 /// An event class of one trace with its fields resolved.
 #[derive(Debug)]
 pub(crate) struct Class {
     kind: Option<Kind>,
-    provider: Provider,
+    pub provider: Provider,
+    /// What is needed of its events.
+    pub needed: Needed,
+    pub publication: Publication,
+    /// Whether all that it says are numbers.
+    is_plain: bool,
     /// The fields that this trace has, with their places among those that are read.
     fields: Vec<(usize, FieldRef)>,
     /// When what the event tells of was made, where that is not the event's own time.
@@ -27,21 +30,20 @@ pub(crate) struct Class {
 
 /// What an event says, taken out of its packet.
 #[derive(Debug, Clone)]
-pub(crate) struct EventFields {
-    kind: Option<Kind>,
-    provider: Provider,
-    numbers: [u64; MOST_FIELDS],
-    /// Which of the numbers there are, one bit each.
-    present: u8,
-    /// Which of them are negative.
-    negative: u8,
-    held: Option<Box<RareFields>>,
+pub(crate) enum Said {
+    /// Numbers alone: so it is with all that happens often.
+    Plain(Body<'static>),
+    /// A field that every distribution has is missing.
+    Unreadable,
+    /// More than numbers, or when something else was.
+    Rare(Box<EventFields>),
 }
 
-/// What few events have: what they say that is no number, and who is new with them.
-#[derive(Debug, Clone, Default)]
-struct RareFields {
-    new_recorder: Option<NewRecorder>,
+/// What an event says that does not consist of numbers alone.
+#[derive(Debug, Clone)]
+pub(crate) struct EventFields {
+    kind: Option<Kind>,
+    numbers: Numbers,
     created_ns: Option<i64>,
     texts: [Option<String>; 2],
     lists: [Vec<u64>; 2],
@@ -61,6 +63,28 @@ pub(crate) enum Provider {
     Other,
 }
 
+/// How much of a trace is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Every event: another trace may have the same, or nothing says who recorded them.
+    Everything,
+    /// Events with a meaning here; others are counted.
+    Meaning,
+    /// What an [`Inventory`](crate::Inventory) needs.
+    Inventory,
+}
+
+/// What an event says of the publication that its thread is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Publication {
+    /// The middleware has the message.
+    Begins,
+    /// Said from inside the middleware.
+    GoesOn,
+    /// The thread is beyond it.
+    IsOver,
+}
+
 /// Whether events of this name are those of ROS 2: its tracepoints, CARET's and our own program's.
 pub(crate) fn is_of_ros(name: &str) -> bool {
     let providers = ["ros2:", "ros2_caret:", "stowplan:"];
@@ -69,15 +93,36 @@ pub(crate) fn is_of_ros(name: &str) -> bool {
 
 impl Class {
     /// `middleware`: whether events from inside the middleware are to be used.
-    pub fn new(info: &EventClassInfo, middleware: bool) -> Self {
+    pub fn new(info: &EventClassInfo, middleware: bool, depth: Depth) -> Self {
         let named = |wanted: &str| CLASSES.iter().find(|(name, ..)| *name == wanted);
         let created = info.field(CREATED);
         let original = created.and_then(|_| named(&caret_original(&info.name)?));
         let known = original.or_else(|| named(&info.name));
         let known = known.filter(|class| middleware || class.1 != K::DdsWrite);
         let names = known.map_or(&[][..], |class| class.2).iter().enumerate();
+        let kind = known.map(|class| class.1);
+        let created = created.filter(|_| original.is_some());
         Self {
-            kind: known.map(|class| class.1),
+            kind,
+            needed: match (depth, kind) {
+                (Depth::Everything, _) => Needed::All,
+                (_, None) => Needed::Count,
+                (Depth::Meaning, Some(_)) => Needed::All,
+                (Depth::Inventory, Some(_)) if created.is_some() => Needed::All,
+                (Depth::Inventory, Some(kind)) => kind.needed(),
+            },
+            publication: match kind {
+                Some(K::RmwPublish) => Publication::Begins,
+                Some(
+                    K::DdsWrite
+                    | K::CaretWrite
+                    | K::CaretStamp
+                    | K::CaretCopy
+                    | K::MessageConstruct,
+                ) => Publication::GoesOn,
+                _ => Publication::IsOver,
+            },
+            is_plain: created.is_none() && kind.is_none_or(numbers::are_all),
             provider: match known {
                 _ if is_of_ros(&info.name) => Provider::Ros,
                 Some((_, K::SchedSwitch | K::SchedOther, _)) => Provider::Scheduler,
@@ -87,167 +132,162 @@ impl Class {
             fields: names
                 .filter_map(|(at, name)| Some((at, info.field(name)?)))
                 .collect(),
-            created: created.filter(|_| original.is_some()),
+            created,
             pid_namespace: info.context("pid_ns"),
         }
     }
 
+    /// As [`Event::recorder`], where that is all there is to know of who recorded an event.
+    #[inline]
+    pub fn short_recorder(&self, event: &Event<'_>) -> Option<u64> {
+        match self.pid_namespace {
+            None => event.recorder(),
+            Some(_) => None,
+        }
+    }
+
+    /// Its first field as a number.
+    pub fn first_number(&self, event: &Event<'_>) -> Option<u64> {
+        event.u64(self.fields.first()?.1)
+    }
+
     /// Takes what an event says out of its packet.
     #[inline]
-    pub fn read(&self, event: &Event<'_>) -> EventFields {
-        let mut said = EventFields {
-            kind: self.kind,
-            provider: self.provider,
-            numbers: [0; MOST_FIELDS],
-            present: 0,
-            negative: 0,
-            held: None,
-        };
+    pub fn read(&self, event: &Event<'_>) -> Said {
+        let mut read = Numbers::default();
         for &(at, field) in &self.fields {
-            if let Some(number) = event.u64(field) {
-                said.numbers[at] = number;
-                said.present |= 1 << at;
-            } else if let Some(number) = event.i64(field) {
-                said.numbers[at] = number.cast_unsigned();
-                said.present |= 1 << at;
-                said.negative |= 1 << at;
+            if let Some((number, is_negative)) = event.integer(field) {
+                read.set(at, number, is_negative);
             }
         }
-        if said.present.count_ones() as usize != self.fields.len() {
-            said.held = self.held(event).map(Box::new);
+        if self.is_plain {
+            return numbers::body(self.kind, &read).map_or(Said::Unreadable, Said::Plain);
         }
-        if let (Some(K::SchedSwitch), Some(cpu)) = (self.kind, event.cpu) {
-            said.numbers[SWITCHED_CPU] = cpu.into();
-            said.present |= 1 << SWITCHED_CPU;
-        }
-        if let Some(created) = self.created {
-            let held = said.held.get_or_insert_default();
-            held.created_ns = event.i64(created).map(within_range);
-        }
-        said
+        Said::Rare(Box::new(self.rest(event, read)))
     }
 
     #[cold]
-    fn held(&self, event: &Event<'_>) -> Option<RareFields> {
+    fn rest(&self, event: &Event<'_>, mut numbers: Numbers) -> EventFields {
+        if let (Some(K::SchedSwitch), Some(cpu)) = (self.kind, event.cpu) {
+            numbers.set(SWITCHED_CPU, cpu.into(), false);
+        }
+        let mut said = EventFields {
+            kind: self.kind,
+            numbers,
+            created_ns: self
+                .created
+                .and_then(|created| event.i64(created))
+                .map(within_range),
+            texts: [None, None],
+            lists: [Vec::new(), Vec::new()],
+            bytes: None,
+        };
         let field = |at: usize| self.fields.iter().find(|field| field.0 == at);
         let text = |at: usize| Some(event.text(field(at)?.1)?.into_owned());
         let list = |at: usize| {
             let elements = field(at).and_then(|field| event.integers(field.1));
             elements.map(Iterator::collect).unwrap_or_default()
         };
-        let mut held = RareFields::default();
-        match self.kind? {
-            K::NodeInit | K::LifecycleTransition => held.texts = [text(1), text(2)],
-            K::PublisherInit | K::SubscriptionInit => held.texts[0] = text(3),
-            K::ServiceInit => held.texts[0] = text(2),
-            K::SchedSwitch => held.texts[0] = text(3),
-            K::CallbackRegister | K::ClientInit => held.texts[0] = text(1),
-            K::NodeLoaded => held.texts = [text(0), text(1)],
-            K::RclInit | K::NodeLoadBegin | K::LaunchReady | K::CaretInit => {
-                held.texts[0] = text(0)
+        match self.kind {
+            Some(K::NodeInit | K::LifecycleTransition) => said.texts = [text(1), text(2)],
+            Some(K::PublisherInit | K::SubscriptionInit | K::SchedSwitch) => {
+                said.texts[0] = text(3)
             }
-            K::RmwPublisherInit | K::RmwClientInit | K::TakeRequest | K::SendResponse => {
+            Some(K::ServiceInit) => said.texts[0] = text(2),
+            Some(K::CallbackRegister | K::ClientInit) => said.texts[0] = text(1),
+            Some(K::NodeLoaded) => said.texts = [text(0), text(1)],
+            Some(K::RclInit | K::NodeLoadBegin | K::LaunchReady | K::CaretInit) => {
+                said.texts[0] = text(0)
+            }
+            Some(K::RmwPublisherInit | K::RmwClientInit | K::TakeRequest | K::SendResponse) => {
                 let bytes = field(1).and_then(|field| event.bytes(field.1));
-                held.bytes = bytes.map(<[u8]>::to_vec);
+                said.bytes = bytes.map(<[u8]>::to_vec);
             }
-            K::MessageLinkAsync | K::MessageLinkSync => held.lists = [list(0), list(1)],
-            _ => return None,
+            Some(K::MessageLinkAsync | K::MessageLinkSync) => said.lists = [list(0), list(1)],
+            _ => {}
         }
-        Some(held)
+        said
     }
 }
 
-impl EventFields {
-    /// Adds that who recorded it is new.
-    #[cold]
-    pub fn introduce(&mut self, new_recorder: NewRecorder) {
-        self.held.get_or_insert_default().new_recorder = Some(new_recorder);
+impl Said {
+    /// The event as the analysis takes it; `None` if a field that every
+    /// distribution has is missing.
+    #[inline]
+    pub fn body(&self) -> Option<Body<'_>> {
+        match self {
+            Self::Plain(body) => Some(*body),
+            Self::Unreadable => None,
+            Self::Rare(fields) => fields.body(),
+        }
     }
 
     /// When what it tells of was made, nanoseconds of its trace's clock, where that is not its own time.
     #[inline]
     pub fn created_ns(&self) -> Option<i64> {
-        self.held.as_ref()?.created_ns
+        match self {
+            Self::Plain(_) | Self::Unreadable => None,
+            Self::Rare(fields) => fields.created_ns,
+        }
     }
+}
 
-    /// Whose event it is.
-    #[inline]
-    pub fn provider(&self) -> Provider {
-        self.provider
-    }
-
-    /// Who is new with it.
-    #[inline]
-    pub fn new_recorder(&self) -> Option<&NewRecorder> {
-        self.held.as_ref()?.new_recorder.as_ref()
-    }
-
-    /// The event as the analysis takes it; `None` if a field that every
-    /// distribution has is missing.
-    pub fn body(&self) -> Option<Body<'_>> {
-        let Some(kind) = self.kind else {
-            return Some(Body::Other);
-        };
-        match kind {
-            // The most frequent first.
-            K::CallbackStart => Some(Body::CallbackStart {
-                callback: self.u64(0)?,
-                intra: self.i64(1).is_some_and(|intra| intra != 0),
-            }),
-            K::CallbackEnd => Some(Body::CallbackEnd {
-                callback: self.u64(0)?,
-            }),
-            K::ExecutorExecute => Some(Body::ExecutorExecute),
-            K::RmwTake
-            | K::RclcppPublish
-            | K::IntraPublish
-            | K::RclPublish
-            | K::RmwPublish
-            | K::Arrival
-            | K::Message => message_body(kind, self),
-            K::MessageLinkAsync | K::MessageLinkSync => Some(Body::MessageLink {
-                subscriptions: self.list(0),
-                publishers: self.list(1),
-                synchronised: kind == K::MessageLinkSync,
-            }),
-            K::DdsWrite
-            | K::CaretInit
-            | K::CaretWrite
-            | K::CaretStamp
-            | K::CaretCopy
-            | K::MessageConstruct
-            | K::Dispatch
-            | K::DispatchIntra => middleware_body(kind, self),
-            K::RingEnqueue
-            | K::RingDequeue
-            | K::RingClear
-            | K::IpbToSubscription
-            | K::BufferToIpb => buffer_body(kind, self),
+impl EventFields {
+    fn body(&self) -> Option<Body<'_>> {
+        let numbers = &self.numbers;
+        Some(match self.kind? {
+            K::MessageLinkAsync | K::MessageLinkSync => Body::MessageLink {
+                subscriptions: &self.lists[0],
+                publishers: &self.lists[1],
+                synchronised: self.kind == Some(K::MessageLinkSync),
+            },
             K::RclInit
             | K::NodeInit
             | K::RmwPublisherInit
             | K::PublisherInit
             | K::SubscriptionInit
             | K::ServiceInit
-            | K::ClientInit => entity_body(kind, self),
-            K::RclcppSubscriptionInit
-            | K::SubscriptionCallbackAdded
-            | K::ServiceCallbackAdded
-            | K::TimerInit
-            | K::TimerCallbackAdded
-            | K::TimerLinkNode
-            | K::CallbackRegister
-            | K::LifecycleInit
-            | K::LifecycleTransition => link_body(kind, self),
-            K::RmwClientInit
-            | K::SendRequest
-            | K::TakeRequest
-            | K::SendResponse
-            | K::TakeResponse => services::body(kind, self),
-            K::SchedSwitch => Some(Body::SchedSwitch(self.switch()?)),
-            K::SchedOther => Some(Body::Other),
-            _ => own_body(kind, self),
-        }
+            | K::ClientInit => return self.entity(),
+            K::RmwClientInit => Body::RmwClientInit {
+                rmw_client: numbers.u64(0)?,
+                gid: self.bytes()?,
+            },
+            K::TakeRequest => Body::TakeRequest {
+                rmw_service: numbers.u64(0)?,
+                client_gid: self.bytes()?,
+                sequence: numbers.i64(2)?,
+                taken: numbers.i64(3)? != 0,
+            },
+            K::SendResponse => Body::SendResponse {
+                rmw_service: numbers.u64(0)?,
+                client_gid: self.bytes()?,
+                sequence: numbers.i64(2)?,
+            },
+            K::CaretInit => Body::CaretInit {
+                distribution: self.text(0)?,
+            },
+            K::CallbackRegister => Body::CallbackRegister {
+                callback: numbers.u64(0)?,
+                symbol: self.text(0)?,
+            },
+            K::LifecycleTransition => Body::LifecycleTransition {
+                state_machine: numbers.u64(0)?,
+                start: self.text(0)?,
+                goal: self.text(1)?,
+            },
+            K::NodeLoadBegin => Body::NodeLoadBegin {
+                node: self.text(0)?,
+            },
+            K::NodeLoaded => Body::NodeLoaded {
+                node: self.text(0)?,
+                module: self.text(1)?,
+            },
+            K::LaunchReady => Body::LaunchReady {
+                service: self.text(0)?,
+            },
+            K::SchedSwitch => Body::SchedSwitch(self.switch()?),
+            _ => return numbers::body(self.kind, numbers),
+        })
     }
 
     fn switch(&self) -> Option<Switch<'_>> {
@@ -255,44 +295,64 @@ impl EventFields {
         // (`TASK_REPORT_MAX`, since Linux 4.14).
         const REASONS: i64 = 0xff;
         Some(Switch {
-            cpu: self.u64(SWITCHED_CPU)?,
-            from: self.i64(0)?,
-            preempts: self.i64(1)? & REASONS == 0,
-            to: self.i64(2)?,
+            cpu: self.numbers.u64(SWITCHED_CPU)?,
+            from: self.numbers.i64(0)?,
+            preempts: self.numbers.i64(1)? & REASONS == 0,
+            to: self.numbers.i64(2)?,
             name: self.text(0)?.trim_end_matches('\0'),
         })
     }
 
-    #[inline]
-    fn u64(&self, at: usize) -> Option<u64> {
-        let there = self.present & !self.negative & (1 << at) != 0;
-        there.then_some(self.numbers[at])
-    }
-
-    #[inline]
-    fn i64(&self, at: usize) -> Option<i64> {
-        let there = self.present & (1 << at) != 0;
-        let number = self.numbers[at].cast_signed();
-        let is_negative = self.negative & (1 << at) != 0;
-        // A positive number may be too large.
-        (there && is_negative == (number < 0)).then_some(number)
-    }
-
-    /// A time of the trace's own clock.
-    fn time(&self, at: usize) -> Option<i64> {
-        self.i64(at).map(within_range)
+    fn entity(&self) -> Option<Body<'_>> {
+        let numbers = &self.numbers;
+        Some(match self.kind? {
+            K::RclInit => Body::RclInit {
+                version: self.text(0),
+            },
+            K::NodeInit => Body::NodeInit {
+                node: numbers.u64(0)?,
+                name: self.text(0)?,
+                namespace: self.text(1)?,
+            },
+            K::RmwPublisherInit => Body::RmwPublisherInit {
+                rmw_publisher: numbers.u64(0)?,
+                gid: self.bytes()?,
+            },
+            K::PublisherInit => Body::PublisherInit {
+                publisher: numbers.u64(0)?,
+                node: numbers.u64(1)?,
+                rmw_publisher: numbers.u64(2)?,
+                topic: self.text(0)?,
+                depth: numbers.u64(4)?,
+            },
+            K::SubscriptionInit => Body::SubscriptionInit {
+                subscription: numbers.u64(0)?,
+                node: numbers.u64(1)?,
+                rmw_subscription: numbers.u64(2)?,
+                topic: self.text(0)?,
+                depth: numbers.u64(4)?,
+            },
+            K::ServiceInit => Body::ServiceInit {
+                service: numbers.u64(0)?,
+                node: numbers.u64(1)?,
+                rmw_service: numbers.u64(3),
+                name: self.text(0)?,
+            },
+            K::ClientInit => Body::ClientInit {
+                node: numbers.u64(0)?,
+                rmw_client: numbers.u64(2),
+                name: self.text(0)?,
+            },
+            _ => return None,
+        })
     }
 
     fn text(&self, at: usize) -> Option<&str> {
-        self.held.as_ref()?.texts[at].as_deref()
-    }
-
-    fn list(&self, at: usize) -> &[u64] {
-        self.held.as_ref().map_or(&[], |held| &held.lists[at])
+        self.texts[at].as_deref()
     }
 
     fn bytes(&self) -> Option<&[u8]> {
-        self.held.as_ref()?.bytes.as_deref()
+        self.bytes.as_deref()
     }
 }
 
@@ -300,237 +360,6 @@ impl EventFields {
 pub(crate) fn within_range(time_ns: i64) -> i64 {
     const LIMIT: i64 = 1 << 61;
     time_ns.clamp(-LIMIT, LIMIT)
-}
-
-fn message_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
-    Some(match kind {
-        K::RmwTake => Body::RmwTake {
-            rmw_subscription: read.u64(0)?,
-            message: read.u64(1)?,
-            source_timestamp: read.i64(2)?,
-            taken: read.i64(3)? != 0,
-        },
-        K::RclcppPublish => Body::RclcppPublish {
-            message: read.u64(0)?,
-        },
-        K::IntraPublish => Body::IntraPublish {
-            publisher: read.u64(0)?,
-            message: read.u64(1)?,
-        },
-        K::RclPublish => Body::RclPublish {
-            publisher: read.u64(0)?,
-            message: read.u64(1)?,
-        },
-        K::RmwPublish => Body::RmwPublish {
-            message: read.u64(0)?,
-            timestamp: read.i64(1),
-        },
-        K::Arrival => Body::Arrival {
-            rmw_subscription: read.u64(0)?,
-            source_timestamp: read.i64(1)?,
-        },
-        K::Message => Body::Message {
-            rmw_subscription: read.u64(0)?,
-            publisher_id: u32::try_from(read.u64(1)?).ok()?,
-            sequence: read.u64(2)?,
-            origin_ns: read.time(3)?,
-            stamp_ns: read.time(4)?,
-        },
-        _ => return None,
-    })
-}
-
-/// Events that some have built into the middleware or rclcpp.
-fn middleware_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
-    Some(match kind {
-        K::DdsWrite => Body::DdsWrite {
-            timestamp: read.i64(0)?,
-        },
-        K::CaretInit => Body::CaretInit {
-            distribution: read.text(0)?,
-        },
-        K::CaretWrite => Body::CaretWrite {
-            message: read.u64(0)?,
-            stamp: read.i64(1),
-        },
-        K::CaretCopy | K::MessageConstruct => Body::MessageCopy {
-            from: read.u64(0)?,
-            to: read.u64(1)?,
-        },
-        K::CaretStamp => Body::CaretStamp {
-            message: read.u64(0)?,
-            stamp: read.i64(1)?,
-        },
-        K::Dispatch => Body::Dispatch {
-            callback: read.u64(0)?,
-            stamp: read.i64(1)?,
-        },
-        K::DispatchIntra => Body::DispatchIntra {
-            callback: read.u64(0)?,
-            message: read.u64(1)?,
-        },
-        _ => return None,
-    })
-}
-
-fn buffer_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
-    Some(match kind {
-        K::RingEnqueue => Body::RingEnqueue {
-            buffer: read.u64(0)?,
-            index: read.u64(1)?,
-            overwritten: read.i64(2)? != 0,
-        },
-        K::RingDequeue => Body::RingDequeue {
-            buffer: read.u64(0)?,
-            index: read.u64(1)?,
-        },
-        K::RingClear => Body::RingClear {
-            buffer: read.u64(0)?,
-        },
-        K::IpbToSubscription => Body::IpbToSubscription {
-            ipb: read.u64(0)?,
-            object: read.u64(1)?,
-        },
-        K::BufferToIpb => Body::BufferToIpb {
-            buffer: read.u64(0)?,
-            ipb: read.u64(1)?,
-        },
-        _ => return None,
-    })
-}
-
-fn entity_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
-    Some(match kind {
-        K::RclInit => Body::RclInit {
-            version: read.text(0),
-        },
-        K::NodeInit => Body::NodeInit {
-            node: read.u64(0)?,
-            name: read.text(0)?,
-            namespace: read.text(1)?,
-        },
-        K::RmwPublisherInit => Body::RmwPublisherInit {
-            rmw_publisher: read.u64(0)?,
-            gid: read.bytes()?,
-        },
-        K::PublisherInit => Body::PublisherInit {
-            publisher: read.u64(0)?,
-            node: read.u64(1)?,
-            rmw_publisher: read.u64(2)?,
-            topic: read.text(0)?,
-            depth: read.u64(4)?,
-        },
-        K::SubscriptionInit => Body::SubscriptionInit {
-            subscription: read.u64(0)?,
-            node: read.u64(1)?,
-            rmw_subscription: read.u64(2)?,
-            topic: read.text(0)?,
-            depth: read.u64(4)?,
-        },
-        K::ServiceInit => Body::ServiceInit {
-            service: read.u64(0)?,
-            node: read.u64(1)?,
-            rmw_service: read.u64(3),
-            name: read.text(0)?,
-        },
-        K::ClientInit => Body::ClientInit {
-            node: read.u64(0)?,
-            rmw_client: read.u64(2),
-            name: read.text(0)?,
-        },
-        _ => return None,
-    })
-}
-
-fn link_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
-    Some(match kind {
-        K::RclcppSubscriptionInit => Body::RclcppSubscriptionInit {
-            subscription: read.u64(0)?,
-            object: read.u64(1)?,
-        },
-        K::SubscriptionCallbackAdded => Body::SubscriptionCallbackAdded {
-            object: read.u64(0)?,
-            callback: read.u64(1)?,
-        },
-        K::ServiceCallbackAdded => Body::ServiceCallbackAdded {
-            service: read.u64(0)?,
-            callback: read.u64(1)?,
-        },
-        K::TimerInit => Body::TimerInit {
-            timer: read.u64(0)?,
-            period_ns: read.i64(1)?,
-        },
-        K::TimerCallbackAdded => Body::TimerCallbackAdded {
-            timer: read.u64(0)?,
-            callback: read.u64(1)?,
-        },
-        K::TimerLinkNode => Body::TimerLinkNode {
-            timer: read.u64(0)?,
-            node: read.u64(1)?,
-        },
-        K::CallbackRegister => Body::CallbackRegister {
-            callback: read.u64(0)?,
-            symbol: read.text(0)?,
-        },
-        K::LifecycleInit => Body::LifecycleInit {
-            node: read.u64(0)?,
-            state_machine: read.u64(1)?,
-        },
-        K::LifecycleTransition => Body::LifecycleTransition {
-            state_machine: read.u64(0)?,
-            start: read.text(0)?,
-            goal: read.text(1)?,
-        },
-        _ => return None,
-    })
-}
-
-/// Events of Stowplan's own node program.
-fn own_body(kind: Kind, read: &EventFields) -> Option<Body<'_>> {
-    Some(match kind {
-        K::ProcessStart => Body::ProcessStart {
-            host_monotonic_ns: read.time(0)?,
-        },
-        K::NodeLoadBegin => Body::NodeLoadBegin {
-            node: read.text(0)?,
-        },
-        K::NodeLoaded => Body::NodeLoaded {
-            node: read.text(0)?,
-            module: read.text(1)?,
-        },
-        K::LaunchReady => Body::LaunchReady {
-            service: read.text(0)?,
-        },
-        K::EndpointsMatched => Body::EndpointsMatched {
-            count: u32::try_from(read.u64(0)?).ok()?,
-        },
-        K::TimerRelease => Body::TimerRelease {
-            callback: read.u64(0)?,
-            expected_ns: read.time(1)?,
-        },
-        K::SourceRelease => Body::SourceRelease {
-            callback: read.u64(0)?,
-            sequence: read.u64(1)?,
-            release_ns: read.time(2)?,
-        },
-        K::Armed => Body::Armed {
-            t_arm_ns: read.time(0)?,
-        },
-        K::Disarmed => Body::Disarmed,
-        K::CallbackCpu => Body::CallbackCpu {
-            callback: read.u64(0)?,
-            cpu_ns: read.u64(1)?,
-            iterations: read.u64(2)?,
-        },
-        K::SampleLost => Body::SampleLost {
-            rmw_subscription: read.u64(0)?,
-            total: read.u64(1)?,
-        },
-        K::DatagramsDropped => Body::DatagramsDropped {
-            total: read.u64(0)?,
-        },
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -66,6 +66,53 @@ pub(crate) enum Kind {
     SchedOther,
 }
 
+/// What an [`Inventory`](crate::Inventory) needs of the events of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needed {
+    /// All of them: they create or name something.
+    All,
+    /// Those whose first field has a value that the recorder had not yet: something unnamed may be used.
+    FirstOfEach,
+    /// Their number.
+    Count,
+}
+
+impl Kind {
+    /// What an inventory needs.
+    pub fn needed(self) -> Needed {
+        match self {
+            K::CallbackStart | K::Dispatch | K::DispatchIntra | K::RclPublish | K::IntraPublish => {
+                Needed::FirstOfEach
+            }
+            K::CallbackEnd
+            | K::RclcppPublish
+            | K::RmwPublish
+            | K::RmwTake
+            | K::ExecutorExecute
+            | K::RingEnqueue
+            | K::RingDequeue
+            | K::RingClear
+            | K::DdsWrite
+            | K::CaretWrite
+            | K::CaretStamp
+            | K::CaretCopy
+            | K::MessageConstruct
+            | K::Arrival
+            | K::Message
+            | K::TimerRelease
+            | K::SourceRelease
+            | K::CallbackCpu
+            | K::SendRequest
+            | K::TakeRequest
+            | K::SendResponse
+            | K::TakeResponse
+            | K::SchedSwitch
+            | K::SchedOther => Needed::Count,
+            _ => Needed::All,
+        }
+    }
+}
+
 use Kind as K;
 
 /// Class, kind, fields in the order in which [`Class::body`] reads them.

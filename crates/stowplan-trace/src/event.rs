@@ -242,6 +242,41 @@ pub enum Body<'a> {
     Other,
 }
 
+impl Body<'_> {
+    /// Whether it happens all the time: it creates and names nothing, and is no mark.
+    pub(crate) fn is_frequent(&self) -> bool {
+        matches!(
+            self,
+            Self::CallbackStart { .. }
+                | Self::CallbackEnd { .. }
+                | Self::RclcppPublish { .. }
+                | Self::IntraPublish { .. }
+                | Self::RclPublish { .. }
+                | Self::RmwPublish { .. }
+                | Self::RmwTake { .. }
+                | Self::ExecutorExecute
+                | Self::RingEnqueue { .. }
+                | Self::RingDequeue { .. }
+                | Self::Arrival { .. }
+                | Self::Message { .. }
+                | Self::TimerRelease { .. }
+                | Self::SourceRelease { .. }
+                | Self::Other
+        )
+    }
+
+    /// Whether it comes from inside the middleware.
+    pub(crate) fn is_of_middleware(&self) -> bool {
+        matches!(
+            self,
+            Self::DdsWrite { .. }
+                | Self::CaretWrite { .. }
+                | Self::MessageCopy { .. }
+                | Self::CaretStamp { .. }
+        )
+    }
+}
+
 /// Whom a process is: two processes with one key are the same process.
 ///
 /// `vpid` alone is not enough: it is local to a PID namespace, so several

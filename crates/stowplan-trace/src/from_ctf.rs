@@ -2,22 +2,24 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use stowplan_ctf::CtfError;
 use stowplan_ctf::dir::{OpenTrace, TraceFolder};
 use stowplan_ctf::metadata::Metadata;
-use stowplan_ctf::reader::{Decoded, Event, Item, Merged};
+use stowplan_ctf::reader::{Decoded, Item, Merged};
 
 use crate::analysis::{Analysis, Builder};
 use crate::blocks::TimeBlocks;
 use crate::chain::Chain;
 use crate::created::{Created, Waiting};
-use crate::ctf_classes::{Provider, within_range};
-use crate::digest::{Classes, Digest, Digester};
+use crate::ctf_classes::{Depth, Provider, is_of_ros, within_range};
+use crate::digest::{Classes, Digest, Digester, OnlyCounted};
 use crate::event::{Body, TraceEvent};
 use crate::graph::Graph;
 use crate::ids::ProcessId;
+use crate::inventory::Inventory;
 use crate::keep::Keep;
 use crate::overview::{Contents, Overview};
 use crate::processes::Processes;
@@ -219,6 +221,26 @@ impl Overview {
     }
 }
 
+impl Inventory {
+    /// Reads every trace in `folder` and below it, as [`Analysis::from_ctf`] does.
+    ///
+    /// # Errors
+    /// As [`Analysis::from_ctf`].
+    pub fn from_ctf(folder: impl AsRef<Path>, reading: Reading) -> Result<Self, TraceError> {
+        let builder = Builder::inventory();
+        let read = read(folder.as_ref(), reading, builder, &mut |_, _| {})?;
+        let contents = read.adapter.contents();
+        let repeats = read.adapter.repeats();
+        Ok(Self {
+            contents,
+            repeats,
+            damage: read.damage,
+            unreadable_events: read.adapter.unreadable,
+            ..read.adapter.builder.finish_inventory()
+        })
+    }
+}
+
 /// What reading gave.
 struct Read {
     adapter: Adapter,
@@ -231,6 +253,11 @@ fn read(
     builder: Builder,
     pair: &mut dyn FnMut(&Graph, &Pair),
 ) -> Result<Read, TraceError> {
+    let depth = if builder.is_inventory() {
+        Depth::Inventory
+    } else {
+        Depth::Meaning
+    };
     let open = |source| TraceError::Open {
         folder: folder.display().to_string(),
         source,
@@ -243,16 +270,26 @@ fn read(
     adapter.note_overlaps(folder, &traces, events.overlaps());
     let metadata = traces.traces().iter().map(OpenTrace::metadata);
     let classes: Vec<Classes> = metadata
-        .map(|metadata| Classes::new(metadata, reading.middleware_events))
+        .zip(&adapter.traces)
+        .map(|(metadata, trace)| {
+            let depth = if trace.may_only_count() {
+                depth
+            } else {
+                Depth::Everything
+            };
+            Classes::new(metadata, reading.middleware_events, depth)
+        })
         .collect();
-    let mut digester = Digester::new(&classes, streams);
-    let digest = move |event: &Event<'_>| digester.digest(event);
+    let counted = Mutex::default();
+    let digester = Digester::new(&classes, streams, &counted);
     for error in &damage {
         adapter.damaged(error, i64::MIN, None);
     }
-    events.with_threads(reading.threads, digest, |events| {
+    events.with_threads(reading.threads, digester, |events| {
         adapter.read(events, pair, &mut damage);
     });
+    let counted = counted.into_inner();
+    adapter.only_counted(&counted.unwrap_or_else(PoisonError::into_inner));
     Ok(Read { adapter, damage })
 }
 
@@ -318,8 +355,9 @@ impl Adapter {
     fn event(&mut self, event: &Decoded<'_, Digest>) -> bool {
         let digest = event.value;
         let stream = event.stream as usize;
-        if let Some(new_recorder) = digest.said.new_recorder() {
-            self.seats[stream].push(Seat::Other(new_recorder.clone()));
+        if let Some(new_recorder) = &digest.new_recorder {
+            let new_recorder = new_recorder.as_ref().clone();
+            self.seats[stream].push(Seat::Other(new_recorder));
         }
         let place = Place {
             stream,
@@ -329,13 +367,11 @@ impl Adapter {
         };
         let seat = &self.seats[stream][place.who];
         let trace = seat.trace() as usize;
-        match (seat, digest.said.provider()) {
+        match (seat, digest.provider) {
             (_, Provider::Other | Provider::Scheduler) | (Seat::Other(_), Provider::Middleware) => {
                 self.other += 1;
                 self.traces[trace].classes[place.class].1 += 1;
-                if let (Provider::Scheduler, Some(body)) =
-                    (digest.said.provider(), digest.said.body())
-                {
+                if let (Provider::Scheduler, Some(body)) = (digest.provider, digest.said.body()) {
                     let host = self.processes.host(trace);
                     self.builder.push_scheduler(host, place.time_ns, &body);
                 }
@@ -406,6 +442,22 @@ impl Adapter {
                 body,
             };
             builder.push_created(&event, created.created_ns);
+        }
+    }
+
+    /// Adds what was counted beside.
+    fn only_counted(&mut self, counted: &OnlyCounted) {
+        for &(trace, class, count) in &counted.by_class {
+            self.traces[trace].classes[class].1 += count;
+            if !is_of_ros(&self.traces[trace].classes[class].0) {
+                self.other += count;
+            }
+        }
+        for &(stream, who, count, last_ns) in &counted.by_recorder {
+            if let Some(Seat::Known(recorder)) = self.seats[stream].get(who) {
+                let last_ns = within_range(last_ns.saturating_sub(self.epoch_ns));
+                self.builder.only_counted(recorder.process, count, last_ns);
+            }
         }
     }
 

@@ -23,6 +23,7 @@ mod ctf_classes;
 mod ctf_table;
 mod digest;
 mod distribution;
+mod distributions;
 mod durations;
 mod event;
 mod from_ctf;
@@ -30,6 +31,7 @@ mod graph;
 mod guess;
 mod holes;
 mod ids;
+mod inventory;
 mod keep;
 mod lasting;
 mod links;
@@ -83,6 +85,7 @@ pub use ids::{
     CallbackId, ClientId, Id, InstanceId, NodeId, ProcessId, PublicationId, PublisherId, ServiceId,
     SubscriptionId, Table, TakeId, ThreadId, TimerId, TopicId,
 };
+pub use inventory::Inventory;
 pub use lasting::{is_shortened, lasting_name};
 pub use losses::{EdgeLosses, Losses, Transport};
 pub use marks::Marks;

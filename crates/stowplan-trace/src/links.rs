@@ -3,6 +3,7 @@
 //! Linking comes some time after the events are read, because a message can be
 //! taken before the thread that published it has recorded what follows.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -48,14 +49,48 @@ struct Timed {
     id: PublicationId,
 }
 
+/// Publications of one publisher and thread, in the order in which their source timestamps were taken.
+#[derive(Debug, Default)]
+struct Sends {
+    list: VecDeque<Timed>,
+    /// How many of them the last answer was: takes go forward in time, and so the next is a few more.
+    last: Cell<usize>,
+}
+
+impl Sends {
+    /// The last that may have been sent at this time.
+    fn at(&self, stamp: i64) -> Option<Timed> {
+        const NEAR: usize = 8;
+        let is_before = |timed: &Timed| timed.from_ns <= stamp;
+        let last = self.last.get().min(self.list.len());
+        let near = self.list.range(last..).take(NEAR);
+        let after = near.take_while(|timed| is_before(timed)).count();
+        let is_far = last
+            .checked_sub(1)
+            .is_some_and(|at| !is_before(&self.list[at]));
+        let count = if is_far || after == NEAR {
+            self.list.partition_point(is_before)
+        } else {
+            last + after
+        };
+        self.last.set(count);
+        Some(self.list[count.checked_sub(1)?])
+    }
+
+    /// Takes the first away.
+    fn forget_first(&mut self) {
+        self.list.pop_front();
+        self.last.set(self.last.get().saturating_sub(1));
+    }
+}
+
 /// Publications of one topic.
 #[derive(Debug, Default)]
 struct OfTopic {
     /// With a recorded source timestamp, by it and then by time.
     stamped: VecDeque<Stamped>,
-    /// Without one, by publisher and thread: in each list the times in which the
-    /// source timestamps were taken follow each other.
-    timed: FxHashMap<(PublisherId, ThreadId), VecDeque<Timed>>,
+    /// Without one, by publisher and thread.
+    timed: FxHashMap<(PublisherId, ThreadId), Sends>,
     /// Those of which the trace has neither timestamp nor middleware.
     bare: VecDeque<Bare>,
     /// The processes that publish.
@@ -118,7 +153,8 @@ impl Linker {
             } else {
                 rmw_ns
             };
-            of_topic.timed.entry(key).or_default().push_back(Timed {
+            let sends = of_topic.timed.entry(key).or_default();
+            sends.list.push_back(Timed {
                 from_ns: from_ns.saturating_add(offset),
                 to_ns: followed.saturating_add(offset),
                 id,
@@ -189,15 +225,15 @@ impl Linker {
                 gone(first.id);
                 of_topic.stamped.pop_front();
             }
-            for ((publisher, _), list) in &mut of_topic.timed {
+            for ((publisher, _), sends) in &mut of_topic.timed {
                 let process = graph.publishers[*publisher].process;
                 let offset = graph.processes[process].realtime_offset_ns.unwrap_or(0);
-                while let Some(first) = list.front()
-                    && list.len() > keep
+                while let Some(first) = sends.list.front()
+                    && sends.list.len() > keep
                     && first.from_ns < before_ns.saturating_add(offset)
                 {
                     gone(first.id);
-                    list.pop_front();
+                    sends.forget_first();
                 }
             }
             while let Some(bare) = of_topic.bare.front()
@@ -242,9 +278,8 @@ impl OfTopic {
     fn at_time(&self, stamp: i64, lost: &Lost<'_>) -> (Option<Link>, bool) {
         let mut best: Option<(Timed, PublisherId)> = None;
         let mut fitting = 0;
-        for (&(publisher, _), list) in &self.timed {
-            let end = list.partition_point(|timed| timed.from_ns <= stamp);
-            let Some(&last) = end.checked_sub(1).map(|at| &list[at]) else {
+        for (&(publisher, _), sends) in &self.timed {
+            let Some(last) = sends.at(stamp) else {
                 continue;
             };
             if last.to_ns < stamp {

@@ -116,9 +116,15 @@ impl Calls {
             | Body::TakeRequest { .. }
             | Body::SendResponse { .. }
             | Body::TakeResponse { .. } => self.message(&registry.graph, event),
-            _ if !self.taken.is_empty() => self.after_take(registry, event),
+            _ if self.follow() => self.after_take(registry, event),
             _ => {}
         }
+    }
+
+    /// Whether events that are none of calls matter now.
+    #[inline]
+    pub fn follow(&self) -> bool {
+        !self.taken.is_empty()
     }
 
     /// Events of these processes may be missing.

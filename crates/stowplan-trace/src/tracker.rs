@@ -125,7 +125,8 @@ impl Tracker {
         }
         // Other providers trace the inside of the middleware, where the source
         // timestamp is still to be taken.
-        if self.middleware_event(event) {
+        if event.body.is_of_middleware() {
+            self.middleware_event(event);
             return;
         }
         if let Some(id) = self.threads[index].unfollowed.take()

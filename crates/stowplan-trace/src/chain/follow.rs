@@ -24,7 +24,7 @@ pub(super) struct Level {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Came {
     /// Index of the instance in the level before.
-    pub from: usize,
+    pub from: u32,
     /// The publication that carried it; `None` at an idle hop.
     pub publication: Option<PublicationId>,
     /// How sure.
@@ -118,7 +118,7 @@ fn by_message(
                 .binary_search(&source)
                 .map_err(|_| BreakReason::OtherPublisher)?;
             Ok(Came {
-                from,
+                from: from as u32,
                 publication: Some(link.publication),
                 confidence: link.confidence,
                 doubtful: take.link.is_none(),
@@ -148,7 +148,7 @@ fn by_latest(
             let count = ended.partition_point(|&(end, _)| end <= start);
             let latest = count.checked_sub(1).ok_or(BreakReason::NoDataYet)?;
             Ok(Came {
-                from: ended[latest].1,
+                from: ended[latest].1 as u32,
                 publication: None,
                 confidence: Confidence::Certain,
                 doubtful: false,
@@ -163,7 +163,7 @@ pub(super) fn path(levels: &[Level], last: usize) -> Result<Vec<usize>, (usize, 
     let mut path = vec![last; levels.len()];
     for at in (1..levels.len()).rev() {
         let came = levels[at].came[path[at]].map_err(|reason| (at, reason))?;
-        path[at - 1] = came.from;
+        path[at - 1] = came.from as usize;
     }
     Ok(path)
 }
@@ -184,9 +184,9 @@ pub(super) fn reach(levels: &[Level]) -> Vec<(usize, InstanceId)> {
         if let Some(next) = levels.get(at + 1) {
             for (index, came) in next.came.iter().enumerate() {
                 if let Ok(came) = came
-                    && ahead[index].0 > here[came.from].0
+                    && ahead[index].0 > here[came.from as usize].0
                 {
-                    here[came.from] = ahead[index];
+                    here[came.from as usize] = ahead[index];
                 }
             }
         }

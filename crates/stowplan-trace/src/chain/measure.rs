@@ -179,10 +179,13 @@ impl ChainResult {
     }
 }
 
-/// An output before the window is applied.
+/// An output before the window is applied. There are many: the way between its ends is found again where it is needed.
 struct Output {
-    path: Vec<usize>,
     time_ns: i64,
+    /// Index of its instance in the last level.
+    last: u32,
+    /// Index of its input in the first level.
+    first: u32,
 }
 
 impl Analysis {
@@ -194,7 +197,7 @@ impl Analysis {
         let first = &levels[0].instances;
         let mut used = vec![false; first.len()];
         for output in &outputs {
-            used[output.path[0]] = true;
+            used[output.first as usize] = true;
         }
         let reference = self.reference(first, window);
         let fates = fate::fates(self, &chain, &levels, &used);
@@ -264,7 +267,11 @@ impl Analysis {
                 continue;
             };
             match follow::path(levels, index) {
-                Ok(path) => outputs.push(Output { path, time_ns }),
+                Ok(path) => outputs.push(Output {
+                    time_ns,
+                    last: index as u32,
+                    first: path[0] as u32,
+                }),
                 Err((at, reason)) if window.contains(time_ns) => broken.push(Broken {
                     output: id,
                     at,
@@ -373,13 +380,16 @@ impl Analysis {
         let mut instances = Vec::new();
         let mut invalid = Vec::new();
         for output in outputs {
-            let Some(input) = kept[output.path[0]] else {
+            let Some(input) = kept[output.first as usize] else {
+                continue;
+            };
+            let Ok(path) = follow::path(levels, output.last as usize) else {
                 continue;
             };
             let from = &inputs[input];
             let from_ns = from.reference_ns(reference);
             let lost = way.touched(from_ns.min(from.start_ns), output.time_ns)
-                || follow::is_doubtful(levels, &output.path);
+                || follow::is_doubtful(levels, &path);
             let reason = match &way.clocks {
                 _ if lost => Some("events were discarded on its way"),
                 clocks => clocks.as_deref(),
@@ -387,12 +397,12 @@ impl Analysis {
             if let Some(reason) = reason {
                 let last = &levels[levels.len() - 1];
                 invalid.push(Invalid {
-                    output: last.instances[output.path[levels.len() - 1]],
+                    output: last.instances[output.last as usize],
                     reason: reason.to_owned(),
                 });
                 continue;
             }
-            let (steps, confidence) = parts::steps(self, levels, &output.path, output.time_ns);
+            let (steps, confidence) = parts::steps(self, levels, &path, output.time_ns);
             instances.push(ChainInstance {
                 input,
                 parts: Parts::of(&steps),
@@ -486,7 +496,7 @@ fn until_next(way: &ChainProcesses, instances: &mut [ChainInstance]) {
 fn reactions(inputs: &mut [ChainInput], outputs: &[Output], reference: Reference) {
     let mut first: Vec<Option<i64>> = vec![None; inputs.len()];
     for output in outputs {
-        let entry = &mut first[output.path[0]];
+        let entry = &mut first[output.first as usize];
         *entry = Some(entry.map_or(output.time_ns, |time| time.min(output.time_ns)));
     }
     let mut later: Option<i64> = None;

@@ -49,6 +49,11 @@ pub(super) fn name_in(folder: &Path, trace: &OpenTrace) -> String {
 }
 
 impl OneTrace {
+    /// Whether events without a meaning here need only be counted: all of them can be placed, and no other trace has them too.
+    pub fn may_only_count(&self) -> bool {
+        !self.shares && !self.missing.vpid && !self.missing.vtid
+    }
+
     pub fn new(trace: &OpenTrace, common: ClockOrigin, at: u32, processes: &Processes) -> Self {
         let metadata = trace.metadata();
         let (uuid, offset) = clock(metadata);

@@ -212,6 +212,23 @@ impl Registry {
         Observed::Entity
     }
 
+    /// As [`Registry::observe`], and what an event uses is there, too, if nothing has named it.
+    pub fn note(&mut self, time_ns: i64, process: ProcessId, body: &Body<'_>) {
+        match *body {
+            Body::CallbackStart { callback, .. }
+            | Body::Dispatch { callback, .. }
+            | Body::DispatchIntra { callback, .. } => {
+                self.callback(process, callback);
+            }
+            Body::RclPublish { publisher, .. } | Body::IntraPublish { publisher, .. } => {
+                self.publisher(process, publisher);
+            }
+            _ => {
+                self.observe(time_ns, process, body);
+            }
+        }
+    }
+
     fn message_link(&mut self, process: ProcessId, body: &Body<'_>) {
         let Body::MessageLink {
             subscriptions,

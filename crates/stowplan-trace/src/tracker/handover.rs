@@ -9,9 +9,9 @@ use crate::record::{Confidence, Link, LinkMethod};
 use crate::registry::Registry;
 
 impl Tracker {
-    /// Whether the event is one from inside the middleware; takes what it says of
-    /// the publication that the thread is in.
-    pub(super) fn middleware_event(&mut self, event: &TraceEvent<'_>) -> bool {
+    /// Takes what an event from inside the middleware says of the publication that the
+    /// thread is in.
+    pub(super) fn middleware_event(&mut self, event: &TraceEvent<'_>) {
         let state = &mut self.threads[event.thread.index()];
         let of_message = |message| {
             let publishing = state.publishing.filter(|p| p.is_of(message));
@@ -24,12 +24,12 @@ impl Tracker {
             Body::CaretWrite { message, stamp } => (of_message(message), stamp, LinkMethod::Caret),
             Body::MessageCopy { from, to } => {
                 self.copied(event, from, to);
-                return true;
+                return;
             }
             Body::CaretStamp { message, stamp } => {
                 (of_message(message), Some(stamp), LinkMethod::Caret)
             }
-            _ => return false,
+            _ => return,
         };
         if let Some(id) = target
             && let Some(publication) = self.records.publications.get_mut(id)
@@ -43,7 +43,6 @@ impl Tracker {
                 publication.stamp_by = method;
             }
         }
-        true
     }
 
     /// The middleware or rclcpp has made another message of one.
