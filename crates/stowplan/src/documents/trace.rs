@@ -35,8 +35,6 @@ pub struct TraceInfo {
     pub distro: Option<String>,
     /// Why `distro` is null.
     pub distro_reason: Option<String>,
-    /// How messages of this trace are linked to their publications, most exact first.
-    pub link_methods: Vec<&'static str>,
     /// Packets that the tracer discarded, with an unknown number of events.
     pub discarded_packets: u64,
     /// What the trace lacks, in words.

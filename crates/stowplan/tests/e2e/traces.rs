@@ -167,12 +167,9 @@ fn distributions_and_ways_to_link_are_told() {
         let info = bench.run(["trace", "info", text(&trace), "--json"]);
         let info = info.expect(0).document("trace-info");
         assert_eq!(info["distro"], distro, "{name}");
-        let found: Vec<&str> = info["link_methods"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|method| method.as_str().unwrap())
-            .collect();
+        let links = bench.run(["trace", "links", text(&trace), "--json"]);
+        let links = links.expect(0).document("trace-links");
+        let found: Vec<&String> = links["by_method"].as_object().unwrap().keys().collect();
         assert_eq!(found, methods, "{name}");
     }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use stowplan_model::units::show_ns;
 use stowplan_stats::{Figure, Sorted, Summary as Statistics};
 use stowplan_trace::{
-    Analysis, ChainInstance, ChainResult, ChainSpec, Confidence, Fate, Linking, Parts, Reading,
-    Window,
+    Analysis, Chain, ChainInstance, ChainResult, ChainSpec, Confidence, Fate, Linking, Parts,
+    Reading, Window,
 };
 
 use crate::cli::AnalyzeArgs;
@@ -17,7 +17,8 @@ use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::output::{note, tell};
 use crate::{inputs, table};
 
-use super::{architecture, ends, instances, offers};
+use super::instances::InstancesFile;
+use super::{architecture, ends, offers};
 
 /// Most chains that are shown between two places.
 pub const CHAINS: usize = 20;
@@ -32,24 +33,45 @@ pub fn run(args: &AnalyzeArgs) -> Result<(), CommandError> {
         },
         ..Reading::default()
     };
-    let (analysis, chains) = match (&args.from, &args.to, &args.stack, &args.architecture) {
-        (Some(from), Some(to), _, _) => between(&args.dir, reading, from, to)?,
+    match (&args.from, &args.to, &args.stack, &args.architecture) {
+        (Some(from), Some(to), _, _) => {
+            let (analysis, chains) = find(&args.dir, reading, from, to)?;
+            let window = window(&analysis);
+            let results = chains.into_iter();
+            let results = results.map(|chain| analysis.measure(chain, window));
+            show(&analysis, results, args)
+        }
         (_, _, Some(stack), _) => {
             let analysis = open(&args.dir, reading)?;
-            let chains = of_stack(&analysis, stack)?;
-            (analysis, chains)
+            show(&analysis, of_stack(&analysis, stack)?, args)
         }
         (_, _, _, Some(file)) => {
             let analysis = open(&args.dir, reading)?;
-            let chains = of_architecture(&analysis, file)?;
-            (analysis, chains)
+            show(&analysis, of_architecture(&analysis, file)?, args)
         }
-        _ => return offers::run(args),
-    };
-    if let Some(file) = &args.parquet {
-        instances::write(file, &analysis, &chains)?;
+        _ => offers::run(args),
     }
-    print(&analysis, &chains, args)
+}
+
+/// Shows the chains. The instances of one are forgotten before the next one is measured: of a long trace those of all
+/// would take more memory than the rest.
+fn show(
+    analysis: &Analysis,
+    results: impl IntoIterator<Item = ChainResult>,
+    args: &AnalyzeArgs,
+) -> Result<(), CommandError> {
+    let mut instances = args.parquet.as_deref().map(InstancesFile::new);
+    let mut chains = Vec::new();
+    for (number, result) in results.into_iter().enumerate() {
+        if let Some(file) = &mut instances {
+            file.add(analysis, number, &result)?;
+        }
+        chains.push(describe(analysis, &result, args.as_tum));
+    }
+    if let Some(file) = instances {
+        file.close()?;
+    }
+    print(chains, args)
 }
 
 /// Reads a trace; what of it cannot be read is said on standard error.
@@ -81,14 +103,30 @@ fn of_architecture(analysis: &Analysis, file: &Path) -> Result<Vec<ChainResult>,
     }
 }
 
-/// The chains between two places, measured. The trace is read twice: once to find
-/// them, once to keep what they need and nothing else.
+/// The chains between two places, measured.
 pub fn between(
     dir: &Path,
     reading: Reading,
     from: &str,
     to: &str,
 ) -> Result<(Analysis, Vec<ChainResult>), CommandError> {
+    let (analysis, chains) = find(dir, reading, from, to)?;
+    let window = window(&analysis);
+    let chains = chains.into_iter();
+    let results = chains
+        .map(|chain| analysis.measure(chain, window))
+        .collect();
+    Ok((analysis, results))
+}
+
+/// The chains between two places. The trace is read twice: once to find them, once to keep what they need and nothing
+/// else.
+fn find(
+    dir: &Path,
+    reading: Reading,
+    from: &str,
+    to: &str,
+) -> Result<(Analysis, Vec<Chain>), CommandError> {
     let ends = (ends::endpoint(from), ends::endpoint(to));
     let (analysis, found) = match reading.linking {
         Linking::Tum => {
@@ -100,6 +138,7 @@ pub fn between(
             let overview = super::counted(dir, reading)?;
             let found = overview.find_chains(ends.0, ends.1, CHAINS);
             let chains = found.chains.iter().map(|found| &found.chain);
+            let overview = overview.without_durations();
             let analysis =
                 Analysis::of_chains(dir, reading, &overview, chains).or_exit(ExitCode::BadInput)?;
             (analysis, found)
@@ -111,13 +150,8 @@ pub fn between(
     if found.more {
         note!("warning: there are more than {CHAINS} chains; the shortest are shown");
     }
-    let window = window(&analysis);
-    let results = found
-        .chains
-        .into_iter()
-        .map(|chain| analysis.measure(chain.chain, window))
-        .collect();
-    Ok((analysis, results))
+    let chains = found.chains.into_iter().map(|found| found.chain).collect();
+    Ok((analysis, chains))
 }
 
 fn of_stack(analysis: &Analysis, stack: &str) -> Result<Vec<ChainResult>, CommandError> {
@@ -136,15 +170,7 @@ pub fn window(analysis: &Analysis) -> Window {
     analysis.armed_window().unwrap_or(Window::ALWAYS)
 }
 
-fn print(
-    analysis: &Analysis,
-    results: &[ChainResult],
-    args: &AnalyzeArgs,
-) -> Result<(), CommandError> {
-    let chains: Vec<AnalyzedChain> = results
-        .iter()
-        .map(|result| describe(analysis, result, args.as_tum))
-        .collect();
+fn print(chains: Vec<AnalyzedChain>, args: &AnalyzeArgs) -> Result<(), CommandError> {
     if args.json {
         return documents::print(&TraceAnalysis {
             schema: "stowplan.trace-analyze/1",

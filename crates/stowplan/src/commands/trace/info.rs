@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use stowplan_model::units::show_ns;
-use stowplan_trace::{Overview, Reading};
+use stowplan_trace::{Inventory, Reading};
 
 use crate::documents;
 use crate::documents::trace::TraceInfo;
@@ -14,8 +14,8 @@ use crate::table;
 
 /// Runs the command.
 pub fn run(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError> {
-    let overview = super::counted(dir, Reading::default())?;
-    let document = document(&overview, with_events);
+    let inventory = super::inventory(dir, Reading::default())?;
+    let document = document(&inventory, with_events);
     if json {
         return documents::print(&document);
     }
@@ -41,11 +41,6 @@ pub fn run(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError
             .or(document.distro_reason.as_deref())
             .unwrap_or_default(),
     )?;
-    if document.link_methods.is_empty() {
-        tell!("no message could be linked to its publication")?;
-    } else {
-        tell!("messages linked by {}", document.link_methods.join(", "))?;
-    }
     for missing in &document.missing {
         tell!("missing: {missing}")?;
     }
@@ -59,8 +54,8 @@ pub fn run(dir: &Path, json: bool, with_events: bool) -> Result<(), CommandError
     Ok(())
 }
 
-fn document(overview: &Overview, with_events: bool) -> TraceInfo {
-    let graph = &overview.graph;
+fn document(inventory: &Inventory, with_events: bool) -> TraceInfo {
+    let graph = &inventory.graph;
     let topics: BTreeSet<&String> = graph.topics.iter().map(|(_, name)| name).collect();
     let versions: BTreeSet<String> = graph
         .processes
@@ -69,17 +64,17 @@ fn document(overview: &Overview, with_events: bool) -> TraceInfo {
         .collect();
     let version =
         (!versions.is_empty()).then(|| versions.into_iter().collect::<Vec<_>>().join(", "));
-    let (distro, distro_reason) = match overview.distributions() {
+    let (distro, distro_reason) = match inventory.distributions() {
         Ok(names) => (Some(names.join(", ")), None),
         Err(reason) => (None, Some(reason)),
     };
-    let duration = overview.extent.map(|extent| extent.to_ns - extent.from_ns);
+    let duration = inventory.extent.map(|extent| extent.to_ns - extent.from_ns);
     TraceInfo {
         schema: "stowplan.trace-info/1",
-        events: overview.contents.by_event.values().sum(),
-        ros2_events: overview.contents.by_event.values().sum::<u64>()
-            - overview.contents.other_events,
-        discarded_events: overview.contents.discarded_events,
+        events: inventory.contents.by_event.values().sum(),
+        ros2_events: inventory.contents.by_event.values().sum::<u64>()
+            - inventory.contents.other_events,
+        discarded_events: inventory.contents.discarded_events,
         duration_ns: duration.and_then(|ns| u64::try_from(ns).ok()).unwrap_or(0),
         processes: graph.processes.len() as u64,
         nodes: graph.nodes.len() as u64,
@@ -90,14 +85,8 @@ fn document(overview: &Overview, with_events: bool) -> TraceInfo {
         tracetools_version: version,
         distro,
         distro_reason,
-        link_methods: overview
-            .link_summary()
-            .by_method
-            .keys()
-            .map(|method| method.name())
-            .collect(),
-        discarded_packets: overview.contents.discarded_packets,
-        missing: super::missing(overview),
-        by_event: with_events.then(|| overview.contents.by_event.clone()),
+        discarded_packets: inventory.contents.discarded_packets,
+        missing: super::missing_of_inventory(inventory),
+        by_event: with_events.then(|| inventory.contents.by_event.clone()),
     }
 }

@@ -12,44 +12,65 @@ use stowplan_trace::{Analysis, ChainInstance, ChainResult};
 
 use crate::failure::{CommandError, ExitCode};
 
-/// Writes one row per output of the chains; times in ns of the trace's clock.
-/// Invalid ones have `valid` false and no parts.
-pub fn write(
-    file: &Path,
-    analysis: &Analysis,
-    results: &[ChainResult],
-) -> Result<(), CommandError> {
-    try_write(file, analysis, results).map_err(|error| {
-        let message = format!("cannot write {}: {error}", file.display());
-        CommandError::new(ExitCode::BadInput, message)
-    })
+/// A file with one row per output of chains; times in ns of the trace's clock.
+/// Invalid ones have `valid` false and no parts. Without a chain there is no file.
+pub struct InstancesFile<'p> {
+    path: &'p Path,
+    writer: Option<ArrowWriter<File>>,
 }
 
-fn try_write(
-    file: &Path,
-    analysis: &Analysis,
-    results: &[ChainResult],
-) -> Result<(), Box<dyn std::error::Error>> {
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .build();
-    let mut writer = None;
-    for (number, result) in results.iter().enumerate() {
+impl<'p> InstancesFile<'p> {
+    pub fn new(path: &'p Path) -> Self {
+        Self { path, writer: None }
+    }
+
+    /// Writes the outputs of a chain.
+    pub fn add(
+        &mut self,
+        analysis: &Analysis,
+        number: usize,
+        result: &ChainResult,
+    ) -> Result<(), CommandError> {
+        let written = self.try_add(analysis, number, result);
+        written.map_err(|error| self.cannot(&*error))
+    }
+
+    fn try_add(
+        &mut self,
+        analysis: &Analysis,
+        number: usize,
+        result: &ChainResult,
+    ) -> Result<(), Box<dyn std::error::Error>> {
         let batch = batch(analysis, number, result)?;
-        let writer = match &mut writer {
+        let writer = match &mut self.writer {
             Some(writer) => writer,
-            none => none.insert(ArrowWriter::try_new(
-                File::create(file)?,
-                batch.schema(),
-                Some(properties.clone()),
-            )?),
+            none => {
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                    .build();
+                let file = File::create(self.path)?;
+                none.insert(ArrowWriter::try_new(
+                    file,
+                    batch.schema(),
+                    Some(properties),
+                )?)
+            }
         };
         writer.write(&batch)?;
+        Ok(())
     }
-    if let Some(writer) = writer {
-        writer.close()?;
+
+    /// Ends the file.
+    pub fn close(mut self) -> Result<(), CommandError> {
+        let closed = self.writer.take().map(ArrowWriter::close).transpose();
+        closed.map_err(|error| self.cannot(&error))?;
+        Ok(())
     }
-    Ok(())
+
+    fn cannot(&self, error: &dyn std::error::Error) -> CommandError {
+        let message = format!("cannot write {}: {error}", self.path.display());
+        CommandError::new(ExitCode::BadInput, message)
+    }
 }
 
 fn batch(

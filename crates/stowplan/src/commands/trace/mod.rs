@@ -22,7 +22,7 @@ mod window;
 use std::path::Path;
 
 use stowplan_ctf::CtfError;
-use stowplan_trace::{Discard, Graph, Overview, Reading, Repeats};
+use stowplan_trace::{Contents, Discard, Graph, Inventory, Overview, Reading, Repeats};
 
 use crate::cli::TraceCommand;
 use crate::failure::{CommandError, ExitCode, OrExit, in_words};
@@ -82,6 +82,14 @@ pub fn counted(dir: &Path, reading: Reading) -> Result<Overview, CommandError> {
     Ok(overview)
 }
 
+/// Reads what a trace has; what of it cannot be read is said on standard error.
+fn inventory(dir: &Path, reading: Reading) -> Result<Inventory, CommandError> {
+    let inventory = Inventory::from_ctf(dir, reading).or_exit(ExitCode::BadInput)?;
+    warn(&inventory.damage, &inventory.discards, &inventory.graph);
+    warn_of_repeats(&inventory.repeats);
+    Ok(inventory)
+}
+
 fn warn_of_counted(overview: &Overview) {
     warn(&overview.damage, &overview.discards, &overview.graph);
     clocks::warn(&overview.clocks);
@@ -123,53 +131,71 @@ pub fn warn_of_repeats(repeats: &Repeats) {
     }
 }
 
+/// What a trace lacks, in words; what its calls and messages lack is said where these are read.
+fn missing_of_inventory(inventory: &Inventory) -> Vec<String> {
+    let mut missing = missing_entities(&inventory.graph);
+    missing.extend(number_of(inventory.unreadable_events, UNREADABLE));
+    missing.extend(unread(&inventory.contents, inventory.damage.len()));
+    missing
+}
+
 /// What a trace lacks, in words.
 fn missing(overview: &Overview) -> Vec<String> {
-    let graph = &overview.graph;
-    let mut missing: Vec<String> = lacks::lacks(graph).into_iter().map(|lack| lack.0).collect();
-    let mut say = |count: u64, what: &str| {
-        if count > 0 {
-            missing.push(format!("{count} {what}"));
-        }
-    };
-    let unknown = |of: &dyn Fn() -> usize| of() as u64;
-    say(
-        unknown(&|| graph.nodes.iter().filter(|n| n.1.name.is_none()).count()),
-        "nodes without a name: no rcl_node_init",
-    );
-    say(
-        unknown(&|| {
-            let publishers = graph.publishers.iter();
-            publishers.filter(|p| p.1.topic.is_none()).count()
-        }),
-        "publishers whose topic is not in the trace (rcl copies that of /rosout)",
-    );
+    let mut missing = missing_entities(&overview.graph);
     let gaps = overview.gaps;
-    say(gaps.ends_without_start, "callback ends without their start");
-    say(gaps.starts_without_end, "callback starts without their end");
-    say(
-        gaps.takes_without_subscription,
-        "takes by subscriptions that the trace does not name",
-    );
-    say(
-        gaps.publications_without_stamp,
-        "publications without a source timestamp (loaned messages), linked by topic and time",
-    );
-    say(
-        gaps.unreadable_events,
-        "events that lack a field which every distribution records",
-    );
-    say(
-        overview.link_summary().maybe_discarded,
-        "messages not linked because their publication may be among the discarded events",
-    );
-    say(overview.contents.discarded_events, "discarded events");
-    say(overview.contents.discarded_packets, "discarded packets");
-    say(
-        overview.damage.len() as u64,
-        "places where a stream is broken",
-    );
+    let counts = [
+        (gaps.ends_without_start, "callback ends without their start"),
+        (gaps.starts_without_end, "callback starts without their end"),
+        (
+            gaps.takes_without_subscription,
+            "takes by subscriptions that the trace does not name",
+        ),
+        (
+            gaps.publications_without_stamp,
+            "publications without a source timestamp (loaned messages), linked by topic and time",
+        ),
+        (gaps.unreadable_events, UNREADABLE),
+        (
+            overview.link_summary().maybe_discarded,
+            "messages not linked because their publication may be among the discarded events",
+        ),
+    ];
+    missing.extend(counts.into_iter().filter_map(|of| number_of(of.0, of.1)));
+    missing.extend(unread(&overview.contents, overview.damage.len()));
     missing.extend(clocks::missing(&overview.clocks));
     missing.extend(clocks::unlinked(overview.link_summary()));
     missing
+}
+
+const UNREADABLE: &str = "events that lack a field which every distribution records";
+
+/// Entities that the trace does not name.
+fn missing_entities(graph: &Graph) -> Vec<String> {
+    let mut missing: Vec<String> = lacks::lacks(graph).into_iter().map(|lack| lack.0).collect();
+    let nodes = graph.nodes.iter().filter(|node| node.1.name.is_none());
+    let publishers = graph.publishers.iter().filter(|of| of.1.topic.is_none());
+    missing.extend(number_of(
+        nodes.count() as u64,
+        "nodes without a name: no rcl_node_init",
+    ));
+    missing.extend(number_of(
+        publishers.count() as u64,
+        "publishers whose topic is not in the trace (rcl copies that of /rosout)",
+    ));
+    missing
+}
+
+/// What was recorded and cannot be read.
+fn unread(contents: &Contents, damaged: usize) -> impl Iterator<Item = String> {
+    let counts = [
+        (contents.discarded_events, "discarded events"),
+        (contents.discarded_packets, "discarded packets"),
+        (damaged as u64, "places where a stream is broken"),
+    ];
+    counts.into_iter().filter_map(|of| number_of(of.0, of.1))
+}
+
+/// So many of something; `None` of nothing.
+fn number_of(count: u64, what: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {what}"))
 }

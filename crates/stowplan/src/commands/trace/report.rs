@@ -1,7 +1,7 @@
 //! `stowplan trace report`: a page of a trace.
 
 use stowplan_report::TraceReport;
-use stowplan_trace::{Analysis, Chain, Overview, Reading};
+use stowplan_trace::{Analysis, Chain, ChainResult, Overview, Reading};
 
 use super::{analyze, ends};
 use crate::cli::TraceReportArgs;
@@ -23,17 +23,7 @@ pub fn run(args: &TraceReportArgs) -> Result<(), CommandError> {
     super::warn(&overview.damage, &overview.discards, &overview.graph);
     super::warn_of_repeats(&overview.repeats);
     let chains = chains(args, &overview)?;
-    let analysis = Analysis::of_chains(&args.dir, reading, &overview, chains.iter())
-        .or_exit(ExitCode::BadInput)?;
-    let window = analyze::window(&analysis);
-    let mut measured: Vec<_> = chains
-        .into_iter()
-        .map(|chain| analysis.measure(chain, window))
-        .collect();
-    if args.from.is_none() {
-        measured.retain(|result| result.instances.len() >= FEWEST);
-        measured.truncate(LONGEST.0);
-    }
+    let (analysis, measured) = measured(args, &overview, &chains)?;
     let name = args.dir.file_name().unwrap_or(args.dir.as_os_str());
     let report = TraceReport {
         name: &name.to_string_lossy(),
@@ -46,6 +36,43 @@ pub fn run(args: &TraceReportArgs) -> Result<(), CommandError> {
         .write_html(&args.output)
         .or_exit(ExitCode::RunFailed)?;
     tell!("{}", args.output.display())
+}
+
+/// The chains that are shown. Of those that nobody asked for that is the first with instances enough, and mostly no other
+/// one has to be kept of the trace; where one of them has too few, the trace is read once more.
+fn measured(
+    args: &TraceReportArgs,
+    overview: &Overview,
+    chains: &[Chain],
+) -> Result<(Analysis, Vec<ChainResult>), CommandError> {
+    if args.from.is_some() {
+        return kept(args, overview, chains, 0);
+    }
+    let first = &chains[..chains.len().min(LONGEST.0)];
+    let (analysis, measured) = kept(args, overview, first, FEWEST)?;
+    if measured.len() == first.len() {
+        return Ok((analysis, measured));
+    }
+    drop((analysis, measured));
+    kept(args, overview, chains, FEWEST)
+}
+
+/// Reads the trace again and keeps what these chains need; those of them that have so many instances, one after another.
+fn kept(
+    args: &TraceReportArgs,
+    overview: &Overview,
+    chains: &[Chain],
+    fewest: usize,
+) -> Result<(Analysis, Vec<ChainResult>), CommandError> {
+    let analysis = Analysis::of_chains(&args.dir, Reading::default(), overview, chains)
+        .or_exit(ExitCode::BadInput)?;
+    let window = analyze::window(&analysis);
+    let measured = chains.iter().cloned();
+    let measured = measured.map(|chain| analysis.measure(chain, window));
+    let often = measured.filter(|result| result.instances.len() >= fewest);
+    let shown = if fewest == 0 { ASKED } else { LONGEST.0 };
+    let measured = often.take(shown).collect();
+    Ok((analysis, measured))
 }
 
 fn chains(args: &TraceReportArgs, overview: &Overview) -> Result<Vec<Chain>, CommandError> {
