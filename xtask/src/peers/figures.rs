@@ -70,7 +70,8 @@ fn spread(values: &[f64]) -> String {
     )
 }
 
-fn ratio(name: &str, reference: &[f64], candidate: &[f64]) -> Result<String, StatsError> {
+/// How large the candidate is beside the reference: paired by round, with the interval.
+pub fn ratio(name: &str, reference: &[f64], candidate: &[f64]) -> Result<String, StatsError> {
     let PairedComparison {
         estimate,
         low,

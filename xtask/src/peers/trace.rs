@@ -1,4 +1,4 @@
-//! Reading a trace: our reader and our commands beside `babeltrace2 -o dummy`, which only
+//! Reading a trace: our reader and our commands, on one CPU and on all, beside `babeltrace2 -o dummy`, which only
 //! decodes, and tracetools_analysis, where Python finds it. What is pinned to one CPU reads with one thread.
 
 use std::fs;
@@ -34,12 +34,12 @@ for callback in set(util.data.callback_instances['callback_object']):
 
 /// A program that reads the trace.
 struct Contender<'a> {
-    name: &'static str,
+    name: String,
     /// Whether it has CPU 0 alone.
     pinned: bool,
     program: &'a Path,
     /// What stands before the trace.
-    arguments: &'a [&'a str],
+    arguments: Vec<String>,
 }
 
 impl Contender<'_> {
@@ -51,7 +51,7 @@ impl Contender<'_> {
         } else {
             Command::new(self.program)
         };
-        command.args(self.arguments).arg(trace);
+        command.args(&self.arguments).arg(trace);
         command
     }
 }
@@ -73,28 +73,14 @@ pub fn row(
     let shift_ns = figure_of(&program, trace, "duration_ns")? + 1e9;
     repeat(trace, times, shift_ns as u64, &copy)?;
     let events = figure_of(&program, &copy, "events")?;
-    let ours = |name, pinned, arguments| Contender {
-        name,
-        pinned,
-        program: &program,
-        arguments,
-    };
-    let theirs = |name, program, arguments| Contender {
-        name,
-        pinned: true,
-        program,
-        arguments,
-    };
-    let links = ["trace", "links", "--json"];
-    let callbacks = ["trace", "callbacks", "--json"];
+    let page = workspace.peers().join("trace.html");
+    let commands = commands(&program, &copy, &page)?;
     let mut contenders = vec![
-        theirs("babeltrace2 -o dummy", &*babeltrace, &["-o", "dummy"]),
-        theirs("every field, one CPU", &*reader, &[]),
-        ours("trace callbacks, one CPU", true, &callbacks),
-        ours("trace links, one CPU", true, &links),
-        ours("trace callbacks, all CPUs", false, &callbacks),
-        ours("trace links, all CPUs", false, &links),
+        theirs("babeltrace2 -o dummy", &babeltrace, &["-o", "dummy"]),
+        theirs("every field", &reader, &[]),
     ];
+    contenders.extend(ours(&program, &commands, true));
+    contenders.extend(ours(&program, &commands, false));
     let python = tracetools_python();
     if let Some(python) = &python {
         contenders.push(Contender {
@@ -104,7 +90,7 @@ pub fn row(
     } else {
         println!("\ntracetools_analysis: left out, because python3 cannot import it (PYTHONPATH)");
     }
-    let mut times: Vec<Series> = contenders.iter().map(|c| Series::named(c.name)).collect();
+    let mut times: Vec<Series> = contenders.iter().map(|c| Series::named(&c.name)).collect();
     let mut peaks = vec![0.0_f64; contenders.len()];
     for round in 0..rounds {
         for number in order(round, contenders.len()) {
@@ -118,11 +104,76 @@ pub fn row(
     if python.is_some() {
         figures::print(&title, "ns an event", &times, times.len() - 1)?;
     }
-    for (contender, peak) in contenders.iter().zip(peaks) {
-        let name = contender.name;
-        println!("  {name:<38} greatest resident set seen {peak:.1} MB");
+    summary(&contenders, &times, &peaks, commands.len())
+}
+
+/// Events a second, memory, and what more CPUs bring to our commands, of which there are so many.
+fn summary(
+    contenders: &[Contender<'_>],
+    times: &[Series],
+    peaks: &[f64],
+    commands: usize,
+) -> Result<(), PeersError> {
+    println!("\n  million events a second, greatest resident set, time on one CPU by that on all");
+    for (at, contender) in contenders.iter().enumerate() {
+        let (name, peak) = (&contender.name, peaks[at]);
+        let speed = 1e3 / figures::median(&times[at].values)?;
+        // Those on all CPUs stand behind those on one, in the same order.
+        let is_pinned = (FIRST_OF_OURS..FIRST_OF_OURS + commands).contains(&at);
+        let on_all = times.get(at + commands).filter(|_| is_pinned);
+        let gain = on_all.map(|on_all| figures::ratio(name, &on_all.values, &times[at].values));
+        let gain = gain.transpose()?.unwrap_or_default();
+        println!("  {name:<38} {speed:>8.2} M/s {peak:>8.1} MB   {gain}");
     }
     Ok(())
+}
+
+/// Where our commands begin among the contenders: behind babeltrace2 and the bare reader.
+const FIRST_OF_OURS: usize = 2;
+
+fn theirs<'a>(name: &str, program: &'a Path, arguments: &[&str]) -> Contender<'a> {
+    Contender {
+        name: format!("{name}, one CPU"),
+        pinned: true,
+        program,
+        arguments: arguments.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn ours<'a>(program: &'a Path, commands: &[Vec<String>], pinned: bool) -> Vec<Contender<'a>> {
+    let on = if pinned { "one CPU" } else { "all CPUs" };
+    let contender = |arguments: &Vec<String>| Contender {
+        name: format!("trace {}, {on}", arguments[1]),
+        pinned,
+        program,
+        arguments: arguments.clone(),
+    };
+    commands.iter().map(contender).collect()
+}
+
+/// Our commands without the trace. What is analysed is the longest chain that the trace has, if it has one.
+fn commands(program: &Path, trace: &Path, page: &Path) -> Result<Vec<Vec<String>>, PeersError> {
+    let page = page.display().to_string();
+    let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let mut commands = vec![
+        words(&["trace", "info", "--json"]),
+        words(&["trace", "callbacks", "--json"]),
+        words(&["trace", "links", "--json"]),
+        words(&["trace", "report", "--output", &page]),
+    ];
+    let mut offers = Command::new(program);
+    offers.args(["trace", "analyze", "--json"]).arg(trace);
+    let offers = run(&mut offers, PATIENCE)?.output;
+    let offers: Value = serde_json::from_str(&offers).unwrap_or_default();
+    let longest = &offers["chains"][0];
+    if let (Some(from), Some(to)) = (longest["from"].as_str(), longest["to"].as_str()) {
+        commands.push(words(&[
+            "trace", "analyze", "--json", "--from", from, "--to", to,
+        ]));
+    } else {
+        println!("\ntrace analyze: left out, because the trace shows no chain");
+    }
+    Ok(commands)
 }
 
 /// Python, if it can import what `TRACETOOLS` does.
