@@ -2,6 +2,7 @@
 
 use crate::blocks::ByBlock;
 use crate::clocks::{ClockDifference, Evidence};
+use crate::contents::Contents;
 use crate::event::{Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::graph::{EventKinds, Graph};
 use crate::ids::{ProcessId, ThreadId};
@@ -9,7 +10,7 @@ use crate::inventory::Inventory;
 use crate::keep::Keep;
 use crate::links;
 use crate::marks::Marks;
-use crate::overview::{Contents, Overview};
+use crate::overview::Overview;
 use crate::registry::{Observed, Registry};
 use crate::repeats::Repeats;
 use crate::scheduling::Schedulers;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::contents::Contents;
 use crate::graph::Graph;
-use crate::overview::Contents;
 
 /// By what processes say, then by their version of tracetools, then by the kinds of events. `Err` with the reason, where nothing
 /// tells.

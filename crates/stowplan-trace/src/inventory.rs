@@ -1,9 +1,9 @@
 //! What a trace has: its entities, and how many events of each name.
 
+use crate::contents::Contents;
 use crate::distributions::distributions;
 use crate::event::Discard;
 use crate::graph::Graph;
-use crate::overview::Contents;
 use crate::repeats::Repeats;
 use crate::window::Window;
 

@@ -18,6 +18,7 @@ mod check;
 mod clocks;
 #[cfg(test)]
 mod clocks_tests;
+mod contents;
 mod created;
 mod ctf_classes;
 mod ctf_table;
@@ -74,6 +75,7 @@ pub use chain::{
 };
 pub use check::{Mismatch, PayloadCheck};
 pub use clocks::ClockDifference;
+pub use contents::Contents;
 pub use distribution::Distribution;
 pub use event::{Address, Body, Discard, DiscardScope, ProcessKey, Switch, TraceEvent};
 pub use from_ctf::{Linking, Reading, TraceError};
@@ -90,7 +92,7 @@ pub use lasting::{is_shortened, lasting_name};
 pub use losses::{EdgeLosses, Losses, Transport};
 pub use marks::Marks;
 pub use matching::{MatchedBy, Matching, Undecided};
-pub use overview::{Contents, EdgeSummary, OutsideSummary, Overview};
+pub use overview::{EdgeSummary, OutsideSummary, Overview};
 pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
 pub use repeats::{FolderOverlap, Repeats};
 pub use scheduling::Scheduled;

@@ -1,8 +1,7 @@
 //! What a trace of any length contains, in bounded memory.
 
-use std::collections::BTreeMap;
-
 use crate::clocks::ClockDifference;
+use crate::contents::Contents;
 use crate::distribution::Distribution;
 use crate::distributions::distributions;
 use crate::event::Discard;
@@ -15,25 +14,6 @@ use crate::settle::{Counted, OfEdge};
 use crate::summary::{CallbackSummary, LinkSummary, TopicSummary};
 use crate::tracker::Gaps;
 use crate::window::Window;
-
-/// What the streams of a trace hold, whatever it means.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Contents {
-    /// Events per name.
-    pub by_event: BTreeMap<String, u64>,
-    /// Events that the tracers say they discarded.
-    pub discarded_events: u64,
-    /// Packets that they discarded, with an unknown number of events.
-    pub discarded_packets: u64,
-    /// Number of streams.
-    pub streams: u64,
-    /// Events of other providers than ROS 2's, such as the kernel's.
-    pub other_events: u64,
-    /// Whether a kind of event that tells the distribution is declared: `rmw_take`.
-    pub declares_take: bool,
-    /// Likewise the timestamp of `rmw_publish`.
-    pub declares_publish_stamp: bool,
-}
 
 /// A trace, counted: entities, callbacks, links, what leads where. Unlike an
 /// [`Analysis`](crate::Analysis) it keeps no single instance, so that its memory
