@@ -241,13 +241,6 @@ impl EventFields {
                 publishers: &self.lists[1],
                 synchronised: self.kind == Some(K::MessageLinkSync),
             },
-            K::RclInit
-            | K::NodeInit
-            | K::RmwPublisherInit
-            | K::PublisherInit
-            | K::SubscriptionInit
-            | K::ServiceInit
-            | K::ClientInit => return self.entity(),
             K::RmwClientInit => Body::RmwClientInit {
                 rmw_client: numbers.u64(0)?,
                 gid: self.bytes()?,
@@ -286,7 +279,7 @@ impl EventFields {
                 service: self.text(0)?,
             },
             K::SchedSwitch => Body::SchedSwitch(self.switch()?),
-            _ => return numbers::body(self.kind, numbers),
+            _ => return self.entity(),
         })
     }
 
@@ -343,7 +336,8 @@ impl EventFields {
                 rmw_client: numbers.u64(2),
                 name: self.text(0)?,
             },
-            _ => return None,
+            // As numbers, where it was made before the event.
+            _ => return numbers::body(self.kind, numbers),
         })
     }
 

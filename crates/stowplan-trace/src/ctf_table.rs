@@ -115,7 +115,7 @@ impl Kind {
 
 use Kind as K;
 
-/// Class, kind, fields in the order in which [`Class::body`] reads them.
+/// Class, kind, fields in the order in which [`Class::read`](crate::ctf_classes::Class::read) numbers them.
 pub(crate) const CLASSES: &[(&str, Kind, &[&str])] = &[
     ("ros2:rcl_init", K::RclInit, &["version"]),
     (
