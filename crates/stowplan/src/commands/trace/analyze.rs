@@ -36,10 +36,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<(), CommandError> {
     match (&args.from, &args.to, &args.stack, &args.architecture) {
         (Some(from), Some(to), _, _) => {
             let (analysis, chains) = find(&args.dir, reading, from, to)?;
-            let window = window(&analysis);
-            let results = chains.into_iter();
-            let results = results.map(|chain| analysis.measure(chain, window));
-            show(&analysis, results, args)
+            show(&analysis, measured(&analysis, chains), args)
         }
         (_, _, Some(stack), _) => {
             let analysis = open(&args.dir, reading)?;
@@ -111,12 +108,15 @@ pub fn between(
     to: &str,
 ) -> Result<(Analysis, Vec<ChainResult>), CommandError> {
     let (analysis, chains) = find(dir, reading, from, to)?;
-    let window = window(&analysis);
-    let chains = chains.into_iter();
-    let results = chains
-        .map(|chain| analysis.measure(chain, window))
-        .collect();
+    let results = measured(&analysis, chains).collect();
     Ok((analysis, results))
+}
+
+/// The chains in the window, each measured when it is asked for.
+fn measured(analysis: &Analysis, chains: Vec<Chain>) -> impl Iterator<Item = ChainResult> {
+    let window = window(analysis);
+    let chains = chains.into_iter();
+    chains.map(move |chain| analysis.measure(chain, window))
 }
 
 /// The chains between two places. The trace is read twice: once to find them, once to keep what they need and nothing
