@@ -259,7 +259,7 @@ impl Done {
             .publications
             .iter()
             .filter(|(_, p)| graph.publishers[p.publisher].topic == Some(ping))
-            .map(|(_, p)| (p.stamp.unwrap() | 1, p.rmw_ns.unwrap()))
+            .map(|(_, p)| (p.stamp.get().unwrap() | 1, p.rmw_ns.get().unwrap()))
             .collect();
         let answers = analysis.records.takes.iter();
         answers

@@ -93,7 +93,9 @@ pub use losses::{EdgeLosses, Losses, Transport};
 pub use marks::Marks;
 pub use matching::{MatchedBy, Matching, Undecided};
 pub use overview::{EdgeSummary, OutsideSummary, Overview};
-pub use record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
+pub use record::{
+    Arrival, Confidence, Instance, Link, LinkMethod, MaybeNs, Payload, Publication, Take,
+};
 pub use repeats::{FolderOverlap, Repeats};
 pub use scheduling::Scheduled;
 pub use services::ServiceCalls;

@@ -126,11 +126,11 @@ impl Linker {
         if !of_topic.processes.contains(&publisher.process) {
             of_topic.processes.push(publisher.process);
         }
-        if let Some(stamp) = publication.stamp {
+        if let Some(stamp) = publication.stamp.get() {
             let entry = Stamped {
                 stamp,
                 id,
-                sent_ns: publication.rmw_ns.unwrap_or(publication.time_ns),
+                sent_ns: publication.rmw_ns.get().unwrap_or(publication.time_ns),
                 method: publication.stamp_by,
             };
             // Equal stamps stay in the order of publication. Mostly it is the last.
@@ -140,12 +140,16 @@ impl Linker {
                 at -= 1;
             }
             list.insert(at, entry);
-        } else if let Some(rmw_ns) = publication.rmw_ns {
+        } else if let Some(rmw_ns) = publication.rmw_ns.get() {
             let Some(offset) = graph.processes[publisher.process].realtime_offset_ns else {
                 return;
             };
             let slowest = publication.time_ns.saturating_add(SLOWEST_NS);
-            let followed = publication.followed_ns.unwrap_or(slowest).min(slowest);
+            let followed = publication
+                .followed_ns
+                .get()
+                .unwrap_or(slowest)
+                .min(slowest);
             let key = (publication.publisher, publication.thread);
             // The distributions that record timestamps draw them before `rmw_publish`.
             let from_ns = if publication.unstamped {
@@ -185,7 +189,7 @@ impl Linker {
                 continue;
             }
             // A stamp of zero is what the middleware gives when it has none.
-            let Some(stamp) = take.stamp.filter(|&stamp| stamp != 0) else {
+            let Some(stamp) = take.stamp.get().filter(|&stamp| stamp != 0) else {
                 continue;
             };
             let Some(of_topic) = self.topics.get(topic.index()) else {
@@ -344,7 +348,9 @@ fn among_equal<'s>(
     candidates: impl Iterator<Item = &'s Stamped>,
     given: &mut Given,
 ) -> Option<Link> {
-    let given = given.entry((take.subscription, take.stamp?)).or_default();
+    let given = given
+        .entry((take.subscription, take.stamp.get()?))
+        .or_default();
     let mut possible = candidates.filter(|c| c.sent_ns <= take.time_ns && !given.contains(&c.id));
     let first = *possible.next()?;
     let confidence = if possible.next().is_none() && given.is_empty() {
@@ -368,7 +374,7 @@ pub(crate) fn arrivals(records: &mut Records) {
         return;
     }
     for (id, take) in records.takes.iter().rev() {
-        if let Some(stamp) = take.stamp {
+        if let Some(stamp) = take.stamp.get() {
             waiting
                 .entry((take.subscription, stamp))
                 .or_default()
@@ -383,7 +389,7 @@ pub(crate) fn arrivals(records: &mut Records) {
             let take = &mut records.takes[id];
             // The receive thread may record the arrival after the waiting
             // thread has already taken the sample: it was there at the take.
-            take.arrival_ns = Some(arrival.time_ns.min(take.time_ns));
+            take.arrival_ns = Some(arrival.time_ns.min(take.time_ns)).into();
             arrival.take = Some(id);
         }
     }

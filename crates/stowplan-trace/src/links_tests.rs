@@ -109,7 +109,7 @@ fn equal_addresses_in_two_processes_do_not_mix() {
         .records
         .instances
         .iter()
-        .map(|(_, i)| (i.callback.index(), i.start_ns, i.end_ns))
+        .map(|(_, i)| (i.callback.index(), i.start_ns, i.end_ns.get()))
         .collect();
     assert_eq!(starts[..2], [(0, 100, Some(300)), (1, 101, Some(301))]);
     let publishers: Vec<usize> = analysis
@@ -176,10 +176,11 @@ fn two_threads_of_an_executor_keep_takes_and_publications_apart() {
         .map(|(_, instance)| {
             (
                 instance.start_ns,
-                instance.end_ns,
-                records.takes[instance.take.unwrap()].stamp.unwrap(),
+                instance.end_ns.get(),
+                records.takes[instance.take.unwrap()].stamp.get().unwrap(),
                 records.publications[instance.first_publication.unwrap()]
                     .stamp
+                    .get()
                     .unwrap(),
             )
         })
@@ -290,13 +291,15 @@ fn a_trace_that_begins_and_ends_inside_callbacks_says_so() {
     assert_eq!(analysis.records.gaps.ends_without_start, 1);
     assert_eq!(analysis.records.gaps.starts_without_end, 1);
     let (_, instance) = analysis.records.instances.iter().next().unwrap();
-    assert_eq!(instance.end_ns, None);
+    assert_eq!(instance.end_ns.get(), None);
 }
 
 /// Start and end of every instance, by start.
 fn spans(analysis: &Analysis) -> Vec<(i64, Option<i64>)> {
     let instances = analysis.records.instances.iter();
-    instances.map(|(_, i)| (i.start_ns, i.end_ns)).collect()
+    instances
+        .map(|(_, i)| (i.start_ns, i.end_ns.get()))
+        .collect()
 }
 
 #[test]
@@ -334,7 +337,7 @@ fn a_callback_that_spins_keeps_its_outer_call() {
     let stamps: Vec<Option<i64>> = records
         .instances
         .iter()
-        .map(|(_, i)| records.takes[i.take?].stamp)
+        .map(|(_, i)| records.takes[i.take?].stamp.get())
         .collect();
     assert_eq!(stamps, [Some(1), Some(2), Some(3), None]);
     let inside: Vec<Option<usize>> = records

@@ -247,14 +247,15 @@ impl<'a> Edge<'a> {
         let mut through_dds = false;
         let messages: Vec<(PublicationId, Reached)> = publications
             .iter()
-            .filter(|&&id| from == to || records.publications[id].rmw_ns.is_some())
+            .filter(|&&id| from == to || records.publications[id].rmw_ns.get().is_some())
             .map(|&id| {
                 let publication = &records.publications[id];
                 let arrived = publication
                     .stamp
+                    .get()
                     .and_then(|stamp| seen.arrived.get(&(subscription, stamp)));
                 through_dds |= arrived.is_some();
-                if let (Some(arrived), Some(sent)) = (arrived, publication.rmw_ns) {
+                if let (Some(arrived), Some(sent)) = (arrived, publication.rmw_ns.get()) {
                     longest_ns = longest_ns.max(arrived - sent);
                 }
                 let reached = if seen.taken.contains(&(subscription, id)) {
@@ -280,7 +281,7 @@ impl<'a> Edge<'a> {
         let stamped = from == to
             || messages
                 .iter()
-                .all(|(id, _)| records.publications[*id].stamp.is_some());
+                .all(|(id, _)| records.publications[*id].stamp.get().is_some());
         let recorded = seen.arrivals_recorded && graph.processes[to].kinds.arrivals;
         let taken = messages
             .iter()

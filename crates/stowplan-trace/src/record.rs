@@ -1,8 +1,40 @@
 //! What happened: instances of callbacks, publications and takes.
 
+use std::fmt;
+
 use crate::ids::{
     CallbackId, InstanceId, PublicationId, PublisherId, SubscriptionId, TakeId, ThreadId,
 };
+
+/// A time in nanoseconds, or none, in eight bytes: an analysis keeps millions of them, and `Option<i64>` takes
+/// sixteen. No clock of a trace reaches `i64::MIN`, which stands for none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct MaybeNs(i64);
+
+impl MaybeNs {
+    /// No time.
+    pub const NONE: Self = Self(i64::MIN);
+
+    /// The time, if there is one.
+    #[inline]
+    #[must_use]
+    pub fn get(self) -> Option<i64> {
+        (self != Self::NONE).then_some(self.0)
+    }
+}
+
+impl From<Option<i64>> for MaybeNs {
+    #[inline]
+    fn from(time: Option<i64>) -> Self {
+        time.map_or(Self::NONE, Self)
+    }
+}
+
+impl fmt::Debug for MaybeNs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
 
 /// One execution of a callback.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,12 +46,12 @@ pub struct Instance {
     /// `callback_start`, nanoseconds.
     pub start_ns: i64,
     /// `callback_end`; `None` if the trace ends before it.
-    pub end_ns: Option<i64>,
+    pub end_ns: MaybeNs,
     /// The message that it got.
     pub take: Option<TakeId>,
     /// When its timer should have started it, or the sensor's data became
     /// available; `None` where the trace does not say.
-    pub release_ns: Option<i64>,
+    pub release_ns: MaybeNs,
     /// First of its publications; the others follow by [`Publication::next`].
     pub first_publication: Option<PublicationId>,
     /// Last of its publications.
@@ -39,17 +71,17 @@ pub struct Publication {
     /// When the publication entered rclcpp (or rcl, where nothing is above), nanoseconds.
     pub time_ns: i64,
     /// When it entered the middleware; `None` if only readers inside the process got it.
-    pub rmw_ns: Option<i64>,
+    pub rmw_ns: MaybeNs,
     /// Source timestamp, CLOCK_REALTIME nanoseconds, where the trace has it (Jazzy
     /// on, or by the events of a traced middleware).
-    pub stamp: Option<i64>,
+    pub stamp: MaybeNs,
     /// What a link by [`stamp`](Self::stamp) is called: which events gave it.
     pub stamp_by: LinkMethod,
     /// Its `rmw_publish` gives 0 for the source timestamp, as rmw_cyclonedds does for
     /// loaned messages.
     pub unstamped: bool,
     /// First event of the thread after it: the source timestamp lies before.
-    pub followed_ns: Option<i64>,
+    pub followed_ns: MaybeNs,
     /// Its number among the publications of its publisher.
     pub ordinal: u32,
     /// Next publication of the same callback instance.
@@ -155,7 +187,7 @@ pub struct Take {
     pub time_ns: i64,
     /// Source timestamp, CLOCK_REALTIME nanoseconds; `None` for messages handed
     /// over inside the process.
-    pub stamp: Option<i64>,
+    pub stamp: MaybeNs,
     /// The publication it came from.
     pub link: Option<Link>,
     /// The publication that would be its link, had no events been discarded that may be of
@@ -165,7 +197,7 @@ pub struct Take {
     pub maybe_discarded: bool,
     /// When the sample was in the reader's cache (inside a process: in its ring
     /// buffer), nanoseconds; `None` where the trace does not have it.
-    pub arrival_ns: Option<i64>,
+    pub arrival_ns: MaybeNs,
     /// The callback instance that got it.
     pub instance: Option<InstanceId>,
     /// What the message says of itself.

@@ -9,7 +9,7 @@
 
 use crate::graph::{Graph, Owner};
 use crate::ids::{Id, PublicationId};
-use crate::record::{Confidence, Link, LinkMethod, Take};
+use crate::record::{Confidence, Link, LinkMethod, MaybeNs, Take};
 use crate::tracker::Records;
 
 /// Links every callback of a subscription to the latest publication before it.
@@ -40,11 +40,11 @@ pub(crate) fn link(graph: &Graph, records: &mut Records) {
                 subscription,
                 thread: instance.thread,
                 time_ns: instance.start_ns,
-                stamp: None,
+                stamp: MaybeNs::NONE,
                 link: None,
                 doubtful: None,
                 maybe_discarded: false,
-                arrival_ns: None,
+                arrival_ns: MaybeNs::NONE,
                 instance: Some(id),
                 payload: None,
                 inferred: true,

@@ -117,7 +117,7 @@ pub(crate) struct Settler {
     /// Whether pairs are wanted.
     pub with_pairs: bool,
     pub counted: Counted,
-    /// What is kept for chains.
+    /// What is kept for chains. It was counted before: then latencies and durations are not counted again.
     pub keep: Option<Keep>,
     linker: Linker,
     sent: FxHashMap<PublicationId, Sent>,
@@ -240,9 +240,9 @@ impl Settler {
         }
         for index in from..to {
             let id = TakeId::new(index);
-            self.taken(graph, records, &records.takes[id]);
-            if let Some(keep) = &mut self.keep {
-                keep.take(graph, &records.takes[id]);
+            match &mut self.keep {
+                Some(keep) => keep.take(graph, &records.takes[id]),
+                None => self.taken(graph, records, &records.takes[id]),
             }
             records.takes.forget(id);
         }
@@ -277,7 +277,7 @@ impl Settler {
                 taken_ns: take.time_ns,
                 publisher: sent.publisher,
                 subscription: take.subscription,
-                stamp: take.stamp,
+                stamp: take.stamp.get(),
                 method: link.method,
                 confidence: link.confidence,
             });
@@ -341,7 +341,8 @@ impl Settler {
     ) -> bool {
         let instance = &records.instances[id];
         let callback = &mut self.counted.callbacks[instance.callback.index()];
-        match instance.end_ns {
+        match instance.end_ns.get() {
+            Some(end_ns) if end_ns < cut_ns && self.keep.is_some() => {}
             Some(end_ns) if end_ns < cut_ns => {
                 let process = graph.threads[instance.thread].process;
                 let holes = self.holes.as_ref();

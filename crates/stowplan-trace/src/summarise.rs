@@ -65,7 +65,7 @@ impl Analysis {
             let thread = &self.graph.threads[instance.thread];
             entry.count += 1;
             entry.vtids.insert(thread.vtid);
-            match instance.end_ns {
+            match instance.end_ns.get() {
                 None => entry.unfinished += 1,
                 Some(end) if holes.touch(thread.process, instance.start_ns, end) => {
                     entry.touched += 1;

@@ -126,7 +126,7 @@ impl UnlinkedBecause {
         if take.inferred {
             return Self::NotGuessed;
         }
-        let Some(stamp) = take.stamp else {
+        let Some(stamp) = take.stamp.get() else {
             return Self::Unstamped;
         };
         let begin = offset.map(|offset| offset.saturating_add(begin_ns));
@@ -183,7 +183,7 @@ impl LinkSummary {
                 self.unlinked += 1;
                 let process = graph.subscriptions[take.subscription].process;
                 let offset = graph.processes[process].realtime_offset_ns;
-                let early_ns = take.stamp.zip(offset).map_or(0, |(stamp, offset)| {
+                let early_ns = take.stamp.get().zip(offset).map_or(0, |(stamp, offset)| {
                     stamp.saturating_sub(offset.saturating_add(take.time_ns))
                 });
                 self.unlinked_early += u64::from(early_ns > 0);

@@ -8,7 +8,9 @@ use crate::ids::{
     CallbackId, Id, InstanceId, ProcessId, PublicationId, PublisherId, SubscriptionId, Table,
     TakeId, ThreadId,
 };
-use crate::record::{Arrival, Confidence, Instance, Link, LinkMethod, Payload, Publication, Take};
+use crate::record::{
+    Arrival, Confidence, Instance, Link, LinkMethod, MaybeNs, Payload, Publication, Take,
+};
 use crate::registry::Registry;
 
 mod handover;
@@ -132,7 +134,7 @@ impl Tracker {
         if let Some(id) = self.threads[index].unfollowed.take()
             && let Some(publication) = self.records.publications.get_mut(id)
         {
-            publication.followed_ns = Some(event.time_ns);
+            publication.followed_ns = Some(event.time_ns).into();
         }
         match event.body {
             Body::CallbackStart { callback, intra } => {
@@ -250,9 +252,9 @@ impl Tracker {
             callback,
             thread: event.thread,
             start_ns: event.time_ns,
-            end_ns: None,
+            end_ns: MaybeNs::NONE,
             take,
-            release_ns: release.map(|r| r.time_ns),
+            release_ns: release.map(|r| r.time_ns).into(),
             first_publication: None,
             last_publication: None,
         });
@@ -277,7 +279,7 @@ impl Tracker {
             return;
         };
         let ended = &mut self.records.instances[state.open[at]];
-        ended.end_ns = Some(event.time_ns);
+        ended.end_ns = Some(event.time_ns).into();
         state.ended_began_ns = Some(ended.start_ns);
         self.records.gaps.starts_without_end += (state.open.len() - at - 1) as u64;
         self.records.abandoned.extend(state.open.drain(at + 1..));
@@ -306,11 +308,11 @@ impl Tracker {
             thread: event.thread,
             instance,
             time_ns: entered,
-            rmw_ns: None,
-            stamp: None,
+            rmw_ns: MaybeNs::NONE,
+            stamp: MaybeNs::NONE,
             stamp_by: LinkMethod::SourceTimestamp,
             unstamped: false,
-            followed_ns: None,
+            followed_ns: MaybeNs::NONE,
             ordinal: self.ordinals[index],
             next: None,
         });
@@ -357,8 +359,8 @@ impl Tracker {
         state.publishing = None;
         state.unfollowed = Some(publishing.id);
         if let Some(publication) = self.records.publications.get_mut(publishing.id) {
-            publication.rmw_ns = Some(event.time_ns);
-            publication.stamp = stamp.filter(|&stamp| stamp != 0);
+            publication.rmw_ns = Some(event.time_ns).into();
+            publication.stamp = stamp.filter(|&stamp| stamp != 0).into();
             publication.unstamped = stamp == Some(0);
             self.records.gaps.publications_without_stamp += u64::from(publication.unstamped);
         }
@@ -421,11 +423,11 @@ impl Tracker {
             subscription,
             thread: event.thread,
             time_ns: event.time_ns,
-            stamp,
+            stamp: stamp.into(),
             link: None,
             doubtful: None,
             maybe_discarded: false,
-            arrival_ns: slot.map(|slot| slot.enqueued_ns),
+            arrival_ns: slot.map(|slot| slot.enqueued_ns).into(),
             instance: None,
             payload: payload.map(|p| Box::new(p.1)),
             inferred: false,
@@ -486,8 +488,8 @@ impl Tracker {
             && self.records.instances[id].callback == callback
         {
             let release = &mut self.records.instances[id].release_ns;
-            if sensor || release.is_none() {
-                *release = Some(time_ns);
+            if sensor || *release == MaybeNs::NONE {
+                *release = Some(time_ns).into();
             }
             return;
         }

@@ -174,7 +174,7 @@ impl<'a> Observed<'a> {
         calls.stream.add(instance.start_ns);
         calls.starts.push(instance.start_ns);
         calls.threads.insert(instance.thread);
-        let Some(end_ns) = instance.end_ns else {
+        let Some(end_ns) = instance.end_ns.get() else {
             return;
         };
         let wall = (end_ns - instance.start_ns) as f64;
@@ -223,7 +223,7 @@ impl<'a> Observed<'a> {
     fn sending_ns(&self) -> f64 {
         let mut times = Vec::new();
         for (_, instance) in self.analysis.records.instances.iter() {
-            let Some(end_ns) = instance.end_ns else {
+            let Some(end_ns) = instance.end_ns.get() else {
                 continue;
             };
             for publication in publications(self.analysis, instance) {
@@ -279,6 +279,7 @@ fn until(analysis: &Analysis, publication: &Publication, end_ns: i64) -> i64 {
         .map(|id| analysis.records.publications[id].time_ns);
     publication
         .followed_ns
+        .get()
         .or(next)
         .unwrap_or(end_ns)
         .clamp(publication.time_ns, end_ns.max(publication.time_ns))

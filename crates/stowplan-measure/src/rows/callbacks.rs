@@ -63,7 +63,7 @@ pub fn callback_rows(
 ) -> Vec<CallbackRow> {
     let mut calls: BTreeMap<CallbackId, Calls> = BTreeMap::new();
     for (id, instance) in analysis.records.instances.iter() {
-        if let Some(end_ns) = instance.end_ns
+        if let Some(end_ns) = instance.end_ns.get()
             && window.contains(instance.start_ns)
         {
             let all = calls.entry(instance.callback).or_default();
@@ -72,9 +72,12 @@ pub fn callback_rows(
                 all.preempted_ns.0 += ns;
                 all.preempted_ns.1 += 1;
             }
-            let releases = all.first_release_ns.into_iter().chain(instance.release_ns);
+            let releases = all
+                .first_release_ns
+                .into_iter()
+                .chain(instance.release_ns.get());
             all.first_release_ns = releases.filter(|ns| window.contains(*ns)).min();
-            let due_ns = instance.release_ns.into_iter();
+            let due_ns = instance.release_ns.get().into_iter();
             all.late_ns
                 .extend(due_ns.map(|due| instance.start_ns - due));
         }

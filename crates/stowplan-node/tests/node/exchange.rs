@@ -326,7 +326,7 @@ fn serialising_is_work_before_dds_gets_the_message() {
     for (_, publication) in analysis.records.publications.iter() {
         let publisher = &analysis.graph.publishers[publication.publisher];
         let topic = analysis.graph.topics[publisher.topic.unwrap()].as_str();
-        let send = publication.rmw_ns.unwrap() - publication.time_ns;
+        let send = publication.rmw_ns.get().unwrap() - publication.time_ns;
         sends.entry(topic).or_default().push(send);
     }
     assert!(sends["/points"].len() > 10);

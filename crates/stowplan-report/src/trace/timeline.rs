@@ -37,7 +37,7 @@ pub(super) fn of(analysis: &Analysis, chain: &ChainResult, origin_ns: i64) -> Op
     let (&first, &last) = (calls.ids.first()?, calls.ids.last()?);
     let instance = |id: InstanceId| &analysis.records.instances[id];
     let from_ns = instance(first).start_ns;
-    let ends = calls.ids.iter().filter_map(|&id| instance(id).end_ns);
+    let ends = calls.ids.iter().filter_map(|&id| instance(id).end_ns.get());
     let to_ns = ends.max().unwrap_or(from_ns).max(instance(last).start_ns);
     let index: HashMap<InstanceId, usize> = calls
         .ids
@@ -68,7 +68,7 @@ pub(super) fn of(analysis: &Analysis, chain: &ChainResult, origin_ns: i64) -> Op
         ns: calls
             .ids
             .iter()
-            .map(|&id| Some(instance(id).end_ns? - instance(id).start_ns))
+            .map(|&id| Some(instance(id).end_ns.get()? - instance(id).start_ns))
             .collect(),
         messages: messages(analysis, &calls.ids, &index),
         flows,

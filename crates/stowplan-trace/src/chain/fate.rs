@@ -101,7 +101,7 @@ impl Stops {
         instance: InstanceId,
     ) -> Fate {
         let stopped = |cause| Fate::Stopped { after: at, cause };
-        let ended = analysis.records.instances[instance].end_ns.is_some();
+        let ended = analysis.records.instances[instance].end_ns.get().is_some();
         if at == self.last_level {
             // The last callback ran; whether it gave an output was asked before.
             return stopped(if ended {
@@ -134,6 +134,7 @@ impl Stops {
     ) -> StopCause {
         let arrived = publication
             .stamp
+            .get()
             .is_some_and(|stamp| self.arrived.contains(&(subscription, stamp)));
         if self.taken.contains(&(subscription, id)) {
             StopCause::NoCallback

@@ -138,7 +138,7 @@ fn by_latest(
     let mut ended: Vec<(i64, usize)> = before
         .iter()
         .enumerate()
-        .filter_map(|(index, &id)| Some((records.instances[id].end_ns?, index)))
+        .filter_map(|(index, &id)| Some((records.instances[id].end_ns.get()?, index)))
         .collect();
     ended.sort_unstable();
     instances

@@ -292,7 +292,7 @@ impl Analysis {
         publishes: bool,
     ) -> Option<i64> {
         if topic.is_none() && !publishes {
-            return self.records.instances[instance].end_ns;
+            return self.records.instances[instance].end_ns.get();
         }
         follow::publications_of(self, instance)
             .filter(|(_, publication)| {
@@ -336,10 +336,10 @@ impl Analysis {
     /// that published the message that starts it.
     fn release_of(&self, id: InstanceId) -> Option<i64> {
         let instance = &self.records.instances[id];
-        instance.release_ns.or_else(|| {
+        instance.release_ns.get().or_else(|| {
             let link = self.records.takes[instance.take?].link?;
             let source = self.records.publications[link.publication].instance?;
-            self.records.instances[source].release_ns
+            self.records.instances[source].release_ns.get()
         })
     }
 

@@ -150,8 +150,8 @@ pub(super) fn steps(
             let (left_ns, hop) = match came.publication {
                 Some(publication) => {
                     let publication = &records.publications[publication];
-                    let arrival_ns = next.take.and_then(|id| records.takes[id].arrival_ns);
-                    let sent_ns = sent(publication.rmw_ns, arrival_ns, publication.time_ns);
+                    let arrival_ns = next.take.and_then(|id| records.takes[id].arrival_ns.get());
+                    let sent_ns = sent(publication.rmw_ns.get(), arrival_ns, publication.time_ns);
                     let hop = StepHop::Message {
                         send_ns: sent_ns - publication.time_ns,
                         transit_ns: next.start_ns - sent_ns,
@@ -162,6 +162,7 @@ pub(super) fn steps(
                 None => {
                     let end_ns = records.instances[id]
                         .end_ns
+                        .get()
                         .expect("data at an idle hop comes from an instance that ended");
                     let idle_ns = next.start_ns - end_ns;
                     (end_ns, StepHop::Idle { idle_ns })

@@ -5,7 +5,7 @@ use super::{Slot, Tracker};
 use crate::event::{Address, Body, TraceEvent};
 use crate::graph::Owner;
 use crate::ids::{CallbackId, Id};
-use crate::record::{Confidence, Link, LinkMethod};
+use crate::record::{Confidence, Link, LinkMethod, MaybeNs};
 use crate::registry::Registry;
 
 impl Tracker {
@@ -34,12 +34,14 @@ impl Tracker {
         if let Some(id) = target
             && let Some(publication) = self.records.publications.get_mut(id)
         {
-            publication.rmw_ns.get_or_insert(event.time_ns);
+            if publication.rmw_ns == MaybeNs::NONE {
+                publication.rmw_ns = Some(event.time_ns).into();
+            }
             let until = self.lost_until_ns.get(&event.process);
             // What was lost may be the publication that this belongs to.
             let lost = until.is_some_and(|&until_ns| until_ns >= event.time_ns);
-            if publication.stamp.is_none() && stamp.is_some() && !lost {
-                publication.stamp = stamp;
+            if publication.stamp == MaybeNs::NONE && stamp.is_some() && !lost {
+                publication.stamp = stamp.into();
                 publication.stamp_by = method;
             }
         }

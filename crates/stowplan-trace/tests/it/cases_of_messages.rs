@@ -28,7 +28,7 @@ fn a_callback_inside_itself_has_both_calls() {
         .instances
         .iter()
         .filter(|(_, i)| whole.graph.topic_of(i.callback) == Some(goal))
-        .map(|(_, i)| i.end_ns.unwrap() - i.start_ns)
+        .map(|(_, i)| i.end_ns.get().unwrap() - i.start_ns)
         .collect();
     durations.sort_unstable();
     assert_eq!(durations, [[2_000_000; 40], [30_000_000; 40]].concat());
@@ -65,7 +65,7 @@ fn a_take_is_not_linked_across_a_lost_publication() {
         .iter()
         .map(|(_, take)| {
             let time = |link: Link| whole.records.publications[link.publication].time_ns;
-            (take.stamp.unwrap(), take.link.map(time))
+            (take.stamp.get().unwrap(), take.link.map(time))
         })
         .collect();
     assert_eq!(

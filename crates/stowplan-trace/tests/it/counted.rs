@@ -103,7 +103,7 @@ fn pairs_of(analysis: &Analysis) -> Vec<Pair> {
                 taken_ns: take.time_ns,
                 publisher: publication.publisher,
                 subscription: take.subscription,
-                stamp: take.stamp,
+                stamp: take.stamp.get(),
                 method: link.method,
                 confidence: link.confidence,
             })
@@ -279,7 +279,7 @@ fn autoware_agrees_with_an_independent_computation() {
     for (_, instance) in analysis.records.instances.iter() {
         let process = graph.threads[instance.thread].process;
         let vpid = graph.processes[process].key.vpid;
-        if let Some(end_ns) = instance.end_ns {
+        if let Some(end_ns) = instance.end_ns.get() {
             let of = durations.entry((vpid, instance.callback)).or_default();
             of.push(end_ns - instance.start_ns);
         }

@@ -41,7 +41,7 @@ fn tracetools_analysis(name: &str) -> Vec<(String, [i64; 4])> {
 fn durations(analysis: &Analysis) -> Vec<(String, [i64; 4])> {
     let mut by_callback: BTreeMap<_, [i64; 4]> = BTreeMap::new();
     for (_, instance) in analysis.records.instances.iter() {
-        let Some(end_ns) = instance.end_ns else {
+        let Some(end_ns) = instance.end_ns.get() else {
             continue;
         };
         let duration = end_ns - instance.start_ns;
@@ -134,7 +134,7 @@ fn agreeing(folder: &Path, analysis: &Analysis, link_is: (LinkMethod, Confidence
         writes.values().flatten().map(|write| write.1).collect();
     let (mut agreed, mut without_truth) = (0, 0);
     for (_, take) in analysis.records.takes.iter() {
-        let stamp = take.stamp.expect("no messages inside a process");
+        let stamp = take.stamp.get().expect("no messages inside a process");
         if !stamps.contains(&stamp) {
             // Published by a process that was not traced.
             assert_eq!(take.link, None);
@@ -147,7 +147,7 @@ fn agreeing(folder: &Path, analysis: &Analysis, link_is: (LinkMethod, Confidence
         let thread = &analysis.graph.threads[publication.thread];
         let vpid = analysis.graph.processes[thread.process].key.vpid;
         let of_thread = &writes[&(vpid, thread.vtid)];
-        let sent_ns = publication.rmw_ns.expect("Humble has rmw_publish");
+        let sent_ns = publication.rmw_ns.get().expect("Humble has rmw_publish");
         let next = of_thread.partition_point(|w| w.0 < sent_ns);
         assert_eq!(of_thread[next].1, stamp);
         agreed += 1;
@@ -230,8 +230,8 @@ fn chain_latencies_agree_with_what_the_nodes_measured() {
             let [_, start, end] = truth[&(stage, sequence)];
             let traced = &analysis.records.instances[step.instance];
             // A wrong link would be a period, 5 ms, away; these are inside the callback.
-            assert!(traced.start_ns <= start && end <= traced.end_ns.unwrap());
-            let duration = traced.end_ns.unwrap() - traced.start_ns;
+            assert!(traced.start_ns <= start && end <= traced.end_ns.get().unwrap());
+            let duration = traced.end_ns.get().unwrap() - traced.start_ns;
             durations.push((duration - (end - start)).abs());
         }
         let e2e = truth[&(4, sequence)][2] - truth[&(0, sequence)][1];

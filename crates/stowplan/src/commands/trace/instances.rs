@@ -89,7 +89,7 @@ fn batch(
     let ended = result
         .invalid
         .iter()
-        .map(|invalid| analysis.records.instances[invalid.output].end_ns);
+        .map(|invalid| analysis.records.instances[invalid.output].end_ns.get());
     let outputs = result.instances.iter().map(|i| Some(i.output_ns));
     let words = result.instances.iter().map(|i| Some(i.confidence.name()));
     let reasons = result.invalid.iter().map(|i| Some(i.reason.as_str()));

@@ -56,7 +56,7 @@ fn events(analysis: &Analysis, window: Window) -> Vec<Value> {
     let mut slices = Vec::new();
     let mut threads = BTreeSet::new();
     for (id, instance) in analysis.records.instances.iter() {
-        let end_ns = instance.end_ns.unwrap_or(i64::MAX).min(window.to_ns);
+        let end_ns = instance.end_ns.get().unwrap_or(i64::MAX).min(window.to_ns);
         let start_ns = instance.start_ns.max(window.from_ns);
         if start_ns > end_ns {
             continue;
@@ -69,7 +69,7 @@ fn events(analysis: &Analysis, window: Window) -> Vec<Value> {
             "dur": (end_ns - start_ns) as f64 / 1e3,
             "args": {
                 "symbol": graph.callbacks[instance.callback].symbol,
-                "duration_ns": instance.end_ns.map(|end| end - instance.start_ns),
+                "duration_ns": instance.end_ns.get().map(|end| end - instance.start_ns),
             },
         }));
         slices.extend(arrow(analysis, window, id, instance));
