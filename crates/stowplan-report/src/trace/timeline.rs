@@ -33,7 +33,8 @@ pub(super) struct Timeline {
 
 /// `origin_ns`: first event of the trace. `None` where no callback of the chain was called.
 pub(super) fn of(analysis: &Analysis, chain: &ChainResult, origin_ns: i64) -> Option<Timeline> {
-    let calls = span(analysis, chain);
+    let lanes = lanes(chain);
+    let calls = span(analysis, chain, &lanes);
     let (&first, &last) = (calls.ids.first()?, calls.ids.last()?);
     let instance = |id: InstanceId| &analysis.records.instances[id];
     let from_ns = instance(first).start_ns;
@@ -45,7 +46,6 @@ pub(super) fn of(analysis: &Analysis, chain: &ChainResult, origin_ns: i64) -> Op
         .enumerate()
         .map(|(at, &id)| (id, at))
         .collect();
-    let lanes = lanes(chain);
     let mut before_ns = from_ns;
     let starts = calls.ids.iter().map(|&id| {
         let since = instance(id).start_ns - before_ns;
@@ -90,8 +90,7 @@ fn lanes(chain: &ChainResult) -> HashMap<CallbackId, usize> {
 }
 
 /// The calls of the chain's callbacks, or as many as the page has around the slowest instance.
-fn span(analysis: &Analysis, chain: &ChainResult) -> Calls {
-    let lanes = lanes(chain);
+fn span(analysis: &Analysis, chain: &ChainResult, lanes: &HashMap<CallbackId, usize>) -> Calls {
     let instances = &analysis.records.instances;
     let mut ids: Vec<InstanceId> = instances
         .iter()
