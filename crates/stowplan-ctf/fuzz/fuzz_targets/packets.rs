@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use stowplan_ctf::metadata::Metadata;
 use stowplan_ctf::reader::{Events, Item, TraceInput};
 
-const TSDL: &str = include_str!("../../tests/data/nested.tsdl");
+const TSDL: &str = include_str!("../../tests/it/data/nested.tsdl");
 
 thread_local! {
     /// With sizes of packets in their context and without.
