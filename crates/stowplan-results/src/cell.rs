@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, ListBuilder, StringArray,
-    StringBuilder, UInt32Array, UInt64Array,
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array,
 };
-use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_schema::{DataType, Field};
 
 use crate::Label;
 
@@ -215,13 +217,13 @@ macro_rules! words {
             fn words() -> &'static [&'static str] {
                 &[$($word),+]
             }
-            fn data_type() -> arrow::datatypes::DataType {
-                arrow::datatypes::DataType::Utf8
+            fn data_type() -> arrow_schema::DataType {
+                arrow_schema::DataType::Utf8
             }
-            fn array<'a>(values: impl Iterator<Item = &'a Self>) -> arrow::array::ArrayRef {
-                std::sync::Arc::new(values.map(|v| Some(v.word())).collect::<arrow::array::StringArray>())
+            fn array<'a>(values: impl Iterator<Item = &'a Self>) -> arrow_array::ArrayRef {
+                std::sync::Arc::new(values.map(|v| Some(v.word())).collect::<arrow_array::StringArray>())
             }
-            fn read(array: &dyn arrow::array::Array) -> Result<Vec<Self>, String> {
+            fn read(array: &dyn arrow_array::Array) -> Result<Vec<Self>, String> {
                 <$crate::Label as $crate::cell::Cell>::read(array)?
                     .iter().map(|word| Self::of_word(word)).collect()
             }
@@ -232,15 +234,15 @@ macro_rules! words {
                 &[$($word),+]
             }
             const NULLABLE: bool = true;
-            fn data_type() -> arrow::datatypes::DataType {
-                arrow::datatypes::DataType::Utf8
+            fn data_type() -> arrow_schema::DataType {
+                arrow_schema::DataType::Utf8
             }
-            fn array<'a>(values: impl Iterator<Item = &'a Self>) -> arrow::array::ArrayRef {
+            fn array<'a>(values: impl Iterator<Item = &'a Self>) -> arrow_array::ArrayRef {
                 std::sync::Arc::new(
-                    values.map(|v| v.map($name::word)).collect::<arrow::array::StringArray>(),
+                    values.map(|v| v.map($name::word)).collect::<arrow_array::StringArray>(),
                 )
             }
-            fn read(array: &dyn arrow::array::Array) -> Result<Vec<Self>, String> {
+            fn read(array: &dyn arrow_array::Array) -> Result<Vec<Self>, String> {
                 <Option<$crate::Label> as $crate::cell::Cell>::read(array)?
                     .iter().map(|word| word.as_deref().map($name::of_word).transpose()).collect()
             }

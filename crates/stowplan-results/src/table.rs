@@ -1,8 +1,8 @@
 //! Tables as Rust rows: the schema, the documentation and the conversion come from one definition.
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{Field, Schema};
-use arrow::error::ArrowError;
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use arrow_schema::{Field, Schema};
 use std::sync::Arc;
 
 use crate::cell::Cell;
@@ -25,7 +25,7 @@ impl Column {
     pub(crate) fn of<T: Cell>(name: &'static str, doc: &str) -> Self {
         let data_type = T::data_type();
         let shown = match &data_type {
-            arrow::datatypes::DataType::List(_) => "list of Utf8".to_owned(),
+            arrow_schema::DataType::List(_) => "list of Utf8".to_owned(),
             other => other.to_string(),
         };
         Self {
@@ -93,14 +93,14 @@ macro_rules! table {
                 self.run
             }
 
-            fn to_batch(rows: &[Self]) -> Result<arrow::array::RecordBatch, arrow::error::ArrowError> {
-                arrow::array::RecordBatch::try_new(
+            fn to_batch(rows: &[Self]) -> Result<arrow_array::RecordBatch, arrow_schema::ArrowError> {
+                arrow_array::RecordBatch::try_new(
                     $crate::table::schema::<Self>(),
                     vec![$(<$ty as $crate::cell::Cell>::array(rows.iter().map(|row| &row.$column))),+],
                 )
             }
 
-            fn from_batch(batch: &arrow::array::RecordBatch) -> Result<Vec<Self>, (String, String)> {
+            fn from_batch(batch: &arrow_array::RecordBatch) -> Result<Vec<Self>, (String, String)> {
                 $(let mut $column = $crate::table::column::<$ty>(batch, stringify!($column))?.into_iter();)+
                 let rows = std::iter::from_fn(|| Some(Self { $($column: $column.next()?,)+ }));
                 Ok(rows.collect())

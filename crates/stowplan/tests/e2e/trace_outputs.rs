@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::process::Command;
 
-use arrow::array::{Array as _, AsArray as _};
-use arrow::datatypes::Int64Type;
-use arrow::record_batch::RecordBatch;
+use arrow_array::Array as _;
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 use stowplan_testkit::said_by;
@@ -22,7 +23,7 @@ fn rows(file: &Path) -> RecordBatch {
     let file = std::fs::File::open(file).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
-    arrow::compute::concat_batches(&batches[0].schema(), &batches).unwrap()
+    arrow_select::concat::concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
 fn column(rows: &RecordBatch, name: &str) -> Vec<Option<i64>> {

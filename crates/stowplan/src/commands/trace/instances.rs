@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -77,7 +77,7 @@ fn batch(
     analysis: &Analysis,
     number: usize,
     result: &ChainResult,
-) -> Result<RecordBatch, arrow::error::ArrowError> {
+) -> Result<RecordBatch, arrow_schema::ArrowError> {
     let valid = result.instances.len();
     let rows = valid + result.invalid.len();
     let (chain, path) = names(analysis, number, result);
