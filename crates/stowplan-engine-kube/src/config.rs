@@ -1,29 +1,24 @@
 //! What the API server is asked for, for one service.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::{
     Affinity, Container, EnvVar, HostPathVolumeSource, NodeAffinity, NodeSelector,
-    NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec, ResourceRequirements, SecurityContext,
-    Volume, VolumeMount,
+    NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec, SecurityContext, Volume, VolumeMount,
 };
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{
-    CpuTime, access, arguments, environment, memory_bytes, mounts, of_service,
-};
+use stowplan_engine_daemon::{access, arguments, environment, mounts, of_service};
 use stowplan_host::Ids;
-use stowplan_wire::deployment::{BindMount, DeploymentPlan, LimitsPlan, Program, ServiceStart};
+use stowplan_wire::deployment::{BindMount, DeploymentPlan, Program, ServiceStart};
 
-use crate::names;
+use crate::{names, resources};
 
 /// Name of the one container of a pod.
 pub(crate) const CONTAINER: &str = "service";
 
-/// A pod in the network of a node, which ends when its programs do.
+/// A pod in the network of its node, which ends when its programs do.
 pub(crate) fn pod(
     name: &str,
     namespace: &str,
@@ -118,7 +113,7 @@ pub(crate) fn of(
     container.command = container
         .command
         .map(|words| words.iter().map(|word| word.replace("$(", "$$(")).collect());
-    container.resources = resources(&service.limits)?;
+    container.resources = resources::of(&service.limits)?;
     container.volume_mounts = some(mounts.iter().enumerate().map(volume_mount).collect());
     if let Some(user) = &access.user {
         let ids = Ids::find(root(&service.program), user)?;
@@ -133,6 +128,8 @@ pub(crate) fn of(
     let mut pod = pod(&name, namespace, node, of, vec![container]);
     if let Some(spec) = &mut pod.spec {
         spec.volumes = some(mounts.iter().enumerate().map(volume).collect());
+        // Without it a plugin of the node gives the pod a network of its own.
+        spec.host_network = (!plan.isolation.net).then_some(true);
         spec.host_ipc = (!plan.isolation.ipc).then_some(true);
     }
     Ok(pod)
@@ -171,50 +168,6 @@ fn volume_mount((number, mount): (usize, &BindMount)) -> VolumeMount {
     }
 }
 
-/// Limits and requests. Where there is a limit and no request, the API server would make a request of it: what it would
-/// do is said here, so that what it changes is a change.
-fn resources(limits: &LimitsPlan) -> Result<Option<ResourceRequirements>, EngineError> {
-    let quota = CpuTime::of(limits).map(milli).transpose()?;
-    // A request of 1000m is 1024 shares, which is the default weight of 100.
-    let weight = limits.cpu_weight.map(|weight| u64::from(weight) * 10);
-    let memory = memory_bytes(limits).map(|bytes| Quantity(bytes.to_string()));
-    let of = |cpu: Option<u64>| {
-        let cpu = cpu.map(|milli| ("cpu".to_owned(), cpu_quantity(milli)));
-        let memory = memory.clone().map(|bytes| ("memory".to_owned(), bytes));
-        let all: BTreeMap<String, Quantity> = cpu.into_iter().chain(memory).collect();
-        Some(all).filter(|all| !all.is_empty())
-    };
-    let resources = ResourceRequirements {
-        limits: of(quota),
-        requests: of(weight.or(quota)),
-        ..ResourceRequirements::default()
-    };
-    Ok((resources != ResourceRequirements::default()).then_some(resources))
-}
-
-/// A quota in thousandths of a CPU.
-fn milli(time: CpuTime) -> Result<u64, EngineError> {
-    let of_period = time.quota_us * 1000;
-    let milli = u64::try_from(of_period / time.period_us).unwrap_or_default();
-    if of_period % time.period_us != 0 {
-        return Err(EngineError::new(format!(
-            "Kubernetes has limits of whole thousandths of a CPU, and {} µs of {} µs are none",
-            time.quota_us, time.period_us
-        ))
-        .hint("round the cpu-quota"));
-    }
-    Ok(milli)
-}
-
-/// As the API server writes it.
-fn cpu_quantity(milli: u64) -> Quantity {
-    Quantity(if milli.is_multiple_of(1000) {
-        (milli / 1000).to_string()
-    } else {
-        format!("{milli}m")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use stowplan_testkit::command_plan;
@@ -222,10 +175,10 @@ mod tests {
 
     use super::*;
 
-    fn made(limits: LimitsPlan) -> Result<Pod, EngineError> {
+    fn made(net: bool) -> Pod {
         let mut plan = command_plan("7-1", "/nowhere", None, &[("a/b", &["/x", "$(HOME)"])]);
         plan.isolation.ipc = true;
-        plan.services[0].limits = limits;
+        plan.isolation.net = net;
         if let Program::Command { access, rootfs, .. } = &mut plan.services[0].program {
             *rootfs = Some("/".to_owned());
             *access = Access {
@@ -238,12 +191,18 @@ mod tests {
                 ..Access::default()
             };
         }
-        of(&plan, &plan.services[0], "i", "stowplan-7-1", "node1")
+        of(&plan, &plan.services[0], "i", "stowplan-7-1", "node1").unwrap()
+    }
+
+    #[test]
+    fn a_pod_that_is_not_in_the_network_of_its_node_is_in_that_of_a_plugin() {
+        let network = |net| made(net).spec.unwrap().host_network;
+        assert_eq!((network(false), network(true)), (Some(true), None));
     }
 
     #[test]
     fn a_service_is_a_pod_that_nobody_starts_again() {
-        let pod = made(LimitsPlan::default()).unwrap();
+        let pod = made(false);
         assert!(names::is_named(
             "stowplan-7-1-a-b",
             pod.metadata.annotations.as_ref()
@@ -265,45 +224,6 @@ mod tests {
         assert_eq!(
             (context.run_as_user, context.run_as_group),
             (Some(7), Some(9))
-        );
-    }
-
-    #[test]
-    fn limits_are_limits_and_a_weight_is_a_request() {
-        let of = |limits: LimitsPlan| {
-            let spec = made(limits).unwrap().spec.unwrap();
-            let resources = spec.containers[0].resources.clone().unwrap();
-            let plain = |all: Option<BTreeMap<String, Quantity>>| {
-                let all = all.unwrap_or_default().into_iter();
-                all.map(|(name, Quantity(text))| format!("{name}={text}"))
-                    .collect::<Vec<_>>()
-            };
-            (plain(resources.limits), plain(resources.requests))
-        };
-        let quota = LimitsPlan {
-            cpu_quota: Some(0.2),
-            memory_bytes: Some(1 << 26),
-            ..LimitsPlan::default()
-        };
-        let both = vec!["cpu=200m".to_owned(), "memory=67108864".to_owned()];
-        assert_eq!(of(quota), (both.clone(), both));
-        let weight = LimitsPlan {
-            cpu_weight: Some(300),
-            ..LimitsPlan::default()
-        };
-        assert_eq!(of(weight), (vec![], vec!["cpu=3".to_owned()]));
-    }
-
-    #[test]
-    fn a_quota_that_the_api_has_no_word_for_is_refused() {
-        let limits = LimitsPlan {
-            cpu_quota: Some(0.0125),
-            ..LimitsPlan::default()
-        };
-        let error = made(limits).unwrap_err();
-        assert!(
-            error.to_string().contains("1250 µs of 100000 µs"),
-            "{error}"
         );
     }
 }

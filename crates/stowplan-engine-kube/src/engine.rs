@@ -1,6 +1,6 @@
 //! The engine: what it can do, and preparing a deployment.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use crate::cluster::Cluster;
 use crate::ground::{self, Ground, Unpacked};
 use crate::kubeconfig::{HINT, Source};
 use crate::pods::PodName;
-use crate::{ENGINE, admission, config, names, pods, probe};
+use crate::{ENGINE, admission, config, names, pods, probe, resources};
 
 /// Most services of a deployment: a kubelet takes 110 pods unless it is told otherwise, and has some of its own.
 const MOST_SERVICES: u32 = 100;
@@ -74,6 +74,8 @@ pub struct KubeEngine {
     images: RefCell<Images<NodeStore>>,
     unpacked: RefCell<Unpacked>,
     going: Rc<RefCell<Vec<String>>>,
+    /// Whether the node gave whole CPUs to pods when it was asked last.
+    gives_cpus: Cell<bool>,
 }
 
 impl KubeEngine {
@@ -87,12 +89,14 @@ impl KubeEngine {
             images: RefCell::new(Images::new(NodeStore)),
             unpacked: RefCell::default(),
             going: Rc::default(),
+            gives_cpus: Cell::new(false),
         }
     }
 
     /// The cluster, and the runtime of its node.
     fn connect(&self) -> Result<(Cluster, cri::Client), EngineError> {
         let cluster = Cluster::connect(&Source::of_this_process()?)?;
+        self.gives_cpus.set(cluster.node.gives_cpus());
         let runtime = cri::Client::connect(&cluster.node.endpoint()).map_err(|error| {
             EngineError::new(format!(
                 "the runtime of node {} cannot be given images",
@@ -130,6 +134,8 @@ impl KubeEngine {
         host: &Rc<dyn Host>,
     ) -> Result<Box<dyn Deployment>, EngineError> {
         let (cluster, runtime) = self.connect()?;
+        resources::require_cpus(plan, &cluster.node)?;
+        self.capabilities().require(ENGINE, plan)?;
         let tags = self.images.borrow_mut().load_all(&runtime, plan)?;
         let distinct: BTreeSet<String> = tags.iter().cloned().collect();
         let ground = Ground::lay(&cluster, &plan.run, host.as_ref())?;
@@ -148,7 +154,7 @@ impl KubeEngine {
                     image_files,
                     deviations,
                     network_of: self.network_of,
-                    network: "hostNetwork".to_owned(),
+                    network: format!("hostNetwork: {}", !plan.isolation.net),
                     waits_for_class: false,
                 })
             });
@@ -240,8 +246,8 @@ impl Engine for KubeEngine {
 
     fn capabilities(&self) -> Capabilities {
         let limits = LimitSupport {
-            // The static CPU manager gives whole CPUs of its own choice.
-            cpuset: false,
+            // The kubelet chooses which ones; a result tells them.
+            cpuset: self.gives_cpus.get(),
             // A budget of the kernel would have to be given to groups that are the kubelet's.
             scheduling: false,
             ..LimitSupport::all()
@@ -255,7 +261,7 @@ impl Engine for KubeEngine {
             devices: false,
             default_weight: false,
             limits,
-            isolation: vec![IsolationFeature::Ipc],
+            isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
             ..Variant::container("")
         };
         Capabilities {
@@ -269,7 +275,6 @@ impl Engine for KubeEngine {
         plan: &DeploymentPlan,
         host: Rc<dyn Host>,
     ) -> Result<Box<dyn Deployment>, EngineError> {
-        self.capabilities().require(ENGINE, plan)?;
         self.deploy(plan, &host)
     }
 }

@@ -1,6 +1,6 @@
 //! Services in pods of a Kubernetes whose node is this machine, driven through its API.
 //!
-//! Each service is a pod of its own in the network of the node, in a namespace of the run, which goes with the run. Images are
+//! Each service is a pod of its own in the network of the node or of a plugin, in a namespace of the run, which goes with the run. Images are
 //! made here and written into the store of the node's runtime: nothing is pulled. What happens to pods is watched, never asked for
 //! again and again. A cluster none of whose nodes is this machine is refused.
 
@@ -18,6 +18,7 @@ mod node;
 mod pods;
 mod probe;
 mod remove;
+mod resources;
 mod state;
 mod watch;
 

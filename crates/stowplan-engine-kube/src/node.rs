@@ -7,6 +7,8 @@ use stowplan_engine::EngineError;
 use stowplan_engine_daemon::cri::Endpoint;
 use stowplan_host::process;
 
+use crate::resources::STATIC;
+
 /// Where a kubelet writes the logs of pods unless it is told otherwise.
 const LOGS: &str = "/var/log/pods";
 /// Sockets of the runtimes, for a kubelet that tells nothing: that of k3s, and those that packages have.
@@ -90,6 +92,11 @@ impl Node {
         self.socket = socket.unwrap_or_else(known);
     }
 
+    /// Whether it gives whole CPUs to pods that ask for them.
+    pub(crate) fn gives_cpus(&self) -> bool {
+        self.cpu_manager.as_deref() == Some(STATIC)
+    }
+
     /// Where its runtime listens.
     pub(crate) fn endpoint(&self) -> Endpoint {
         Endpoint::at(&self.socket)
@@ -144,8 +151,10 @@ mod tests {
         assert_eq!(node.endpoint(), Endpoint::at(Path::new("/x/c.sock")));
         assert_eq!(node.logs, Path::new("/logs"));
         assert_eq!(node.cpu_manager.as_deref(), Some("static"));
+        assert!(node.gives_cpus());
         node.configured(None);
         assert_eq!(node.logs, Path::new(LOGS));
         assert_eq!(node.cgroup_driver, None);
+        assert!(!node.gives_cpus());
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stowplan_engine::{Deployment, Engine, EngineError, Probe};
 use stowplan_engine_conformance::Bench;
 use stowplan_engine_kube::KubeEngine;
-use stowplan_host::chain;
+use stowplan_host::{Host as _, chain};
 use stowplan_host::process::is_alive;
 use stowplan_testkit::{KubeLab, Kubernetes, ShellRoot, User as _};
 use stowplan_wire::deployment::Select;
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[test]
 fn what_others_do_to_a_run_is_told_and_nothing_is_left() {
     let root = ShellRoot::below(env!("CARGO_TARGET_TMPDIR"));
-    let Some(lab) = KubeLab::running() else {
+    let Some(mut lab) = KubeLab::running() else {
         return;
     };
     // SAFETY: no other thread of this program reads or writes the environment.
@@ -36,6 +36,7 @@ fn what_others_do_to_a_run_is_told_and_nothing_is_left() {
         assert_eq!(left, [""; 0]);
     }
     token_has_expired(&root);
+    cpus_are_given_where_the_node_does_so(&root, &mut lab);
 }
 
 fn begin(root: &ShellRoot, test: &str) -> (Bench, Box<dyn Deployment>) {
@@ -157,4 +158,32 @@ fn token_has_expired(root: &ShellRoot) {
         "{reason} ({hint})"
     );
     bench.close().unwrap();
+}
+
+/// A node whose CPU manager does nothing is refused; one with the static policy gives a pod as many CPUs as it asks for.
+fn cpus_are_given_where_the_node_does_so(root: &ShellRoot, lab: &mut KubeLab) {
+    let (mut bench, deployment) = begin(root, "cpus");
+    drop(deployment);
+    let limits = &mut bench.plan.services[0].limits;
+    limits.cpuset = Some(vec![1]);
+    limits.memory_bytes = Some(64 << 20);
+    let error = bench.prepare().err().unwrap();
+    let said = chain(&error);
+    assert!(said.contains("CPU manager is 'none'"), "{said}");
+    assert!(error.hint.unwrap().contains("static"));
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        bench.close().unwrap();
+        return;
+    }
+    lab.cpu_manager("static");
+    let mut deployment = bench.prepare().unwrap();
+    deployment.create(&Select::All).unwrap();
+    deployment.start(&Select::All).unwrap();
+    let locators = deployment.locators().unwrap();
+    let has = bench.host.limits(&locators[0]).unwrap();
+    assert_eq!(has.cpuset.map(|cpus| cpus.len()), Some(1));
+    let label = deployment.label().unwrap();
+    assert_eq!(label["engine.qos_class"], "Guaranteed");
+    assert_eq!(label["engine.cpu_manager"], "static");
+    end(bench, deployment);
 }

@@ -21,10 +21,7 @@ fn kubernetes() {
         &engine,
         SCRATCH,
         include_str!("matrix.txt"),
-        &[
-            "access.device unsupported(program.devices)",
-            "access.own-network unsupported(isolation.net)",
-        ],
+        &["access.device unsupported(program.devices)"],
     );
 }
 

@@ -14,6 +14,7 @@ const VARIABLE: &str = "STOWPLAN_KUBECONFIG";
 #[derive(Debug)]
 pub struct KubeLab {
     is_killed: bool,
+    has_policy: bool,
 }
 
 impl KubeLab {
@@ -24,7 +25,10 @@ impl KubeLab {
     #[must_use]
     pub fn running() -> Option<Self> {
         if folder().join("apiserver.pid").exists() {
-            return Some(Self { is_killed: false });
+            return Some(Self {
+                is_killed: false,
+                has_policy: false,
+            });
         }
         absent("kube", "tests/fixtures/kube-lab is not started");
         None
@@ -42,9 +46,18 @@ impl KubeLab {
         }
     }
 
-    fn tell(&self, word: &str) {
-        let status = Command::new(script()).arg(word).status();
-        assert!(status.expect("a script").success(), "lab.sh {word}");
+    /// Starts its kubelet again with this policy of the CPU manager; the default, `none`, comes back when this is dropped.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn cpu_manager(&mut self, policy: &str) {
+        self.has_policy = policy != "none";
+        self.tell(&["cpu-manager", policy]);
+    }
+
+    fn tell(&self, words: &[&str]) {
+        let status = Command::new(script()).args(words).status();
+        assert!(status.expect("a script").success(), "lab.sh {words:?}");
     }
 }
 
@@ -58,13 +71,13 @@ impl Mortal for KubeLab {
     }
 
     fn kill(&mut self) {
-        self.tell("kill-api");
+        self.tell(&["kill-api"]);
         self.is_killed = true;
     }
 
     fn start_again(&mut self) {
         if std::mem::take(&mut self.is_killed) {
-            self.tell("start-api");
+            self.tell(&["start-api"]);
         }
     }
 }
@@ -72,5 +85,8 @@ impl Mortal for KubeLab {
 impl Drop for KubeLab {
     fn drop(&mut self) {
         self.start_again();
+        if self.has_policy {
+            self.cpu_manager("none");
+        }
     }
 }
