@@ -13,6 +13,7 @@ use stowplan_engine_daemon::{access, arguments, environment, mounts, of_service}
 use stowplan_host::Ids;
 use stowplan_wire::deployment::{BindMount, DeploymentPlan, Program, ServiceStart};
 
+use crate::parameters::{self, Parameters};
 use crate::{names, resources};
 
 /// Name of the one container of a pod.
@@ -87,16 +88,17 @@ pub(crate) fn container(name: &str, image: &str, command: Vec<String>) -> Contai
     }
 }
 
-/// The pod of a service.
+/// The pod of a service, and the files of parameters that it has to find.
 pub(crate) fn of(
     plan: &DeploymentPlan,
     service: &ServiceStart,
     image: &str,
     namespace: &str,
     node: &str,
-) -> Result<Pod, EngineError> {
+) -> Result<(Pod, Parameters), EngineError> {
     let access = access(&service.program);
     let mounts = mounts(plan, service);
+    let parameters = Parameters::of(plan, service, &mounts);
     let variables = environment(&service.program).into_iter();
     let mut container = container(CONTAINER, image, arguments(plan, service));
     container.working_dir = access.working_dir;
@@ -114,7 +116,19 @@ pub(crate) fn of(
         .command
         .map(|words| words.iter().map(|word| word.replace("$(", "$$(")).collect());
     container.resources = resources::of(&service.limits)?;
-    container.volume_mounts = some(mounts.iter().enumerate().map(volume_mount).collect());
+    container.volume_mounts = some(
+        mounts
+            .iter()
+            .enumerate()
+            .map(|(number, mount)| {
+                if parameters.has(number) {
+                    parameters::mount(number, mount)
+                } else {
+                    volume_mount((number, mount))
+                }
+            })
+            .collect(),
+    );
     if let Some(user) = &access.user {
         let ids = Ids::find(root(&service.program), user)?;
         container.security_context = Some(SecurityContext {
@@ -127,12 +141,15 @@ pub(crate) fn of(
     let of = (plan.run.as_str(), Some(service.name.as_str()));
     let mut pod = pod(&name, namespace, node, of, vec![container]);
     if let Some(spec) = &mut pod.spec {
-        spec.volumes = some(mounts.iter().enumerate().map(volume).collect());
+        let of_host = mounts.iter().enumerate();
+        let of_host = of_host.filter(|(number, _)| !parameters.has(*number));
+        let volumes = of_host.map(volume).chain(parameters.volume());
+        spec.volumes = some(volumes.collect());
         // Without it a plugin of the node gives the pod a network of its own.
         spec.host_network = (!plan.isolation.net).then_some(true);
         spec.host_ipc = (!plan.isolation.ipc).then_some(true);
     }
-    Ok(pod)
+    Ok((pod, parameters))
 }
 
 fn some<T>(all: Vec<T>) -> Option<Vec<T>> {
@@ -191,7 +208,9 @@ mod tests {
                 ..Access::default()
             };
         }
-        of(&plan, &plan.services[0], "i", "stowplan-7-1", "node1").unwrap()
+        of(&plan, &plan.services[0], "i", "stowplan-7-1", "node1")
+            .unwrap()
+            .0
     }
 
     #[test]

@@ -187,7 +187,11 @@ fn wanted(
     for (service, tag) in plan.services.iter().zip(tags) {
         let about = |error: EngineError| error.of_service(&service.name, Some(service.log.clone()));
         let namespace = &ground.namespace;
-        let pod = config::of(plan, service, tag, namespace, &cluster.node.name).map_err(about)?;
+        let node = &cluster.node.name;
+        let (pod, parameters) = config::of(plan, service, tag, namespace, node).map_err(about)?;
+        let labels = names::labels(&plan.run, Some(&service.name));
+        let made = parameters.make(cluster, namespace, &labels);
+        made.map_err(about)?;
         all.push(Wanted {
             service: service.name.clone(),
             pod: names::plain(&of_service(&plan.run, &service.name)),

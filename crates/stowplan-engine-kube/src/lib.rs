@@ -15,6 +15,7 @@ mod kubeconfig;
 mod label;
 mod names;
 mod node;
+mod parameters;
 mod pods;
 mod probe;
 mod remove;

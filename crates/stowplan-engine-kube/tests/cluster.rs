@@ -3,15 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stowplan_engine::{Deployment, Engine, EngineError, Probe};
 use stowplan_engine_conformance::Bench;
 use stowplan_engine_kube::KubeEngine;
-use stowplan_host::{Host as _, chain};
 use stowplan_host::process::is_alive;
+use stowplan_host::{Host as _, chain};
 use stowplan_testkit::{KubeLab, Kubernetes, ShellRoot, User as _};
-use stowplan_wire::deployment::Select;
+use stowplan_wire::deployment::{BindMount, Program, Select};
 
 /// Longest wait until the cluster tells of something.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,6 +30,7 @@ fn what_others_do_to_a_run_is_told_and_nothing_is_left() {
         pod_is_evicted,
         quota_is_used_up,
         limit_is_none,
+        parameters_are_a_config_map,
     ] {
         case(&root);
         let left = Kubernetes.left_by(std::process::id());
@@ -132,6 +133,55 @@ fn limit_is_none(root: &ShellRoot) {
     deployment.create(&Select::All).unwrap();
     let said = chain(&deployment.start(&Select::All).unwrap_err());
     assert!(said.contains("Insufficient cpu"), "{said}");
+    end(bench, deployment);
+}
+
+/// A file of parameters is what it is on the host, though the cluster carries it; what else is mounted comes from the host.
+fn parameters_are_a_config_map(root: &ShellRoot) {
+    let (mut bench, deployment) = begin(root, "parameters");
+    drop(deployment);
+    let folder = tempfile::tempdir().unwrap();
+    let mount = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        BindMount {
+            from: path.display().to_string(),
+            to: format!("/given/{name}"),
+            read_only: true,
+        }
+    };
+    let script =
+        "read -r a < /given/a.yaml; read -r b < /given/b.txt; echo \"$a, $b\"; exec sleep 1000";
+    if let Program::Command {
+        command, access, ..
+    } = &mut bench.plan.services[0].program
+    {
+        *command = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
+        access.mounts = vec![mount("a.yaml", "rate: 10\n"), mount("b.txt", "host\n")];
+    }
+    let mut deployment = bench.prepare().unwrap();
+    deployment.create(&Select::All).unwrap();
+    deployment.start(&Select::All).unwrap();
+    let (namespace, pod) = names(&bench);
+    let map = format!("configmap/{pod}-parameters");
+    let get = [
+        "get",
+        "--namespace",
+        &namespace,
+        &map,
+        "--output",
+        "jsonpath={.data}",
+    ];
+    let has = Kubernetes.kubectl(&get, "").unwrap();
+    assert!(
+        has.contains(r"rate: 10\n") && !has.contains("host"),
+        "{has}"
+    );
+    let begin = Instant::now();
+    while deployment.log("s0", 1 << 10).unwrap() != "rate: 10, host\n" {
+        assert!(begin.elapsed() < PATIENCE, "{:?}", deployment.log("s0", 99));
+        std::thread::sleep(Duration::from_millis(10));
+    }
     end(bench, deployment);
 }
 
