@@ -1,5 +1,7 @@
 //! The benchmarks, and which of their figures a table shows first.
 
+use crate::tools::{TOOLS, Tool};
+
 /// Where the files of a benchmark are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disk {
@@ -26,10 +28,10 @@ impl Disk {
     }
 }
 
-/// A benchmark of the node program, on one of the disks if it has files.
+/// A benchmark of the node program or a tool, on one of the disks if it has files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Benchmark {
-    /// Its name for `stowplan-node bench`.
+    /// Its name for `stowplan-node bench`, or that of the tool.
     pub kernel: &'static str,
     /// Where its files are.
     pub disk: Option<Disk>,
@@ -72,15 +74,17 @@ pub(crate) const PRIMARY: [&str; 8] = [
 /// Names that a user can ask for.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
-    PLAIN
-        .iter()
-        .chain(&OF_FILES)
-        .map(|(name, _)| *name)
-        .collect()
+    let built_in = PLAIN.iter().chain(&OF_FILES).map(|(name, _)| *name);
+    built_in.chain(names_of_tools()).collect()
+}
+
+/// Those of them that are tools of the toolbox.
+pub fn names_of_tools() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name)
 }
 
 impl Benchmark {
-    /// Those of these names, in the order of the suite; all where no name is given.
+    /// Those of these names, in the order of the suite; all that are built in where no name is given.
     #[must_use]
     pub fn of_names(names: &[String]) -> Vec<Self> {
         let of = |disk: Option<Disk>| {
@@ -94,8 +98,19 @@ impl Benchmark {
             .iter()
             .flat_map(|disk| OF_FILES.iter().map(of(Some(*disk))));
         let all = PLAIN.iter().map(of(None)).chain(files);
-        all.filter(|one| names.is_empty() || names.iter().any(|name| name == one.kernel))
+        let tools = TOOLS.iter().map(|tool| Self {
+            kernel: tool.name,
+            disk: tool.has_files.then_some(Disk::Volume),
+            metric: tool.metric(),
+        });
+        all.chain(tools.filter(|_| !names.is_empty()))
+            .filter(|one| names.is_empty() || names.iter().any(|name| name == one.kernel))
             .collect()
+    }
+
+    /// The tool that it is, if it is one.
+    pub(crate) fn tool(&self) -> Option<&'static Tool> {
+        Tool::of_name(self.kernel)
     }
 
     /// Its name for people.
@@ -110,6 +125,19 @@ impl Benchmark {
 
 /// A row that a table shows first: its label, metric, and what its subject is without the medium.
 pub(crate) type Shown = (&'static str, &'static str, Option<&'static str>);
+
+/// Rows of tools.
+pub(crate) const SHOWN_OF_TOOLS: [Shown; 9] = [
+    ("sysbench cpu", "sysbench_cpu", None),
+    ("sysbench memory", "sysbench_memory", None),
+    ("sysbench threads", "sysbench_threads", None),
+    ("sysbench mutex", "sysbench_mutex", None),
+    ("iperf3", "iperf3_send", None),
+    ("ddsperf 1 KiB", "ddsperf_round_trip", None),
+    ("dbench", "dbench", None),
+    ("bonnie++, write", "bonnie_write", None),
+    ("bonnie++, create files", "bonnie_create", None),
+];
 
 /// Those rows, as tables III to VI of wen2023 and table IV of betz2024 have them.
 pub(crate) const SHOWN: [Shown; 28] = [

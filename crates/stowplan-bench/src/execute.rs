@@ -23,9 +23,13 @@ use crate::benchmarks::PRIMARY;
 use crate::request::Request;
 use crate::start::{IMAGE_FILE, Shared};
 use crate::suite::{Benches, Planned};
+use crate::toolbox::Toolbox;
 
 /// Name of the one partition: every place runs one service.
 const PARTITION: &str = "single";
+
+/// Name of the toolbox among the digests of a result.
+const TOOLBOX: &str = "toolbox";
 
 /// The reference measured a second time.
 const AGAIN: &str = "again";
@@ -105,6 +109,12 @@ pub fn resume(
     )?;
     let program = &station.image.program_sha256;
     same_station(&result.experiment(), &station.facts, program)?;
+    let now = station.toolbox.as_ref().map(|toolbox| &toolbox.digest);
+    if result.experiment().digests.get(TOOLBOX) != now {
+        return Err(ExperimentError::Name {
+            what: "the toolbox is another than the one that the result began with".to_owned(),
+        });
+    }
     measure(&request, station, result, session.stop, session.observer)
 }
 
@@ -114,6 +124,7 @@ struct Station<'a> {
     engines: Engines<'a>,
     facts: MachineFacts,
     image: Image,
+    toolbox: Option<Toolbox>,
     store: PathBuf,
     places: Vec<Place>,
 }
@@ -135,6 +146,7 @@ impl<'a> Station<'a> {
             .map(|text| engines.known().place(text));
         let places: Vec<Place> = places.collect::<Result<_, _>>()?;
         require(&engines, &places)?;
+        let toolbox = toolbox(request, &programs.image_store)?;
         let image = ImageSpec {
             node_program: programs.node.clone(),
             libs: vec![LibFile {
@@ -144,6 +156,7 @@ impl<'a> Station<'a> {
         };
         Ok(Self {
             image: stowplan_image::build(&image, &programs.image_store)?,
+            toolbox,
             store: programs.image_store.clone(),
             host,
             engines,
@@ -168,6 +181,11 @@ impl<'a> Station<'a> {
             }
         });
         self.places.iter().map(of).chain(again).collect()
+    }
+
+    fn toolbox_digest(&self) -> Option<(String, String)> {
+        let toolbox = self.toolbox.as_ref()?;
+        Some((TOOLBOX.to_owned(), toolbox.digest.clone()))
     }
 
     fn experiment(&self, request: &Request) -> Experiment {
@@ -208,7 +226,9 @@ impl<'a> Station<'a> {
                 ),
                 ("image".to_owned(), self.image.digest.clone()),
             ]
-            .into(),
+            .into_iter()
+            .chain(self.toolbox_digest())
+            .collect(),
             environment: environment(),
             parameters: [
                 ("time_ms".to_owned(), request.size.time_ms.into()),
@@ -218,6 +238,17 @@ impl<'a> Station<'a> {
             ..Experiment::new(SUITE, SUITE)
         }
     }
+}
+
+/// The toolbox, where a tool is asked for.
+fn toolbox(request: &Request, store: &Path) -> Result<Option<Toolbox>, ExperimentError> {
+    if !request.has_tools() {
+        return Ok(None);
+    }
+    let name = |what: String| ExperimentError::Name { what };
+    let found = Toolbox::find(store).map_err(|error| name(error.to_string()))?;
+    let hint = "there is no toolbox; hint: make one with 'stowplan bench toolbox build'";
+    found.map(Some).ok_or_else(|| name(hint.to_owned()))
 }
 
 /// Fails where a place cannot be used here, before anything is started.
@@ -256,6 +287,7 @@ fn measure(
         shared: Shared {
             host: station.host,
             image: &station.image,
+            toolbox: station.toolbox.as_ref(),
             dds: DdsConfig::new(DdsProfile::default(), 2, has_multicast(&station.facts)),
             size: request.size,
             dir: dir.clone(),

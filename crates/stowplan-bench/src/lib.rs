@@ -10,19 +10,24 @@ mod execute;
 mod floor;
 mod medium;
 mod published;
+mod ratios;
 mod request;
 mod rows;
 mod start;
 mod suite;
 mod table;
+mod toolbox;
+mod tools;
 
-pub use benchmarks::{Benchmark, Disk, names};
+pub use benchmarks::{Benchmark, Disk, names, names_of_tools};
 pub use execute::{Executed, Session, begin, resume};
 pub use floor::{FLOOR_LIMIT, Floor};
 pub use medium::Medium;
 pub use published::{Published, published};
+pub use ratios::Ratio;
 pub use request::{Request, Size};
 pub use table::{BenchTable, Cell, TableRow};
+pub use toolbox::{Toolbox, ToolboxError, ToolboxSpec, build as build_toolbox};
 
 /// Name of the suite in results.
 pub const SUITE: &str = "bench";

@@ -53,7 +53,7 @@ pub struct Request {
     version: u32,
     /// Places, as results name them; the first is the reference.
     pub places: Vec<String>,
-    /// Names of benchmarks; all where there are none.
+    /// Names of benchmarks; all that are built in where there are none.
     pub benchmarks: Vec<String>,
     /// Number of blocks.
     pub blocks: u32,
@@ -91,6 +91,11 @@ impl Request {
     #[must_use]
     pub(crate) fn chosen(&self) -> Vec<Benchmark> {
         Benchmark::of_names(&self.benchmarks)
+    }
+
+    /// Whether a tool of the toolbox is among them.
+    pub(crate) fn has_tools(&self) -> bool {
+        self.chosen().iter().any(|one| one.tool().is_some())
     }
 
     /// What is asked of the schedule. Each benchmark of a block is a block of the schedule: all places measure it one directly

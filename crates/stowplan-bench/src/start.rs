@@ -21,6 +21,8 @@ use stowplan_wire::deployment::{
 
 use crate::benchmarks::{Benchmark, Disk};
 use crate::request::Size;
+use crate::toolbox::Toolbox;
+use crate::tools::{Told, Tool, quoted};
 
 /// Name of the service.
 const SERVICE: &str = "bench";
@@ -39,6 +41,8 @@ const LOG_BYTES: u64 = 1 << 18;
 pub(crate) struct Shared<'a> {
     pub(crate) host: Rc<AgentHost>,
     pub(crate) image: &'a Image,
+    /// Where tools are; none where no tool is measured.
+    pub(crate) toolbox: Option<&'a Toolbox>,
     pub(crate) dds: DdsConfig,
     pub(crate) size: Size,
     /// Folder of the result; volumes are made in it.
@@ -67,10 +71,7 @@ impl Shared<'_> {
     ) -> Result<Ended, EngineError> {
         let salt = u64::from(std::process::id());
         let domain = self.host.free_domain(salt, 2)?;
-        let xml = cyclonedds_xml(DdsConfig {
-            domain: Some(domain),
-            ..self.dds
-        });
+        let xml = self.dds_xml(domain);
         let run_dir = self.host.open_run(run, Vec::new(), xml, 0)?;
         let folders = Folders::new(self, benchmark, place, run, &run_dir);
         let ended = self
@@ -82,6 +83,13 @@ impl Shared<'_> {
         closed?;
         removed?;
         Ok(ended)
+    }
+
+    fn dds_xml(&self, domain: u32) -> String {
+        cyclonedds_xml(DdsConfig {
+            domain: Some(domain),
+            ..self.dds
+        })
     }
 
     fn made(&self, folders: &Folders) -> Result<(), EngineError> {
@@ -112,14 +120,19 @@ impl Shared<'_> {
         let tells = engine.capabilities();
         let tells = tells.variant(plan.variant.as_deref());
         let tells = tells.is_some_and(|variant| variant.exit_status);
-        let ended = self.driven(deployment.as_mut(), tells);
+        let ended = self.driven(deployment.as_mut(), tells, benchmark.tool());
         let destroyed = deployment.destroy();
         let ended = ended?;
         destroyed?;
         Ok(ended)
     }
 
-    fn driven(&self, deployment: &mut dyn Deployment, tells: bool) -> Result<Ended, EngineError> {
+    fn driven(
+        &self,
+        deployment: &mut dyn Deployment,
+        tells: bool,
+        tool: Option<&Tool>,
+    ) -> Result<Ended, EngineError> {
         deployment.create(&Select::All)?;
         deployment.start(&Select::All)?;
         let begun = Instant::now();
@@ -134,6 +147,12 @@ impl Shared<'_> {
                 continue;
             }
             let log = deployment.log(SERVICE, LOG_BYTES)?;
+            if let Some(ended) = tool.and_then(|tool| tool.ended(&log)) {
+                return Ok(match ended {
+                    Ok(result) => Ended::Measured(Box::new(result)),
+                    Err(why) => Ended::Without(why),
+                });
+            }
             match (result(&log), status) {
                 (Some(result), None | Some(0)) => return Ok(Ended::Measured(Box::new(result))),
                 (_, Some(status)) => return Ok(Ended::Without(why(status, &log))),
@@ -154,19 +173,29 @@ impl Shared<'_> {
         domain: u32,
     ) -> DeploymentPlan {
         let image_dir = self.image.dir.display().to_string();
+        let toolbox = self.toolbox.filter(|_| benchmark.tool().is_some());
+        let rootfs = toolbox.map_or_else(
+            || image_dir.clone(),
+            |toolbox| toolbox.tree().display().to_string(),
+        );
         let volumes = folders
             .own
             .iter()
             .filter(|_| benchmark.disk == Some(Disk::Volume));
         let mounts = volumes.map(|own| BindMount {
             from: own.display().to_string(),
-            to: own.display().to_string(),
+            to: folders.files.clone(),
             read_only: false,
         });
         let program = Program::Command {
-            command: self.command(benchmark, place, folders, domain),
+            command: match (benchmark.tool(), toolbox) {
+                (Some(tool), Some(toolbox)) => {
+                    self.tool_command(tool, toolbox, place, folders, domain)
+                }
+                _ => self.command(benchmark, place, folders, domain),
+            },
             env: Vec::new(),
-            rootfs: (!place.is_plain()).then(|| image_dir.clone()),
+            rootfs: (!place.is_plain()).then_some(rootfs),
             access: Access {
                 mounts: mounts.collect(),
                 ..Access::default()
@@ -187,6 +216,37 @@ impl Shared<'_> {
             isolation: IsolationPlan::CONTAINER,
             parallelism: 0,
         }
+    }
+
+    /// The command line of a tool. Plain processes see the toolbox as their root by a mount namespace that ends with them.
+    fn tool_command(
+        &self,
+        tool: &Tool,
+        toolbox: &Toolbox,
+        place: &Place,
+        folders: &Folders,
+        domain: u32,
+    ) -> Vec<String> {
+        let dds = self.dds_xml(domain);
+        let script = tool.script(&Told {
+            time_ms: self.size.time_ms,
+            folder: &folders.files,
+            domain,
+            dds: &dds,
+        });
+        let mut words = vec!["/bin/sh".to_owned(), "-c".to_owned()];
+        if place.is_plain() {
+            let tree = quoted(&toolbox.tree().display().to_string());
+            words.splice(0..0, ["/usr/bin/unshare".to_owned(), "--mount".to_owned()]);
+            words.push(format!(
+                "export PATH=/usr/sbin:/usr/bin:/sbin:/bin; mount --rbind /proc {tree}/proc && \
+                 mount --rbind /dev {tree}/dev && exec chroot {tree} /bin/sh -c {}",
+                quoted(&script)
+            ));
+        } else {
+            words.push(script);
+        }
+        words
     }
 
     /// The command line of the node program, which lies at the root of a container and in the image folder for plain processes.
@@ -244,8 +304,14 @@ impl Folders {
         run: &str,
         run_dir: &str,
     ) -> Self {
+        let volume = format!("volume-{run}");
+        let toolbox = shared.toolbox.filter(|_| benchmark.tool().is_some());
         let own = match benchmark.disk {
-            Some(Disk::Volume) => Some(shared.dir.join(format!("volume-{run}"))),
+            // A folder of the toolbox: a chroot sees it, and containers have it mounted at the same place.
+            Some(Disk::Volume) if toolbox.is_some() => {
+                toolbox.map(|toolbox| toolbox.tree().join("srv").join(&volume))
+            }
+            Some(Disk::Volume) => Some(shared.dir.join(&volume)),
             Some(Disk::Image) if place.is_plain() => {
                 Some(shared.store.join(format!("bench-{run}")))
             }
@@ -254,6 +320,7 @@ impl Folders {
         let shown = own.as_ref().map(|own| own.display().to_string());
         let files = match benchmark.disk {
             Some(Disk::Image) => shown.unwrap_or_else(|| "/tmp".to_owned()),
+            Some(Disk::Volume) if toolbox.is_some() => format!("/srv/{volume}"),
             Some(Disk::Volume) => shown.unwrap_or_default(),
             Some(Disk::Tmpfs) | None => format!("{run_dir}/{SERVICE}"),
         };

@@ -11,10 +11,11 @@ use stowplan_results::{Better, Comparison};
 use stowplan_stats::Verdict;
 use stowplan_wire::bench::Storage;
 
-use crate::benchmarks::SHOWN;
+use crate::benchmarks::{SHOWN, SHOWN_OF_TOOLS, Shown};
 use crate::cells::{self, PrintedRun};
 use crate::floor::Floor;
 use crate::medium::Medium;
+use crate::ratios::{Ratio, ratios};
 use crate::rows::parts;
 
 /// A table of a result.
@@ -26,6 +27,8 @@ pub struct BenchTable {
     pub plain: Vec<bool>,
     /// Its rows: first those that a short table has.
     pub rows: Vec<TableRow>,
+    /// Our benchmarks beside the tools.
+    pub ratios: Vec<Ratio>,
 }
 
 /// A figure at every place.
@@ -118,15 +121,18 @@ impl BenchTable {
                 .map(|(_, label)| (*label).to_owned())
                 .collect(),
             rows,
+            ratios: ratios(judgement),
         }
     }
 }
 
+fn shown() -> impl Iterator<Item = &'static Shown> {
+    SHOWN.iter().chain(&SHOWN_OF_TOOLS)
+}
+
 /// Place of a row in a short table.
 fn rank(metric: &str, subject: Option<&str>) -> Option<usize> {
-    SHOWN
-        .iter()
-        .position(|(_, m, s)| *m == metric && *s == subject)
+    shown().position(|(_, m, s)| *m == metric && *s == subject)
 }
 
 /// Measurements that differ in their medium only stand together.
@@ -161,7 +167,8 @@ impl Drawn<'_> {
         subject: Option<&str>,
         media: &[(&Measurement, Option<Medium>)],
     ) -> TableRow {
-        let label = rank(metric, subject).map(|at| SHOWN[at].0.to_owned());
+        let label =
+            rank(metric, subject).map(|at| shown().nth(at).map_or(metric, |row| row.0).to_owned());
         let (first, _) = media[0];
         let unit = media
             .iter()

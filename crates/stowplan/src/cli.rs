@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use stowplan_model::DdsProfile;
 
-pub use bench::BenchArgs;
+pub use bench::{BenchArgs, BenchCommand, ToolboxAction};
 pub use lifecycle::LifecycleArgs;
 pub use measure::{MeasureArgs, ReadyMadeArgs, RunArgs};
 

@@ -1,6 +1,6 @@
 //! Runs an experiment from the command line: programs, signals, progress.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
@@ -145,12 +145,17 @@ fn size(dir: &Path, most: u32) -> Result<Fixed, String> {
 
 /// The programs of experiments, and where their images are kept.
 pub fn programs() -> Result<Programs, CommandError> {
-    let is_root = rustix::process::geteuid().is_root();
     Ok(Programs {
         node: programs::node()?,
         agent: programs::agent()?,
-        image_store: stowplan_image::default_store(|name| std::env::var_os(name), is_root),
+        image_store: image_store(),
     })
+}
+
+/// Where images and the toolbox are kept.
+pub fn image_store() -> PathBuf {
+    let is_root = rustix::process::geteuid().is_root();
+    stowplan_image::default_store(|name| std::env::var_os(name), is_root)
 }
 
 /// An error of an experiment, with its exit code.

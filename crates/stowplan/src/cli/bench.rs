@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
 
 use super::measure::{CI, HOW, LONG, WHAT, lines};
 use crate::engines;
@@ -13,7 +13,8 @@ Examples:
   stowplan bench --quick
   stowplan bench --quick --place bare:flat,bare:grouped,docker --benchmark cpu,memory
   stowplan bench --budget 60m --published
-  stowplan bench --resume results/RESULT --budget 60m";
+  stowplan bench --resume results/RESULT --budget 60m
+  stowplan bench toolbox build";
 
 /// End of the help.
 pub fn end() -> String {
@@ -27,13 +28,48 @@ pub fn end() -> String {
 /// What an experiment keeps from its beginning.
 const FIXED: [&str; 6] = ["place", "benchmark", "quick", "blocks", "seed", "out"];
 
+/// What `bench` does beside measuring.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Make the userland with the papers' own tools, or say what is in it
+    Toolbox(ToolboxArgs),
+}
+
+/// Options of `bench toolbox`.
+#[derive(Debug, Args)]
+pub struct ToolboxArgs {
+    /// What to do [default: show]
+    #[command(subcommand)]
+    pub action: Option<ToolboxAction>,
+}
+
+/// What `bench toolbox` does.
+#[derive(Debug, Subcommand)]
+pub enum ToolboxAction {
+    /// Say what is in the toolbox
+    Show,
+    /// Make it with mmdebstrap from Debian
+    Build {
+        /// Release of Debian
+        #[arg(long, default_value = "bookworm")]
+        suite: String,
+        /// Mirror of Debian [default: the machine's own package sources]
+        #[arg(long, value_name = "URL")]
+        mirror: Option<String>,
+    },
+}
+
 /// Options of `bench`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct BenchArgs {
+    /// The toolbox
+    #[command(subcommand)]
+    pub command: Option<BenchCommand>,
     /// Places, separated by commas; the first is the reference [default: bare:flat,bare:grouped,oci]
     #[arg(long, value_delimiter = ',', value_name = "PLACE,…", help_heading = WHAT)]
     pub place: Vec<String>,
-    /// Benchmarks, separated by commas [default: all]
+    /// Benchmarks, separated by commas [default: all that are built in; with --full the tools as well, where there is a toolbox]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", value_parser = PossibleValuesParser::new(stowplan_bench::names()), help_heading = WHAT)]
     pub benchmark: Vec<String>,
     /// Measure each figure for 100 ms instead of 1 s, with files of 8 MiB instead of 256 MiB

@@ -1,13 +1,15 @@
 //! `bench`: benchmarks at several places, and their table.
 
 mod shown;
+mod toolbox;
 
+use std::path::Path;
 use std::time::Duration;
 
 use stowplan_bench::{BenchTable, Executed, Request, Size};
 use stowplan_results::Results;
 
-use crate::cli::BenchArgs;
+use crate::cli::{BenchArgs, BenchCommand};
 use crate::commands::measure;
 use crate::engines;
 use crate::execute::Sessions;
@@ -18,6 +20,9 @@ use crate::progress::{ProgressLine, Style};
 
 /// `stowplan bench`.
 pub fn run(args: &BenchArgs) -> Result<(), CommandError> {
+    if let Some(BenchCommand::Toolbox(toolbox)) = &args.command {
+        return toolbox::run(toolbox.action.as_ref());
+    }
     let budget = args.budget.as_deref().map(inputs::duration).transpose()?;
     let sessions = Sessions::new(Duration::ZERO)?;
     let mut progress = ProgressLine::new(Style::of(args.quiet), String::new());
@@ -44,6 +49,10 @@ fn request(args: &BenchArgs, budget: Option<Duration>) -> Result<Request, Comman
     let size = if args.quick { Size::QUICK } else { Size::FULL };
     let mut request = Request::new(inputs::places(&places)?, size);
     request.benchmarks.clone_from(&args.benchmark);
+    if args.full && args.benchmark.is_empty() && toolbox::find()?.is_some() {
+        let names = stowplan_bench::names().into_iter();
+        request.benchmarks = names.map(str::to_owned).collect();
+    }
     request.blocks = args.blocks.unwrap_or(request.blocks);
     request.seed = args.seed.unwrap_or(request.seed);
     request.budget_ns = budget.map(measure::nanos);
@@ -62,6 +71,10 @@ fn show(executed: &Executed, args: &BenchArgs) -> Result<(), CommandError> {
         shown::short(&table)
     };
     tell!("{text}")?;
+    if !table.ratios.is_empty() {
+        tell!("{}", shown::ratios(&table))?;
+        keep_ratios(&table, &executed.dir)?;
+    }
     if args.published {
         tell!("{}", shown::published(&table))?;
     }
@@ -70,4 +83,14 @@ fn show(executed: &Executed, args: &BenchArgs) -> Result<(), CommandError> {
         tell!("{end}")?;
     }
     Ok(())
+}
+
+/// Keeps the ratios to the tools in the result folder.
+fn keep_ratios(table: &BenchTable, dir: &Path) -> Result<(), CommandError> {
+    let path = dir.join("ratios.json");
+    let text = serde_json::to_string_pretty(&table.ratios).unwrap_or_default();
+    std::fs::write(&path, text).map_err(|error| {
+        let message = format!("cannot write {}: {error}", path.display());
+        CommandError::new(ExitCode::RunFailed, message)
+    })
 }

@@ -48,6 +48,26 @@ pub fn short(all: &BenchTable) -> String {
     [text(&drawn), legend()].join("\n")
 }
 
+/// Our benchmarks beside the tools that they are made after.
+pub fn ratios(all: &BenchTable) -> String {
+    let mut drawn = table::new(vec!["ours / tool", "place", "n", "ratio"]);
+    for ratio in &all.ratios {
+        let interval = ratio
+            .interval
+            .map_or_else(String::new, |[low, high]| format!(" [{low:.2}, {high:.2}]"));
+        drawn.add_row(vec![
+            ratio.name.clone(),
+            ratio.place.clone(),
+            ratio.n.to_string(),
+            format!("{:.2}{interval}", ratio.ratio),
+        ]);
+    }
+    format!(
+        "{}\nGeometric means over the blocks with 95 % intervals; the reference stands twice.\n",
+        text(&drawn)
+    )
+}
+
 fn legend() -> String {
     format!(
         "+ better, − worse, = equivalent within 2 %, ? inconclusive; ↓ less is better. Intervals are of 95 %.\n\
@@ -339,6 +359,7 @@ mod tests {
                 .into(),
             plain: vec![true, true, false],
             rows,
+            ratios: Vec::new(),
         }
     }
 

@@ -1,0 +1,356 @@
+//! The papers' own tools as benchmarks: a row of data for each tool, with its command and what is read from its output.
+
+use std::collections::BTreeMap;
+
+use stowplan_wire::bench::{BENCH_SCHEMA, BenchFigure, BenchResult};
+
+/// What the script prints behind the tool's output, with the tool's status.
+const END: &str = "stowplan-tool-status=";
+
+/// Longest time for a tool beyond what it is asked for, s.
+const LONGEST_S: u64 = 60;
+
+/// A figure of a tool.
+struct Figure {
+    metric: &'static str,
+    unit: &'static str,
+    higher_is_better: bool,
+    read: fn(&str) -> Option<f64>,
+}
+
+/// A tool of the toolbox.
+pub(crate) struct Tool {
+    /// Name of the benchmark.
+    pub(crate) name: &'static str,
+    /// Whether it has files; they lie in a volume.
+    pub(crate) has_files: bool,
+    /// What the shell of the toolbox runs; words in braces are filled in.
+    script: &'static str,
+    figures: &'static [Figure],
+}
+
+/// Every tool.
+pub(crate) const TOOLS: [Tool; 8] = [
+    Tool {
+        name: "sysbench-cpu",
+        has_files: false,
+        script: "sysbench cpu --time={seconds} --threads=1 --cpu-max-prime=10000 run",
+        figures: &[higher("sysbench_cpu", "events/s", events_per_second)],
+    },
+    Tool {
+        name: "sysbench-memory",
+        has_files: false,
+        script: "sysbench memory --time={seconds} --threads=1 --memory-block-size=1K --memory-total-size=100000G run",
+        figures: &[higher("sysbench_memory", "MiB/s", memory)],
+    },
+    Tool {
+        name: "sysbench-threads",
+        has_files: false,
+        script: "sysbench threads --time={seconds} --threads={threads} run",
+        figures: &[higher("sysbench_threads", "events/s", events)],
+    },
+    Tool {
+        name: "sysbench-mutex",
+        has_files: false,
+        script: "sysbench mutex --threads={threads} --mutex-locks=10000 run",
+        figures: &[higher("sysbench_mutex", "locks/s", mutex)],
+    },
+    Tool {
+        name: "iperf3",
+        has_files: false,
+        script: "iperf3 -s -1 -p 5201 >/dev/null 2>&1 & sleep 0.3; iperf3 -c 127.0.0.1 -p 5201 -l 128K -t {seconds} -J",
+        figures: &[higher("iperf3_send", "MB/s", iperf3)],
+    },
+    Tool {
+        name: "ddsperf",
+        has_files: false,
+        script: "ddsperf -i {domain} -D {longer} pong >/dev/null 2>&1 & ddsperf -i {domain} -D {long} ping size 1024; status=$?; kill $!; exit $status",
+        figures: &[Figure {
+            metric: "ddsperf_round_trip",
+            unit: "µs",
+            higher_is_better: false,
+            read: ddsperf,
+        }],
+    },
+    Tool {
+        name: "dbench",
+        has_files: true,
+        script: "cd {folder} && dbench -c /usr/share/dbench/client.txt -t {long} 1",
+        figures: &[higher("dbench", "MB/s", dbench)],
+    },
+    Tool {
+        name: "bonnie",
+        has_files: true,
+        script: "bonnie++ -d {folder} -u root -s 128 -r 16 -n 16 -f -q 2>/dev/null",
+        figures: &[
+            higher("bonnie_write", "KiB/s", bonnie_write),
+            higher("bonnie_create", "files/s", bonnie_create),
+        ],
+    },
+];
+
+const fn higher(metric: &'static str, unit: &'static str, read: fn(&str) -> Option<f64>) -> Figure {
+    Figure {
+        metric,
+        unit,
+        higher_is_better: true,
+        read,
+    }
+}
+
+/// What a tool is told.
+pub(crate) struct Told<'a> {
+    pub(crate) time_ms: u64,
+    pub(crate) folder: &'a str,
+    pub(crate) domain: u32,
+    /// CycloneDDS configuration.
+    pub(crate) dds: &'a str,
+}
+
+impl Tool {
+    /// The tool of this name.
+    pub(crate) fn of_name(name: &str) -> Option<&'static Self> {
+        static ALL: [Tool; TOOLS.len()] = TOOLS;
+        ALL.iter().find(|tool| tool.name == name)
+    }
+
+    /// The metric that stands for it where it gave none.
+    pub(crate) const fn metric(&self) -> &'static str {
+        self.figures[0].metric
+    }
+
+    /// The shell script that runs it in the toolbox and prints how it ended.
+    pub(crate) fn script(&self, told: &Told<'_>) -> String {
+        let seconds = told.time_ms.div_ceil(1000).max(1);
+        let threads = std::thread::available_parallelism().map_or(2, |n| n.get().max(2));
+        let words = [
+            ("{seconds}", seconds.to_string()),
+            // ddsperf tells once a second and dbench warms up.
+            ("{longer}", (seconds + 4).to_string()),
+            ("{long}", (seconds + 2).to_string()),
+            ("{threads}", threads.to_string()),
+            ("{domain}", told.domain.to_string()),
+            ("{folder}", quoted(told.folder)),
+        ];
+        let script = words
+            .iter()
+            .fold(self.script.to_owned(), |text, (word, value)| {
+                text.replace(word, value)
+            });
+        format!(
+            "export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root CYCLONEDDS_URI={}; \
+             timeout -k 5 {} /bin/sh -c {} 2>&1; echo \"{END}$?\"",
+            quoted(told.dds),
+            seconds + LONGEST_S,
+            quoted(&script)
+        )
+    }
+
+    /// What it gave; `None` where it has not ended.
+    pub(crate) fn ended(&self, log: &str) -> Option<Result<BenchResult, String>> {
+        let (output, status) = log.rsplit_once(END)?;
+        let status: i32 = status.split_whitespace().next()?.parse().ok()?;
+        Some(self.result(output, status))
+    }
+
+    fn result(&self, output: &str, status: i32) -> Result<BenchResult, String> {
+        let last = output.lines().rev().find(|line| !line.trim().is_empty());
+        let last = last.unwrap_or("it said nothing");
+        match status {
+            0 => {}
+            124 | 137 => return Err(format!("{} did not end in time: {last}", self.name)),
+            127 => return Err(format!("{} is not in the toolbox: {last}", self.name)),
+            _ => return Err(format!("{} ended with status {status}: {last}", self.name)),
+        }
+        let figures: Vec<BenchFigure> = self
+            .figures
+            .iter()
+            .map(|f| self.figure(f, output))
+            .collect();
+        if figures.iter().all(|figure| figure.value.is_none()) {
+            return Err(format!(
+                "{} printed something else than a result: {last}",
+                self.name
+            ));
+        }
+        Ok(BenchResult {
+            schema: BENCH_SCHEMA.to_owned(),
+            benchmark: self.name.to_owned(),
+            figures,
+            settings: BTreeMap::from([("command".to_owned(), self.script.to_owned())]),
+            storage: None,
+        })
+    }
+
+    fn figure(&self, figure: &Figure, output: &str) -> BenchFigure {
+        let value = (figure.read)(output).filter(|value| value.is_finite() && *value > 0.0);
+        BenchFigure {
+            metric: figure.metric.to_owned(),
+            subject: None,
+            unit: figure.unit.to_owned(),
+            higher_is_better: figure.higher_is_better,
+            value,
+            reason: value
+                .is_none()
+                .then(|| format!("{} printed no figure for it", self.name)),
+            count: 0,
+            ns: 0,
+            moved: None,
+        }
+    }
+}
+
+/// A word for the shell.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// The number behind a word.
+fn after(output: &str, word: &str) -> Option<f64> {
+    let (_, rest) = output.split_once(word)?;
+    let rest = rest.trim_start();
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+fn events_per_second(output: &str) -> Option<f64> {
+    after(output, "events per second:")
+}
+
+fn memory(output: &str) -> Option<f64> {
+    after(output, "MiB transferred (")
+}
+
+fn events(output: &str) -> Option<f64> {
+    Some(after(output, "total number of events:")? / after(output, "total time:")?)
+}
+
+/// Every thread takes 10,000 locks and is one event.
+fn mutex(output: &str) -> Option<f64> {
+    Some(events(output)? * 10_000.0)
+}
+
+fn iperf3(output: &str) -> Option<f64> {
+    let document: serde_json::Value = serde_json::from_str(&output[output.find('{')?..]).ok()?;
+    let bits = document
+        .pointer("/end/sum_sent/bits_per_second")?
+        .as_f64()?;
+    Some(bits / 8e6)
+}
+
+/// Mean over the lines of a second each. ddsperf tells half of the round trip.
+fn ddsperf(output: &str) -> Option<f64> {
+    let lines = output.lines().filter(|line| line.contains(" size "));
+    let means: Vec<f64> = lines.filter_map(|line| after(line, " mean ")).collect();
+    Some(2.0 * means.iter().sum::<f64>() / means.len() as f64)
+}
+
+fn dbench(output: &str) -> Option<f64> {
+    after(output, "\nThroughput ")
+}
+
+/// A field of bonnie++'s line of CSV; none where it was too fast to be measured.
+fn bonnie(output: &str, field: usize) -> Option<f64> {
+    let line = output.lines().find(|line| line.starts_with("1.98,"))?;
+    line.split(',').nth(field)?.parse().ok()
+}
+
+fn bonnie_write(output: &str) -> Option<f64> {
+    bonnie(output, 11)
+}
+
+fn bonnie_create(output: &str) -> Option<f64> {
+    bonnie(output, 26)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(name: &str, output: &str) -> Vec<Option<f64>> {
+        let tool = Tool::of_name(name).unwrap();
+        let result = tool.ended(&format!("{output}\n{END}0\n")).unwrap().unwrap();
+        result.figures.iter().map(|figure| figure.value).collect()
+    }
+
+    #[test]
+    fn saved_outputs_of_the_tools_are_read() {
+        macro_rules! saved {
+            ($file:literal) => {
+                include_str!(concat!("../../../tests/fixtures/toolbox/", $file))
+            };
+        }
+        let close = |name: &str, output: &str, expected: f64| {
+            let value = values(name, output)[0].unwrap();
+            assert!((value / expected - 1.0).abs() < 1e-6, "{name}: {value}");
+        };
+        close("sysbench-cpu", saved!("sysbench-1.0.20-cpu.txt"), 1457.07);
+        close(
+            "sysbench-memory",
+            saved!("sysbench-1.0.20-memory.txt"),
+            2379.16,
+        );
+        close(
+            "sysbench-threads",
+            saved!("sysbench-1.0.20-threads.txt"),
+            216.0 / 1.0043,
+        );
+        close(
+            "sysbench-mutex",
+            saved!("sysbench-1.0.20-mutex.txt"),
+            20_000.0 / 0.271,
+        );
+        close("dbench", saved!("dbench-4.0.txt"), 76.5801);
+        close(
+            "iperf3",
+            saved!("iperf3-3.12.json"),
+            7_686_450_392.098_816 / 8e6,
+        );
+        close("ddsperf", saved!("ddsperf-0.10.2.txt"), 62.891 + 62.341);
+        assert_eq!(
+            values("bonnie", saved!("bonnie-2.00.csv")),
+            [None, Some(1755.0)]
+        );
+    }
+
+    #[test]
+    fn what_is_no_result_names_the_tool() {
+        let tool = Tool::of_name("iperf3").unwrap();
+        assert!(tool.ended("{\"end\": {}}\n").is_none());
+        for (log, expected) in [
+            ("hello\nstowplan-tool-status=0\n", "printed something else"),
+            (
+                "sh: 1: iperf3: not found\nstowplan-tool-status=127\n",
+                "not in the toolbox",
+            ),
+            ("stowplan-tool-status=124\n", "did not end in time"),
+            ("no\nstowplan-tool-status=1\n", "ended with status 1: no"),
+        ] {
+            let why = tool.ended(log).unwrap().unwrap_err();
+            assert!(
+                why.starts_with("iperf3 ") && why.contains(expected),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn words_of_a_script_are_filled_in_and_quoted() {
+        let told = Told {
+            time_ms: 100,
+            folder: "/srv/it's",
+            domain: 7,
+            dds: "<a b='c'/>",
+        };
+        for tool in &TOOLS {
+            let script = tool.script(&told);
+            assert!(
+                !script.contains("{seconds}") && !script.contains("{folder}"),
+                "{script}"
+            );
+        }
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}
