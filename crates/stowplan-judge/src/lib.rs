@@ -38,6 +38,7 @@ mod sensitivity;
 mod settings;
 mod size;
 mod slower;
+mod spread;
 mod startup;
 mod throttling;
 mod track;
@@ -66,6 +67,7 @@ pub use regressions::{is_regression, regressions};
 pub use remeasured::again;
 pub use settings::differing_settings;
 pub use size::Size;
+pub use spread::UsageSpread;
 pub use startup::{DeploymentStartup, Instant, ModuleTimes, RunStartup, ServiceTimes, Spread};
 pub use throttling::Throttled;
 pub use usage::{

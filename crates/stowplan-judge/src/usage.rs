@@ -9,6 +9,7 @@ use stowplan_stats::Sorted;
 use crate::counted::Counted;
 use crate::error::JudgeError;
 use crate::modules::{self, module};
+use crate::spread::{Spreads, UsageSpread, spreads};
 use crate::track::{Track, Tracks};
 
 /// The sum over all services, beside the subjects of the table.
@@ -79,6 +80,20 @@ impl DeploymentUsage {
         )
     }
 
+    /// How the CPUs of a subject varied in the window, mean over the runs.
+    #[must_use]
+    pub fn cpu_spread(&self, subject: &str) -> Option<UsageSpread> {
+        let runs = self.runs.iter();
+        UsageSpread::mean_of(runs.filter_map(|run| run.cpu_spread.get(subject)))
+    }
+
+    /// How its memory did.
+    #[must_use]
+    pub fn memory_spread(&self, subject: &str) -> Option<UsageSpread> {
+        let runs = self.runs.iter();
+        UsageSpread::mean_of(runs.filter_map(|run| run.memory_spread.get(subject)))
+    }
+
     /// Mean over the runs of CPUs that the engine, or a program of it, used before the run had services.
     #[must_use]
     pub fn idle_cpus(&self, subject: &str) -> Option<f64> {
@@ -117,6 +132,10 @@ pub struct RunUsage {
     pub idle_memory: BTreeMap<String, f64>,
     /// CPUs of the programs that used most of what is neither the services', the engine's nor Stowplan's.
     pub others: BTreeMap<String, f64>,
+    /// How the CPUs of a subject varied from sample to sample of the window.
+    pub cpu_spread: Spreads,
+    /// How its memory did.
+    pub memory_spread: Spreads,
 }
 
 /// A subject over time.
@@ -257,6 +276,7 @@ fn of_run(
     let is_start_alone = end.is_none();
     let end = end.unwrap_or(i64::MAX);
     let (mut cpus, memory) = used(tracks, 0..=end);
+    let (cpu_spread, memory_spread) = spreads(tracks, &(0..=end));
     if is_start_alone && let Some(by_start) = used_by_start(tracks) {
         cpus = by_start;
     }
@@ -270,6 +290,8 @@ fn of_run(
         idle_cpus,
         idle_memory,
         others: BTreeMap::new(),
+        cpu_spread,
+        memory_spread,
     };
     let services = || tracks.iter().filter(|(subject, _)| is_service(subject));
     let count = services().count();

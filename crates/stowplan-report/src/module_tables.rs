@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use stowplan_judge::{DeploymentUsage, Judgement, is_at_one_partition, module};
+use stowplan_judge::{DeploymentUsage, Judgement, UsageSpread, is_at_one_partition, module};
+use stowplan_results::REPLAY;
 
 use crate::format::{dash, share, value};
 use crate::text_table::{TextTable, when};
@@ -10,8 +11,8 @@ use crate::text_table::{TextTable, when};
 /// Figures of a deployment by subject.
 type Of = fn(&DeploymentUsage, &str) -> Option<f64>;
 
-/// A table of CPU and one of memory, with a column for each deployment.
-pub(crate) fn tables(report: &Judgement, whole: &dyn Fn(&str) -> bool) -> [TextTable; 2] {
+/// A table of CPU and one of memory with a column for each deployment, and one of how both varied.
+pub(crate) fn tables(report: &Judgement, whole: &dyn Fn(&str) -> bool) -> [TextTable; 3] {
     let cpu = "CPU time of the module's processes in CPUs (1 = one CPU busy all the time), mean over the runs";
     let memory = "Highest resident memory of the module's processes together, mean over the runs. Pages that processes share count in \
                   each of them, so that modules add up to more than the services have";
@@ -32,7 +33,52 @@ pub(crate) fn tables(report: &Judgement, whole: &dyn Fn(&str) -> bool) -> [TextT
             "bytes",
             |view, subject| view.memory(subject),
         ),
+        over_time(report, whole),
     ]
+}
+
+/// Mean, standard deviation and maximum over the window of each module's CPU and memory, a row for each deployment; no rows
+/// where no bag was replayed, whose experiments alone are asked for it.
+fn over_time(report: &Judgement, whole: &dyn Fn(&str) -> bool) -> TextTable {
+    let mut table = TextTable::new(
+        format!("Modules over time {}", when(report)),
+        "Mean, standard deviation and maximum over the samples of a run, of CPUs from one sample to the next and of resident memory; \
+         each is a mean over the runs",
+        &["Module", "Deployment"],
+        &[
+            "CPU",
+            "CPU std",
+            "CPU max",
+            "Memory",
+            "Memory std",
+            "Memory max",
+        ],
+    );
+    let all = report.figures.usage.iter();
+    let views: Vec<&DeploymentUsage> = all.filter(|view| whole(&view.deployment)).collect();
+    if !report.figures.experiment.parameters.contains_key(REPLAY) {
+        return table;
+    }
+    for subject in subjects(report, &views) {
+        for view in &views {
+            let cells = |unit: &str, spread: Option<UsageSpread>| {
+                let of = |figure: Option<f64>| figure.map_or_else(dash, |f| value(unit, Some(f)));
+                let spread = spread.as_ref();
+                let std = spread.and_then(|s| s.std);
+                [spread.map(|s| s.mean), std, spread.map(|s| s.max)].map(of)
+            };
+            let (cpu, memory) = (view.cpu_spread(&subject), view.memory_spread(&subject));
+            if cpu.is_none() && memory.is_none() {
+                continue;
+            }
+            let name = module(&subject).unwrap_or_default().to_owned();
+            let mut row = vec![name, report.figures.label(&view.deployment).to_owned()];
+            row.extend(cells("cpus", cpu));
+            row.extend(cells("bytes", memory));
+            table.rows.push(row);
+        }
+    }
+    table
 }
 
 fn table(
