@@ -1,5 +1,6 @@
 //! The folder of a run on tmpfs: plans, DDS configuration, sockets and trace buffers.
 
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -105,9 +106,12 @@ impl RunDir {
     fn fill(&mut self, services: &[ServicePlan], ring_bytes: u64) -> Result<(), HostError> {
         for plan in services {
             let folder = self.add(&plan.service)?;
-            let text = serde_json::to_vec(plan)
+            let text = serde_json::to_vec(&without_recordings(plan))
                 .map_err(|e| HostError::new("cannot write a service plan").because(e))?;
             write(&folder.join("plan.json"), &text)?;
+            for recording in &plan.recordings {
+                write(&folder.join(&recording.file), &recording.bytes())?;
+            }
             if plan.record {
                 for process in &plan.processes {
                     make_ring(&folder.join(format!("{}.ring", process.name)), ring_bytes)?;
@@ -140,6 +144,18 @@ impl RunDir {
         })
         .map(|_| ())
     }
+}
+
+/// The plan that node programs read: what is replayed has files of its own, which only those that replay it read.
+fn without_recordings(plan: &ServicePlan) -> Cow<'_, ServicePlan> {
+    if plan.recordings.is_empty() {
+        return Cow::Borrowed(plan);
+    }
+    let recordings = Vec::new();
+    Cow::Owned(ServicePlan {
+        recordings,
+        ..plan.clone()
+    })
 }
 
 fn make_folder(path: &Path) -> Result<(), HostError> {
@@ -206,6 +222,7 @@ fn listen(path: &Path) -> Result<OwnedFd, HostError> {
 #[cfg(test)]
 mod tests {
     use stowplan_testkit::service_plan;
+    use stowplan_wire::service::RecordingPlan;
 
     use super::*;
     use crate::LocalHost;
@@ -217,13 +234,23 @@ mod tests {
         let host = LocalHost::new(state.path()).unwrap();
         host.open_run("r1").unwrap();
         let plan = service_plan("r1", "sensing");
-        let plans = [plan.clone()];
+        let recording = RecordingPlan {
+            file: "source-0.replay".to_owned(),
+            messages: vec![(0, 7), (258, 8)],
+        };
+        let plans = [ServicePlan {
+            recordings: vec![recording],
+            ..plan.clone()
+        }];
         let make = || RunDir::make_in(base.path(), &host, "r1", &plans, "<x/>", 3 << 20);
         let mut run = make().unwrap();
         let folder = run.path().join("sensing");
         let read: ServicePlan =
             serde_json::from_slice(&fs::read(folder.join("plan.json")).unwrap()).unwrap();
-        assert_eq!(read, plan);
+        assert_eq!(read, plan, "without what is replayed");
+        let replayed = fs::read(folder.join("source-0.replay")).unwrap();
+        assert_eq!(replayed.len(), 2 * 16);
+        assert_eq!((replayed[8], &replayed[16..18]), (7, &[2, 1][..]));
         assert_eq!(fs::metadata(folder.join("p.ring")).unwrap().len(), 3 << 20);
         assert_eq!(run.take_listeners().len(), 1);
         run.add_real("pong").unwrap();

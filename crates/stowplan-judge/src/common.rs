@@ -6,7 +6,7 @@ use serde_json::Value;
 use stowplan_model::DdsProfile;
 use stowplan_results::{
     CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, Experiment, LimitsRecord, NEIGHBOURS, PREEMPTION,
-    Results, RunStatus,
+    REPLAY, Results, RunStatus,
 };
 
 use crate::error::JudgeError;
@@ -116,7 +116,7 @@ fn same_subject(old: &Experiment, new: &Experiment) -> Result<(), JudgeError> {
 /// What has to be equal for the reference to be one and the same.
 type Setting = (&'static str, fn(&Experiment) -> String);
 
-const SETTINGS: [Setting; 8] = [
+const SETTINGS: [Setting; 9] = [
     ("window", |e| format!("{} s", e.window_s)),
     ("utilisation", |e| {
         e.utilisation
@@ -140,6 +140,11 @@ const SETTINGS: [Setting; 8] = [
     ("busy neighbours", |e| {
         let threads = e.parameters.get(NEIGHBOURS).and_then(Value::as_u64);
         threads.unwrap_or(0).to_string()
+    }),
+    ("replayed bag", |e| {
+        let sha256 = e.parameters.get(REPLAY).and_then(|of| of.get("sha256"));
+        let sha256 = sha256.and_then(Value::as_str);
+        sha256.map_or_else(|| "none".to_owned(), |sha256| format!("SHA-256 {sha256}"))
     }),
 ];
 

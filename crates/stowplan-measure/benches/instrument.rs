@@ -213,6 +213,7 @@ impl Bench {
                 work_scale: self.scale,
                 record,
                 record_callback_cpu: false,
+                replay: Vec::new(),
             },
         );
         let mut deployment = command_plan(&run, "", Some("flat"), &[]);

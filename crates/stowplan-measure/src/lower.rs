@@ -13,6 +13,7 @@ use stowplan_wire::service::{
 };
 
 use crate::phases::{PhaseDraw, phase_share, timer_phase_ns};
+use crate::replay::{self, ReplayedInput};
 
 /// What a run adds to stack and partition.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +42,8 @@ pub struct LowerOptions {
     pub record: bool,
     /// Whether each callback's thread CPU time is recorded.
     pub record_callback_cpu: bool,
+    /// What sources replay.
+    pub replay: Vec<ReplayedInput>,
 }
 
 fn launch(launch: &Launch) -> LaunchPlan {
@@ -166,9 +169,21 @@ impl<'a> Lowering<'a> {
             record: self.options.record,
             record_callback_cpu: self.options.record_callback_cpu,
             launch: (self.options.launching == Launching::Ros2).then(|| launch(&self.stack.launch)),
-            topics: self.stack.topics.iter().map(topic).collect(),
+            topics: self.topics(),
+            recordings: replay::recordings(&self.options.replay, &processes),
             processes,
         }
+    }
+
+    /// The stack's topics, with room for what is replayed on them.
+    fn topics(&self) -> Vec<TopicPlan> {
+        let largest = |name: &str| replay::largest(&self.options.replay, name);
+        let topics = self.stack.topics.iter();
+        let topics = topics.map(|of| TopicPlan {
+            largest_replayed: largest(&of.name),
+            ..topic(of)
+        });
+        topics.collect()
     }
 
     fn process(&self, placed: &PlacedProcess<'_>) -> ProcessPlan {
@@ -362,6 +377,12 @@ impl<'a> Lowering<'a> {
                 rate_error: *rate_error,
                 phase_ns: (!self.options.natural_phase)
                     .then(|| self.phase_ns(id, node, callback, *period_ns)),
+                replay: replay::planned(
+                    &self.options.replay,
+                    (&node.name, &callback.name),
+                    id,
+                    |topic| self.topic_index.get(topic).copied(),
+                ),
             },
             Trigger::Subscription { topic } => TriggerPlan::Subscription {
                 topic: self.topic_index[topic.as_str()],
@@ -433,6 +454,7 @@ fn topic(topic: &Topic) -> TopicPlan {
     TopicPlan {
         name: topic.name.clone(),
         bytes: distribution(&topic.bytes),
+        largest_replayed: 0,
         reliable: topic.qos.reliability == Reliability::Reliable,
         transient_local: topic.qos.transient_local,
         depth: topic.qos.depth,

@@ -123,6 +123,7 @@ fn options() -> LowerOptions {
         work_scale: 0.5,
         record: true,
         record_callback_cpu: false,
+        replay: Vec::new(),
     }
 }
 
@@ -450,4 +451,47 @@ fn a_callback_knows_the_chains_that_it_is_on() {
             vec![place(0, false, true), place(1, true, false)],
         ]
     );
+}
+
+#[test]
+fn what_a_source_replays_goes_to_its_service_alone() {
+    let stack = stack(true);
+    let (node, callback) = stack
+        .nodes
+        .iter()
+        .flat_map(|node| node.callbacks.iter().map(move |c| (node, c)))
+        .find(|(_, c)| matches!(c.trigger, Trigger::Timer { .. }) && !c.publishes.is_empty())
+        .unwrap();
+    let topic = callback.publishes[0].clone();
+    let messages = vec![(0, 9), (50, 7_000)];
+    let options = LowerOptions {
+        replay: vec![crate::ReplayedInput {
+            callback: CallbackRef {
+                node: node.name.clone(),
+                callback: callback.name.clone(),
+            },
+            topic: Some(topic.clone()),
+            messages: messages.clone().into(),
+        }],
+        ..options()
+    };
+    let services = partition(&[("one", &["a"]), ("two", &["b", "c"])]);
+    let plans = lower(&stack, &services, &options);
+    let with: Vec<&ServicePlan> = plans.iter().filter(|p| !p.recordings.is_empty()).collect();
+    assert_eq!(with.len(), 1);
+    assert_eq!(with[0].recordings[0].messages, messages);
+    let planned = with[0].processes.iter().flat_map(|p| &p.nodes);
+    let mut triggers = planned.flat_map(|n| n.callbacks.iter().map(|c| &c.trigger));
+    let replay = triggers.find_map(|trigger| match trigger {
+        TriggerPlan::Timer { replay, .. } => replay.as_ref(),
+        TriggerPlan::Subscription { .. } => None,
+    });
+    let replay = replay.unwrap();
+    assert_eq!(replay.file, with[0].recordings[0].file);
+    // Every service has room for the largest message.
+    for plan in &plans {
+        let of_topic = plan.topics.iter().position(|t| t.name == topic).unwrap();
+        assert_eq!(plan.topics[of_topic].largest_replayed, 7_000);
+        assert_eq!(replay.topic, Some(u32::try_from(of_topic).unwrap()));
+    }
 }

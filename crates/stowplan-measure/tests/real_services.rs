@@ -166,6 +166,7 @@ impl Run {
             work_scale: 1.0,
             record: true,
             record_callback_cpu: false,
+            replay: Vec::new(),
         };
         let engine = RemoteEngine::new(&host, self.place.0).unwrap();
         let on_host = HostPlan {

@@ -29,6 +29,9 @@ pub const PREEMPTION: &str = "preemption";
 /// Key in [`Experiment::parameters`] of how many threads of busy neighbours every deployment had.
 pub const NEIGHBOURS: &str = "neighbours";
 
+/// Key in [`Experiment::parameters`] of what was replayed: an object with the bag, its `sha256`, and each source.
+pub const REPLAY: &str = "replay";
+
 /// Beginnings of names in [`DeploymentRecord::fingerprint`] whose values each start has anew: paths with the run's name, numbers
 /// that the kernel draws, the copy of the program where an engine makes one for each service.
 pub const OF_A_START: [&str; 8] = [

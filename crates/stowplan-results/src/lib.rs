@@ -40,7 +40,7 @@ pub use error::ResultsError;
 pub use experiment::{
     Assumption, BlockCalibration, CALLBACK_CPU, DDS_PROFILE, DeploymentRecord, EXPERIMENT_SCHEMA,
     EdgeCount, Experiment, InjectionRecord, LimitsRecord, Machine, MetricPlan, NATURAL, NEIGHBOURS,
-    OF_A_START, PREEMPTION, PartitionRecord, PilotRecord, ProcessRecord, RE_BASED, STACKS,
+    OF_A_START, PREEMPTION, PartitionRecord, PilotRecord, ProcessRecord, RE_BASED, REPLAY, STACKS,
     SensitivityRecord, StackRecord, StowplanOwn, WorkingSetCalibration,
 };
 pub use folder::{BEFORE, date, folder_name};

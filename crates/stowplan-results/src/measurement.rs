@@ -16,7 +16,7 @@ words! {
 }
 
 table! {
-    /// One row per run and figure of a suite that is not of stacks, such as a benchmark's.
+    /// One row per run and figure that has no table of its own, such as a benchmark's.
     MeasurementRow in "measurements" {
         /// Run.
         run: u32,

@@ -52,6 +52,10 @@ impl Earlier {
                 "both would be scaled to the same utilisation, and what the stacks differ in would be lost",
             );
         }
+        let replayed = match new.replayed_as(&self.request) {
+            Ok(replayed) => replayed,
+            Err(why) => return refused(&why),
+        };
         let own = self.request.clone();
         Ok(Request {
             stack_file: own.stack_file,
@@ -68,10 +72,12 @@ impl Earlier {
             dds: own.dds,
             parallelism: own.parallelism,
             options: RunOptions {
-                // They are a service of its deployments.
+                // They are a service of its deployments, and its topics are those of its stack.
                 neighbours: own.options.neighbours,
-                ..new.options
+                replay: own.options.replay,
+                ..new.options.clone()
             },
+            replayed,
             ..new.clone()
         })
     }

@@ -69,6 +69,9 @@ pub enum ExperimentError {
         /// What the user can do.
         hint: String,
     },
+    /// A bag cannot be replayed.
+    #[error(transparent)]
+    Replay(#[from] stowplan_replay::ReplayError),
     /// The plan cannot be made.
     #[error(transparent)]
     Plan(#[from] stowplan_plan::PlanError),

@@ -24,6 +24,7 @@ mod prepare;
 mod programs;
 mod real;
 mod record;
+mod replay;
 pub mod request;
 mod resumed;
 mod ring;

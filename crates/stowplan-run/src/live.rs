@@ -141,6 +141,7 @@ impl Live<'_, '_> {
             stack: &stack,
             speed: speed.as_ref(),
             program_sha256: &self.image.program_sha256,
+            replayed: self.request.replayed.as_ref(),
         };
         let result = outcome.and_then(|measured| {
             if !start.kept {
@@ -219,6 +220,7 @@ impl Live<'_, '_> {
             work_scale: 1.0,
             record: true,
             record_callback_cpu: self.request.options.callback_cpu,
+            replay: self.prepared.replay.clone(),
         };
         let stack = self.stack(job.block)?;
         let services = lower(&stack, &planned.deployment.partition, &options);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stowplan_engine::Refusal;
+use stowplan_measure::ReplayedInput;
 use stowplan_model::{Deployment, PhaseSpan, Place, Stack};
 use stowplan_plan::{KnownEngines, MachineFacts, Plan, PlanOptions};
 use stowplan_results::{
@@ -16,6 +17,7 @@ use crate::edges::own_networks;
 use crate::engines::Usable;
 use crate::error::ExperimentError;
 use crate::isolation::isolation_by_name;
+use crate::replay;
 use crate::request::Request;
 use crate::ring::ring_bytes;
 use crate::sensitivity;
@@ -46,6 +48,8 @@ pub struct Prepared {
     pub ring_bytes: u64,
     /// Timers whose phases are drawn from a part of their period.
     pub phase_spans: Vec<PhaseSpan>,
+    /// What its sources replay; read with the image.
+    pub replay: Vec<ReplayedInput>,
     /// What the user should know.
     pub warnings: Vec<String>,
 }
@@ -106,6 +110,7 @@ pub(crate) fn prepare(
         phase_spans: request.phase_spans(spec.stack())?,
         ablation: ablation(request, spec.stack(), known)?,
         stack: spec.stack().clone(),
+        warnings: replay::warnings(request, spec.stack()),
         spec,
         deployments: Vec::new(),
         refused: Vec::new(),
@@ -114,7 +119,7 @@ pub(crate) fn prepare(
         machine: machine.clone(),
         image_digests: BTreeMap::new(),
         ring_bytes: 0,
-        warnings: Vec::new(),
+        replay: Vec::new(),
     };
     let recorded =
         Duration::from_nanos(request.warm_up_ns + request.window_ns) + START_UP_ALLOWANCE;

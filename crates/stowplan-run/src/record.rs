@@ -9,7 +9,7 @@ use stowplan_image::Image;
 use stowplan_model::{PlacedProcess, WorkSpeed};
 use stowplan_results::{
     Assumption, DDS_PROFILE, Experiment, Machine, MetricPlan, NATURAL, PartitionRecord,
-    ProcessRecord, RE_BASED, STACKS, StackRecord,
+    ProcessRecord, RE_BASED, REPLAY, STACKS, StackRecord,
 };
 use stowplan_stats::DEFAULT_DELTA;
 use stowplan_suite::planned;
@@ -141,8 +141,12 @@ fn parameters(
         ("parallelism".to_owned(), parallelism(request).into()),
     ]);
     // By their names, which are those that results are read by.
-    if let Ok(Value::Object(options)) = serde_json::to_value(request.options) {
+    if let Ok(Value::Object(options)) = serde_json::to_value(&request.options) {
         parameters.extend(options);
+    }
+    if let Some(replayed) = &request.replayed {
+        let replayed = serde_json::to_value(replayed).unwrap_or_default();
+        parameters.insert(REPLAY.to_owned(), replayed);
     }
     parameters.extend(speed::parameters(speed));
     if !request.phase_spans.is_empty() {

@@ -11,6 +11,7 @@ use stowplan_model::{
     ServiceAssignment, Stack, Variant, WorkSpeed,
 };
 use stowplan_remote::Network;
+use stowplan_replay::Replayed;
 use stowplan_results::PilotRecord;
 use stowplan_spec::{RunOptions, Spec};
 use stowplan_suite::Asked;
@@ -129,6 +130,9 @@ pub struct Request {
     /// Switches.
     #[serde(flatten)]
     pub options: RunOptions,
+    /// What of the bag is replayed, where one is.
+    #[serde(default)]
+    pub replayed: Option<Replayed>,
     /// Whether what cannot be had here is left out, and the rest is measured.
     #[serde(default)]
     pub skip_missing: bool,
@@ -266,6 +270,7 @@ impl Request {
             dds: Some(ask.dds.to_string()),
             parallelism: ask.parallelism,
             options: ask.options,
+            replayed: None,
             skip_missing: false,
             command: ask.command,
         }
@@ -378,7 +383,16 @@ impl Request {
         let (text, file) = (&self.stack_text, &self.stack_file);
         stowplan_spec::parse_with_values(text, file, values, speed.as_ref())
             .and_then(|spec| spec.with_neighbours(self.options.neighbours))
+            .map(|spec| self.as_replayed(spec))
             .map_err(ExperimentError::Spec)
+    }
+
+    /// A stack whose sources have the rates and sizes of what they replay.
+    fn as_replayed(&self, spec: Spec) -> Spec {
+        match &self.replayed {
+            Some(replayed) => spec.with_stack(|stack| replayed.apply(stack)),
+            None => spec,
+        }
     }
 
     /// The request with work in time as iterations at this speed, unless that was fixed before.

@@ -10,6 +10,7 @@ use stowplan_measure::rows::{
 };
 use stowplan_measure::{Measured, MeasuredHost, Preempted, RunError};
 use stowplan_model::{Stack, WorkSpeed};
+use stowplan_replay::Replayed;
 use stowplan_results::{ColdState, RunData, RunRow, RunStatus, ScheduledRun};
 use stowplan_site::Armed;
 use stowplan_wire::announce::Announcement;
@@ -18,6 +19,7 @@ use stowplan_wire::host::{HYPERVISOR, Preemptions, UsageSample};
 use crate::analyse::Analysed;
 use crate::edges;
 use crate::prepare::Planned;
+use crate::replay::execution_rows;
 
 /// Share of pages that may still be resident in a cold start (docs/measuring.md §4).
 const COLD_RESIDENT: f64 = 0.01;
@@ -37,6 +39,8 @@ pub(crate) struct RunFacts<'a> {
     /// What the calibration of its block gives.
     pub speed: Option<&'a WorkSpeed>,
     pub program_sha256: &'a str,
+    /// What was replayed.
+    pub replayed: Option<&'a Replayed>,
 }
 
 /// Counters of all processes added up, with what LTTng recorded.
@@ -179,6 +183,11 @@ pub(crate) fn finished(
         },
     );
     add_trace(&mut data, &key, facts, measured, analysed);
+    if let Some((replayed, window_ns)) = facts.replayed.zip(facts.window_ns) {
+        let latency = &data.latency;
+        data.measurements =
+            execution_rows(facts.scheduled, facts.stack, replayed, window_ns, latency);
+    }
     let modules = Modules::of(facts.stack, &facts.planned.deployment.partition);
     for of in &measured.hosts {
         let host = HostRows { key: &key, of };

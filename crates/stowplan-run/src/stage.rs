@@ -205,6 +205,7 @@ impl<'a> Stage<'a> {
             work_scale: 1.0,
             record: false,
             record_callback_cpu: false,
+            replay: Vec::new(),
         };
         let image_dir = host.put(&self.ready.image.dir)?;
         let engine = self

@@ -146,6 +146,7 @@ impl<'a> Station<'a> {
     /// What can run of an experiment, with the images of its real programs.
     fn prepared(&self, request: &Request, speed: &WorkSpeed) -> Result<Prepared, ExperimentError> {
         let mut prepared = self.planned(request, speed)?;
+        prepared.replay = request.replayed_inputs()?;
         // After the refusals: an engine that cannot use an image may be the only one asked for.
         let services = &mut prepared.stack.services;
         prepared.image_digests = unpack_images(services, &self.programs.image_store)?;

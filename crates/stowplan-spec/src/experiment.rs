@@ -50,8 +50,8 @@ pub struct Experiment {
     pub seed: u64,
     /// Time between readiness and arming, in nanoseconds.
     pub warm_up_ns: u64,
-    /// Length of the measurement in nanoseconds.
-    pub window_ns: u64,
+    /// Length of the measurement in nanoseconds; `None` where it is that of the bag that is replayed.
+    pub window_ns: Option<u64>,
     /// Share of the machine's CPUs that callback work is scaled to; `None` does not scale.
     pub utilisation: Option<f64>,
     /// Profile of the DDS configuration.

@@ -12,6 +12,7 @@ mod experiment;
 mod kind;
 mod parse;
 mod quantity;
+mod replay;
 mod run_options;
 mod scalar;
 mod scenario;
@@ -28,6 +29,7 @@ pub use context::{Assumption, TimedWork};
 pub use error::{Problem, SpecError};
 pub use experiment::{AskedCpu, Experiment, ListedDeployment, Start};
 pub use quantity::Unit;
+pub use replay::Replay;
 pub use run_options::RunOptions;
 pub use scenario::{NoSuchStrategy, Scenario, Step, Strategy};
 pub use schema::{experiment_schema, partition_schema, scenario_schema, stack_schema};
@@ -92,6 +94,13 @@ impl Spec {
         stack.processes.push(process);
         stack.nodes.push(node);
         Ok(self)
+    }
+
+    /// The same with a stack that this has changed, as a replayed bag changes the rates of its sources.
+    #[must_use]
+    pub fn with_stack(mut self, change: impl FnOnce(&mut Stack)) -> Self {
+        change(&mut self.stack);
+        self
     }
 
     /// Work that the file gives as an execution time, in the order of the file.

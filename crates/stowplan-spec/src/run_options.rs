@@ -6,13 +6,13 @@ use std::ops::BitOrAssign;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::replay::Replay;
+
 /// Heading of these switches in the help of commands.
 const RECORD: &str = "What to record";
 
 /// Switches of an experiment, all off where left out, and busy neighbours.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args,
-)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -35,17 +35,23 @@ pub struct RunOptions {
     /// Add a service `neighbours` with N threads that keep CPUs busy to every deployment [default: 0]
     #[arg(long, value_name = "N", help_heading = "How to run it")]
     pub neighbours: Option<u8>,
+    /// Replay an MCAP bag: sources publish at its times and with its sizes; BAG,/a=/b maps its topic /a to /b of the stack
+    #[arg(long, value_name = "BAG", help_heading = "How to run it")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
 }
 
 impl BitOrAssign for RunOptions {
-    /// What either has switched on; of neighbours those of `other`, where it says how many.
+    /// What either has switched on; neighbours and a bag are those of `other`, where it has any.
     fn bitor_assign(&mut self, other: Self) {
+        let replay = self.replay.take();
         *self = Self {
             keep_traces: self.keep_traces || other.keep_traces,
             callback_cpu: self.callback_cpu || other.callback_cpu,
             preemption: self.preemption || other.preemption,
             host_network: self.host_network || other.host_network,
             neighbours: other.neighbours.or(self.neighbours),
+            replay: other.replay.or(replay),
         };
     }
 }
@@ -74,16 +80,21 @@ macro_rules! with_run_options {
             /// Threads, 0 to 255, of a service `neighbours` that every deployment has beside its own: they only keep CPUs busy.
             #[serde(default)]
             pub neighbours: Option<u8>,
+            /// A bag that sources replay: they publish at its times and with its sizes, and the window is as long as the bag
+            /// and a second where it is left out.
+            #[serde(default)]
+            pub replay: Option<$crate::Replay>,
         }
 
         impl $name {
-            pub(crate) const fn options(&self) -> RunOptions {
+            pub(crate) fn options(&self) -> RunOptions {
                 RunOptions {
                     keep_traces: self.keep_traces,
                     callback_cpu: self.callback_cpu,
                     preemption: self.preemption,
                     host_network: self.host_network,
                     neighbours: self.neighbours,
+                    replay: self.replay.clone(),
                 }
             }
         }

@@ -26,6 +26,7 @@ pub fn service_plan(run: &str, service: &str) -> ServicePlan {
             memory_bytes: 0,
         }),
         topics: vec![],
+        recordings: vec![],
         processes: vec![process_plan("p", vec![])],
     }
 }
@@ -86,6 +87,7 @@ pub fn timer_plan(period_ns: u64, phase_ns: u64) -> TriggerPlan {
         jitter_ns: DistributionPlan::Constant(0.0),
         rate_error: 0.0,
         phase_ns: Some(phase_ns),
+        replay: None,
     }
 }
 

@@ -27,6 +27,29 @@ pub struct ServicePlan {
     pub topics: Vec<TopicPlan>,
     /// Processes in starting order.
     pub processes: Vec<ProcessPlan>,
+    /// What sources replay. The agent writes each into a file beside the plan, which then has none of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recordings: Vec<RecordingPlan>,
+}
+
+/// What one source replays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordingPlan {
+    /// Name of its file in the service's run folder.
+    pub file: String,
+    /// When each message is due, ns since arming, and its size in bytes.
+    pub messages: Vec<(u64, u64)>,
+}
+
+impl RecordingPlan {
+    /// The file: for each message both numbers, little-endian.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let messages = self.messages.iter();
+        let numbers = messages.flat_map(|&(due_ns, bytes)| [due_ns, bytes]);
+        numbers.flat_map(u64::to_le_bytes).collect()
+    }
 }
 
 /// What the launcher does before it starts processes.
@@ -63,6 +86,9 @@ pub struct TopicPlan {
     pub name: String,
     /// Size of the payload's filler in bytes.
     pub bytes: DistributionPlan,
+    /// Largest message that is replayed on it, bytes; 0 where none is.
+    #[serde(default)]
+    pub largest_replayed: u64,
     /// DDS reliable instead of best effort.
     pub reliable: bool,
     /// DDS transient local instead of volatile.
@@ -353,6 +379,9 @@ pub enum TriggerPlan {
         /// Offset from the arming instant in ns, drawn per block.
         /// `None` keeps the phase of the timer's own start (natural phase).
         phase_ns: Option<u64>,
+        /// What it replays from arming on, instead of being due by its period.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replay: Option<ReplayPlan>,
     },
     /// A message.
     Subscription {
@@ -361,6 +390,16 @@ pub enum TriggerPlan {
         /// Publishers in other processes or without intra-process that must be matched.
         expected_publishers: u32,
     },
+}
+
+/// What a source replays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayPlan {
+    /// File of its [`RecordingPlan`] beside the plan.
+    pub file: String,
+    /// Topic whose messages have the recorded sizes, as index into [`ServicePlan::topics`]; `None` where it publishes nothing.
+    pub topic: Option<u32>,
 }
 
 /// A publisher of a node. Callbacks of the node that publish on the same topic name the same one.

@@ -169,6 +169,7 @@ pub fn failed(error: &ExperimentError) -> CommandError {
         | ExperimentError::Place(_)
         | ExperimentError::NoCpu { .. }
         | ExperimentError::Plan(_)
+        | ExperimentError::Replay(_)
         | ExperimentError::OtherMachine { .. }
         | ExperimentError::OtherNetwork
         | ExperimentError::OtherProgram
@@ -193,6 +194,7 @@ pub fn failed(error: &ExperimentError) -> CommandError {
         ExperimentError::Results(results) => CommandError::from_error(code, results),
         ExperimentError::Engine(engine) => CommandError::from_error(code, engine.as_ref()),
         ExperimentError::Host(host) => CommandError::from_error(code, host),
+        ExperimentError::Replay(replay) => CommandError::from_error(code, replay),
         ExperimentError::Place(place) => CommandError::from_error(code, place),
         ExperimentError::Missing { reasons, hint } => CommandError::new(code, reasons).hint(hint),
         ExperimentError::NotAccepted(why) => CommandError::from_error(code, why.as_ref()),

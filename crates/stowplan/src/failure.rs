@@ -8,6 +8,7 @@ use stowplan_host::HostError;
 pub use stowplan_host::chain as in_words;
 use stowplan_judge::JudgeError;
 use stowplan_plan::PlaceError;
+use stowplan_replay::ReplayError;
 use stowplan_report::ReportError;
 use stowplan_results::ResultsError;
 
@@ -89,6 +90,8 @@ fn hint_of(error: &(dyn Error + 'static)) -> Option<String> {
             report.hint()
         } else if let Some(place) = error.downcast_ref::<PlaceError>() {
             place.hint.clone()
+        } else if let Some(replay) = error.downcast_ref::<ReplayError>() {
+            replay.hint.clone()
         } else if let Some(host) = error.downcast_ref::<HostError>() {
             host.hint.clone()
         } else {

@@ -96,7 +96,7 @@ fn run_process(
     let matching = Matching::leak().map_err(NodeError::system("watch for matches"))?;
     let participant = planned.participant(planned.user_data(index))?;
     let process = Process::new(
-        planned.plan,
+        planned,
         index,
         args.files.clone(),
         agent,

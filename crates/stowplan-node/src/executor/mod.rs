@@ -1,5 +1,6 @@
 //! Executors as in rclcpp: threads that wait for entities and execute them.
 
+pub mod recording;
 pub mod schedule;
 pub mod timer;
 

@@ -118,6 +118,17 @@ impl Callback {
 
     /// Runs once on data of this origin. `now_ns` is when it was found to be due.
     pub fn run(&self, now_ns: u64, origin: Origin, intra_process: bool) {
+        self.run_replaying(now_ns, origin, intra_process, None);
+    }
+
+    /// The same; what it publishes on the topic of a replayed message has that one's size.
+    fn run_replaying(
+        &self,
+        now_ns: u64,
+        origin: Origin,
+        intra_process: bool,
+        replayed: Option<(u32, u64)>,
+    ) {
         let call = self.number(now_ns);
         let origin = Origin {
             chains: self.chains.along(origin.chains),
@@ -137,7 +148,8 @@ impl Callback {
         });
         self.work.run(iterations);
         for publisher in &self.publishers {
-            publisher.publish(origin, call);
+            let bytes = replayed.and_then(|(topic, bytes)| publisher.is_on(topic).then_some(bytes));
+            publisher.publish(origin, call, bytes);
         }
         let end_ns = record::now();
         record::event_at(
@@ -194,6 +206,8 @@ pub struct TimerEntity {
     callback: Arc<Callback>,
     /// Callbacks of the node whose newest data it uses; a source uses none.
     uses: Vec<Arc<Callback>>,
+    /// Topic, as the plan numbers them, whose messages have the sizes of those that are replayed.
+    replays_on: Option<u32>,
 }
 
 impl TimerEntity {
@@ -204,6 +218,7 @@ impl TimerEntity {
         period_ns: u64,
         callback: Arc<Callback>,
         uses: Vec<Arc<Callback>>,
+        replays_on: Option<u32>,
     ) -> Self {
         let handle = new_handle();
         record::event(&RclTimerInit {
@@ -222,6 +237,7 @@ impl TimerEntity {
             handle,
             callback,
             uses,
+            replays_on,
         }
     }
 
@@ -245,7 +261,8 @@ impl TimerEntity {
                 callback: self.callback.id(),
                 chains: 0,
             };
-            self.callback.run(now_ns, origin, false);
+            let replayed = self.replays_on.zip(release.bytes);
+            self.callback.run_replaying(now_ns, origin, false, replayed);
             return;
         }
         record::event(&TimerRelease {

@@ -18,6 +18,7 @@ use super::{Callback, Process, Publisher, Runnable, Subscription, new_handle};
 use crate::dds::{Condition, Guard};
 use crate::error::NodeError;
 use crate::executor::Executor;
+use crate::executor::recording::Recording;
 use crate::executor::schedule::Class;
 use crate::executor::timer::{TimerClock, TimerSpec};
 use crate::work::WorkingSet;
@@ -205,6 +206,7 @@ impl Place<'_> {
                 jitter_ns,
                 rate_error,
                 phase_ns,
+                ref replay,
             } => {
                 let spec = TimerSpec {
                     period_ns,
@@ -216,8 +218,10 @@ impl Place<'_> {
                 };
                 let uses = plan.uses.iter().map(|id| self.used(*id, callbacks));
                 let uses = uses.collect::<Result<Vec<_>, _>>()?;
-                let timer = TimerEntity::new(self.node, period_ns, callback, uses);
-                let clock = TimerClock::new(&spec, record::now());
+                let topic = replay.as_ref().and_then(|of| of.topic);
+                let timer = TimerEntity::new(self.node, period_ns, callback, uses, topic);
+                let recording = replay.as_ref().map(|of| self.recording(&of.file));
+                let clock = TimerClock::new(&spec, record::now()).replaying(recording.transpose()?);
                 self.add(
                     Class::Timer,
                     Runnable::Timer(Arc::new(timer)),
@@ -226,6 +230,12 @@ impl Place<'_> {
                 )
             }
         }
+    }
+
+    /// A file of what a source replays, beside the plan.
+    fn recording(&self, file: &str) -> Result<Recording, NodeError> {
+        let path = self.process.folder.join(file);
+        Recording::map(&path).map_err(|source| NodeError::Read { path, source })
     }
 
     fn used(

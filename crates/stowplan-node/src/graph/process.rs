@@ -20,6 +20,7 @@ use crate::dds::{
 };
 use crate::draw::whole;
 use crate::payload::{HEAD_BYTES, Head, TYPE_NAME};
+use crate::plan::Planned;
 use crate::record;
 
 /// Version of ros2_tracing whose events are recorded: Jazzy's.
@@ -34,6 +35,8 @@ pub struct Process {
     pub index: usize,
     /// Folder of start-up files.
     pub files: PathBuf,
+    /// The service's run folder.
+    pub folder: PathBuf,
     /// The connection to the agent.
     pub agent: Arc<Agent>,
     /// Its participant.
@@ -76,7 +79,7 @@ impl Process {
     /// # Errors
     /// When CycloneDDS refuses.
     pub fn new(
-        plan: ServicePlan,
+        Planned { plan, folder }: Planned,
         index: usize,
         files: PathBuf,
         agent: Arc<Agent>,
@@ -94,6 +97,7 @@ impl Process {
             plan,
             index,
             files,
+            folder,
             agent,
             participant,
             matching,
@@ -214,7 +218,7 @@ fn longest(plan: &ServicePlan, process: &ProcessPlan) -> usize {
     published
         .chain(taken)
         .filter_map(|topic| plan.topics.get(topic as usize))
-        .map(|topic| greatest(&topic.bytes))
+        .map(|topic| greatest(&topic.bytes).max(bytes(topic.largest_replayed)))
         .max()
         .map_or(0, Head::padded)
 }
@@ -225,5 +229,9 @@ fn greatest(distribution: &DistributionPlan) -> usize {
         DistributionPlan::Uniform { high, .. } => high,
         DistributionPlan::LogNormal { max, .. } => max,
     };
-    usize::try_from(whole(value)).unwrap_or(usize::MAX)
+    bytes(whole(value))
+}
+
+fn bytes(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }

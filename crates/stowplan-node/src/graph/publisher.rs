@@ -23,6 +23,7 @@ pub struct Publisher {
     handle: u64,
     rmw_handle: u64,
     id: u32,
+    topic: u32,
     seed: u64,
     size: stowplan_wire::service::DistributionPlan,
     filler: Arc<[u8]>,
@@ -73,6 +74,7 @@ impl Publisher {
             handle,
             rmw_handle,
             id: plan.id,
+            topic: plan.topic,
             seed: process.plan.seed,
             size: topic.bytes,
             filler: Arc::clone(&process.filler),
@@ -89,6 +91,11 @@ impl Publisher {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
+    }
+
+    /// Whether it publishes on the topic with this number in the plan.
+    pub(super) fn is_on(&self, topic: u32) -> bool {
+        self.topic == topic
     }
 
     /// The global identifier of its writer.
@@ -108,13 +115,14 @@ impl Publisher {
         self.refused.load(Ordering::Acquire)
     }
 
-    /// Publishes a message of this origin from call number `call` of its callback.
+    /// Publishes a message of this origin from call number `call` of its callback, with so many bytes or as many as are drawn.
     ///
     /// One reading of the clock stamps the message and the event that begins its publication, so that what
     /// the message says of itself can be compared with the trace exactly. A second one is taken when the
     /// message is ready for DDS: between the two lies the part `send`.
-    pub fn publish(&self, origin: Origin, call: u64) {
-        let size = whole(draw(self.seed, Purpose::Size, self.id, call, &self.size));
+    pub fn publish(&self, origin: Origin, call: u64, bytes: Option<u64>) {
+        let drawn = || whole(draw(self.seed, Purpose::Size, self.id, call, &self.size));
+        let size = bytes.unwrap_or_else(drawn);
         let size = usize::try_from(size)
             .unwrap_or(usize::MAX)
             .min(self.filler.len());

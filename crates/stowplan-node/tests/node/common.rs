@@ -240,6 +240,7 @@ pub fn topic(name: &str) -> TopicPlan {
     TopicPlan {
         name: name.into(),
         bytes: constant(1_001.0),
+        largest_replayed: 0,
         reliable: true,
         transient_local: false,
         depth: 5,

@@ -79,7 +79,7 @@ pub(crate) fn convert(
         delta: delta(context, spec),
         seed: spec.seed.unwrap_or(DEFAULT_SEED),
         warm_up_ns,
-        window_ns,
+        window_ns: (spec.window.is_some() || spec.replay.is_none()).then_some(window_ns),
         utilisation,
         dds: dds_profile(spec.dds),
         natural_phase: spec.phase == PhaseSpec::Natural,

@@ -50,7 +50,7 @@ pub(crate) struct ExperimentSpec {
     /// Time between readiness and arming; 2s where left out.
     #[serde(default)]
     pub warm_up: Option<At<Fixed<Duration>>>,
-    /// Length of the measurement; 10s where left out.
+    /// Length of the measurement. Where left out 10s, with `replay` as long as the bag and a second.
     #[serde(default)]
     pub window: Option<At<Fixed<Duration>>>,
     /// Share of the machine's CPUs that callback work is scaled to; not scaled where left out.

@@ -17,7 +17,7 @@ use crate::cli::{DemoArgs, MeasureArgs, ReadyMadeArgs, RunArgs};
 use crate::commands::against::Against;
 use crate::commands::require::Requirements;
 use crate::engines;
-use crate::execute::Sessions;
+use crate::execute::{Sessions, failed};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::progress::{ProgressLine, Style};
@@ -146,7 +146,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
 /// What an experiment file asks for, with what the command line adds or changes.
 fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
     let file = args.experiment.as_deref().unwrap_or(Path::new(""));
-    let mut request = of_file(file, args.measure.options)?;
+    let mut request = of_file(file, &args.measure.options)?;
     request.budget_ns = budget(&args.measure)?.or(request.budget_ns);
     request.deltas.extend(inputs::deltas(&args.measure.delta)?);
     request.parallelism = args.measure.parallelism.or(request.parallelism);
@@ -160,7 +160,7 @@ fn of_run(args: &RunArgs) -> Result<Request, CommandError> {
 }
 
 /// What an experiment asks for, a shipped one or a file, with these options beside its own.
-pub fn of_file(path: &Path, more: RunOptions) -> Result<Request, CommandError> {
+pub fn of_file(path: &Path, more: &RunOptions) -> Result<Request, CommandError> {
     let known = engines::known()?;
     let name = path.to_string_lossy();
     let found = stowplan_spec::find_experiment(&name, &known).or_exit(ExitCode::BadInput)?;
@@ -168,8 +168,9 @@ pub fn of_file(path: &Path, more: RunOptions) -> Result<Request, CommandError> {
     has_cpus(&experiment.cpus, path)?;
     let (file, text) = inputs::stack_text(&experiment.stack, base)?;
     let mut options = experiment.options;
-    options |= more;
-    let spec = spec(&text, &file, options)?;
+    options.replay = options.replay.map(|replay| replay.below(base));
+    options |= more.clone();
+    let spec = spec(&text, &file, &options)?;
     let mut texts: Vec<&String> = experiment.partitions.iter().collect();
     for listed in &experiment.deployments {
         if !texts.contains(&&listed.partition) {
@@ -195,7 +196,7 @@ pub fn of_file(path: &Path, more: RunOptions) -> Result<Request, CommandError> {
         sensitivity: experiment.sensitivity,
         seed: experiment.seed,
         warm_up_ns: experiment.warm_up_ns,
-        window_ns: experiment.window_ns,
+        window_ns: experiment.window_ns.unwrap_or_default(),
         budget_ns: experiment.budget_ns,
         starts: match experiment.start {
             None => Starts::Warm,
@@ -216,7 +217,7 @@ pub fn of_file(path: &Path, more: RunOptions) -> Result<Request, CommandError> {
         command: std::env::args().collect(),
     });
     request.deltas = experiment.delta;
-    Ok(request)
+    replaying(request, experiment.window_ns)
 }
 
 /// Whether this machine has the CPUs that the limits of a file name: said with the place of the first that it lacks.
@@ -241,7 +242,7 @@ fn has_cpus(asked: &[AskedCpu], file: &Path) -> Result<(), CommandError> {
 }
 
 /// A stack with what these options add to it.
-fn spec(text: &str, file: &str, options: RunOptions) -> Result<Spec, CommandError> {
+fn spec(text: &str, file: &str, options: &RunOptions) -> Result<Spec, CommandError> {
     stowplan_spec::parse_spec(text, file)
         .and_then(|spec| spec.with_neighbours(options.neighbours))
         .or_exit(ExitCode::BadInput)
@@ -301,7 +302,7 @@ fn resume(folder: &Path, measure: &MeasureArgs) -> Result<(), CommandError> {
 fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, CommandError> {
     let name = args.stack.as_deref().unwrap_or_default();
     let (file, text) = inputs::stack_text(name, Path::new("."))?;
-    let spec = spec(&text, &file, args.measure.options)?;
+    let spec = spec(&text, &file, &args.measure.options)?;
     // An ablation brings its places, and has one partition: one with several services, so that there are groups.
     let (default_places, default_partitions): (&[&str], &[&str]) = if args.ablation {
         (&[], &["modules"])
@@ -314,7 +315,8 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         .map(|p| inputs::partition(spec.stack(), p))
         .collect::<Result<_, _>>()?;
     let duration = |given: &Option<String>| given.as_deref().map(inputs::duration).transpose();
-    let window = duration(&args.window)?.unwrap_or(defaults.window);
+    let asked_window = duration(&args.window)?;
+    let window = asked_window.unwrap_or(defaults.window);
     let warm_up = duration(&args.warm_up)?.unwrap_or(defaults.warm_up);
     if window.is_zero() && defaults.question != Question::StartUp {
         let message = format!("'{}' needs a window that is longer than 0", defaults.name);
@@ -344,12 +346,19 @@ fn request(args: &ReadyMadeArgs, defaults: &Defaults) -> Result<Request, Command
         natural_phase: args.measure.natural_phase,
         dds: inputs::dds_profile(args.measure.dds.as_deref())?,
         parallelism: args.measure.parallelism,
-        options: args.measure.options,
+        options: args.measure.options.clone(),
         command: std::env::args().collect(),
     });
     request.deltas = inputs::deltas(&args.measure.delta)?;
     request.skip_missing = args.measure.skip_missing;
-    Ok(request)
+    // A start-up has no window, whatever is replayed.
+    let own_window = asked_window.or(Some(window).filter(Duration::is_zero));
+    replaying(request, own_window.map(nanos))
+}
+
+/// A request with what it replays, where that is anything, in a window of its own if it has one.
+fn replaying(request: Request, window_ns: Option<u64>) -> Result<Request, CommandError> {
+    request.replaying(window_ns).map_err(|error| failed(&error))
 }
 
 /// As asked for; else the fewest that carry a verdict, or the most that a pilot may fix.

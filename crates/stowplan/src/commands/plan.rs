@@ -64,7 +64,7 @@ pub fn run(args: &PlanArgs) -> Result<(), CommandError> {
 
 /// Whether an experiment can be measured here, how long it takes, and what it lacks.
 fn experiment(file: &Path, skip_missing: bool) -> Result<(), CommandError> {
-    let mut request = measure::of_file(file, RunOptions::default())?;
+    let mut request = measure::of_file(file, &RunOptions::default())?;
     request.skip_missing = skip_missing;
     let spec = request.spec().map_err(|e| failed(&e))?;
     let speed = speed(&WorkSpeed::sizes(spec.stack()))?;

@@ -31,6 +31,7 @@ mod places;
 mod plan;
 mod preempted;
 mod record;
+mod replay;
 mod selftest;
 mod sensitivity;
 mod support;

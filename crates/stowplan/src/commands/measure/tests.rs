@@ -96,7 +96,7 @@ fn neighbours_of_a_file_give_way_to_those_of_the_command_line() {
             neighbours: more,
             ..RunOptions::default()
         };
-        let spec = of_file(&path, more).unwrap().spec().unwrap();
+        let spec = of_file(&path, &more).unwrap().spec().unwrap();
         let node = spec.stack().node("neighbours")?;
         node.background.map(|of| of.threads)
     };
