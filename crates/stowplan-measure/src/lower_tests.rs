@@ -465,7 +465,7 @@ fn what_a_source_replays_goes_to_its_service_alone() {
     let topic = callback.publishes[0].clone();
     let messages = vec![(0, 9), (50, 7_000)];
     let options = LowerOptions {
-        replay: vec![crate::ReplayedInput {
+        replay: vec![ReplayedInput {
             callback: CallbackRef {
                 node: node.name.clone(),
                 callback: callback.name.clone(),

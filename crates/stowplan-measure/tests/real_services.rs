@@ -266,8 +266,8 @@ impl Done {
         answers
             .filter(|(_, take)| graph.subscriptions[take.subscription].topic == pong)
             .map(|(_, take)| {
-                let sent = pings.get(&take.stamp.unwrap());
-                take.arrival_ns.unwrap() - sent.expect("each answer is one to a ping")
+                let sent = pings.get(&take.stamp.get().unwrap());
+                take.arrival_ns.get().unwrap() - sent.expect("each answer is one to a ping")
             })
             .collect()
     }
