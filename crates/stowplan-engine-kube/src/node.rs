@@ -7,8 +7,8 @@ use stowplan_engine::EngineError;
 use stowplan_engine_daemon::cri::Endpoint;
 use stowplan_host::process;
 
-use crate::resources::STATIC;
-
+/// The policy of a CPU manager that gives whole CPUs to single containers.
+pub(crate) const STATIC: &str = "static";
 /// Where a kubelet writes the logs of pods unless it is told otherwise.
 const LOGS: &str = "/var/log/pods";
 /// Sockets of the runtimes, for a kubelet that tells nothing: that of k3s, and those that packages have.

@@ -10,9 +10,6 @@ use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan};
 
 use crate::node::Node;
 
-/// The policy of a CPU manager that gives whole CPUs to single containers.
-pub(crate) const STATIC: &str = "static";
-
 /// Limits and requests. Where there is a limit and no request, the API server would make a request of it: what it would
 /// do is said here, so that what it changes is a change.
 pub(crate) fn of(limits: &LimitsPlan) -> Result<Option<ResourceRequirements>, EngineError> {
@@ -111,6 +108,7 @@ fn cpu_quantity(milli: u64) -> Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::STATIC;
 
     fn of_both(limits: LimitsPlan) -> Result<(Vec<String>, Vec<String>), String> {
         let resources = of(&limits).map_err(|e| e.to_string())?.unwrap();
