@@ -184,7 +184,11 @@ impl Shared<'_> {
             .filter(|_| benchmark.disk == Some(Disk::Volume));
         let mounts = volumes.map(|own| BindMount {
             from: own.display().to_string(),
-            to: folders.files.clone(),
+            // Plain processes have it where it is.
+            to: match place.is_plain() {
+                true => own.display().to_string(),
+                false => folders.files.clone(),
+            },
             read_only: false,
         });
         let program = Program::Command {
