@@ -116,6 +116,7 @@ fn service_plan(service: String) -> ServicePlan {
         seed: 0,
         record: false,
         record_callback_cpu: false,
+        recordings: Vec::new(),
         launch: Some(LaunchPlan {
             start_iterations: 0,
             entity_iterations: 0,

@@ -78,7 +78,12 @@ fn what_a_killed_run_left_in_a_daemon_is_removed_and_a_living_run_stays() {
         let on_machine = until_nothing_is_left(dead.id());
         assert_eq!(on_machine, Vec::<String>::new(), "{engine}");
         // Its services, and their image at least.
-        assert!(left(&living).len() > SERVICES, "{engine}");
+        let of_living = left(&living);
+        if living.try_wait().unwrap().is_some() {
+            let ended = Ended::new(living.wait_with_output().unwrap());
+            panic!("{engine}: the living run ended: {}", ended.err);
+        }
+        assert!(of_living.len() > SERVICES, "{engine}: {of_living:?}");
         // The last of them may still be starting.
         while left_of(living.id()).len() <= SERVICES {
             assert_eq!(living.try_wait().unwrap(), None, "{engine}: it ended");
