@@ -245,10 +245,16 @@ fn toolbox(request: &Request, store: &Path) -> Result<Option<Toolbox>, Experimen
     if !request.has_tools() {
         return Ok(None);
     }
-    let name = |what: String| ExperimentError::Name { what };
-    let found = Toolbox::find(store).map_err(|error| name(error.to_string()))?;
-    let hint = "there is no toolbox; hint: make one with 'stowplan bench toolbox build'";
-    found.map(Some).ok_or_else(|| name(hint.to_owned()))
+    let found = Toolbox::require(store).map_err(|error| match error.hint {
+        Some(hint) => ExperimentError::Missing {
+            reasons: error.message,
+            hint,
+        },
+        None => ExperimentError::Name {
+            what: error.message,
+        },
+    });
+    found.map(Some)
 }
 
 /// Fails where a place cannot be used here, before anything is started.

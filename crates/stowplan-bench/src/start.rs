@@ -92,6 +92,11 @@ impl Shared<'_> {
         })
     }
 
+    /// Where a benchmark is a tool of; none of what is built in.
+    fn toolbox_of(&self, benchmark: &Benchmark) -> Option<&Toolbox> {
+        self.toolbox.filter(|_| benchmark.tool().is_some())
+    }
+
     fn made(&self, folders: &Folders) -> Result<(), EngineError> {
         self.host.add_real(vec![SERVICE.to_owned()])?;
         if let Some(own) = &folders.own {
@@ -173,7 +178,7 @@ impl Shared<'_> {
         domain: u32,
     ) -> DeploymentPlan {
         let image_dir = self.image.dir.display().to_string();
-        let toolbox = self.toolbox.filter(|_| benchmark.tool().is_some());
+        let toolbox = self.toolbox_of(benchmark);
         let rootfs = toolbox.map_or_else(
             || image_dir.clone(),
             |toolbox| toolbox.tree().display().to_string(),
@@ -309,13 +314,13 @@ impl Folders {
         run_dir: &str,
     ) -> Self {
         let volume = format!("volume-{run}");
-        let toolbox = shared.toolbox.filter(|_| benchmark.tool().is_some());
+        let toolbox = shared.toolbox_of(benchmark);
         let own = match benchmark.disk {
-            // A folder of the toolbox: a chroot sees it, and containers have it mounted at the same place.
-            Some(Disk::Volume) if toolbox.is_some() => {
-                toolbox.map(|toolbox| toolbox.tree().join("srv").join(&volume))
-            }
-            Some(Disk::Volume) => Some(shared.dir.join(&volume)),
+            // Of a tool it is a folder of the toolbox: a chroot sees it, and containers have it mounted at the same place.
+            Some(Disk::Volume) => Some(match toolbox {
+                Some(toolbox) => toolbox.tree().join("srv").join(&volume),
+                None => shared.dir.join(&volume),
+            }),
             Some(Disk::Image) if place.is_plain() => {
                 Some(shared.store.join(format!("bench-{run}")))
             }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use stowplan_host::digest::sha256_of;
 
 /// Packages that it has beside the smallest Debian.
 const PACKAGES: [&str; 5] = [
@@ -57,10 +57,7 @@ pub struct ToolboxError {
 
 impl std::fmt::Display for ToolboxError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)?;
-        self.hint
-            .as_ref()
-            .map_or(Ok(()), |hint| write!(f, "; hint: {hint}"))
+        f.write_str(&self.message)
     }
 }
 
@@ -99,6 +96,17 @@ impl Toolbox {
         toolbox.dir = dir.canonicalize().map_err(ToolboxError::io("read", &dir))?;
         Ok(Some(toolbox))
     }
+
+    /// The same, where there has to be one.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn require(store: &Path) -> Result<Self, ToolboxError> {
+        Self::find(store)?.ok_or_else(|| ToolboxError {
+            message: "there is no toolbox".to_owned(),
+            hint: Some("make one with 'stowplan bench toolbox build'".to_owned()),
+        })
+    }
 }
 
 /// Builds a toolbox in a store. It appears by one rename, so that a build that was ended leaves nothing that counts.
@@ -135,16 +143,8 @@ fn built(base: &Path, building: &Path, spec: &ToolboxSpec) -> Result<Toolbox, To
     let path = tree.join("var/lib/dpkg/status");
     let status = fs::read_to_string(&path).map_err(ToolboxError::io("read", &path))?;
     let packages = packages(&status);
-    let mut hash = Sha256::new();
-    hash.update(format!("stowplan-toolbox/1\n{}\n", packages.join("\n")));
-    let digest = hash
-        .finalize()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            use std::fmt::Write as _;
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
+    let named = format!("stowplan-toolbox/1\n{}\n", packages.join("\n"));
+    let digest = sha256_of(named.as_bytes()).map_err(ToolboxError::io("read", &path))?;
     let mut toolbox = Toolbox {
         dir: base.join(&digest),
         digest,

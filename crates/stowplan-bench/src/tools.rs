@@ -30,7 +30,7 @@ pub(crate) struct Tool {
 }
 
 /// Every tool.
-pub(crate) const TOOLS: [Tool; 8] = [
+pub(crate) static TOOLS: [Tool; 8] = [
     Tool {
         name: "sysbench-cpu",
         has_files: false,
@@ -111,8 +111,7 @@ pub(crate) struct Told<'a> {
 impl Tool {
     /// The tool of this name.
     pub(crate) fn of_name(name: &str) -> Option<&'static Self> {
-        static ALL: [Tool; TOOLS.len()] = TOOLS;
-        ALL.iter().find(|tool| tool.name == name)
+        TOOLS.iter().find(|tool| tool.name == name)
     }
 
     /// The metric that stands for it where it gave none.

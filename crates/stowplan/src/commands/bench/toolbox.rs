@@ -24,11 +24,7 @@ pub fn run(action: Option<&ToolboxAction>) -> Result<(), CommandError> {
             describe(&toolbox)
         }
         Some(ToolboxAction::Show) | None => {
-            let none = || {
-                let error = CommandError::new(ExitCode::BadInput, "there is no toolbox");
-                error.hint("make one with 'stowplan bench toolbox build'")
-            };
-            let toolbox = find()?.ok_or_else(none)?;
+            let toolbox = Toolbox::require(&image_store()).map_err(failed)?;
             describe(&toolbox)?;
             toolbox
                 .packages
