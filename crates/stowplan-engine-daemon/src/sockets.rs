@@ -28,12 +28,20 @@ fn is_systemd(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "systemd")
 }
 
-/// Inode of the socket that listens on this path, as the links of open files name it (proc_net(5), `/proc/net/unix`).
+/// Inode of the socket that listens on this path, as the links of open files name it.
 fn listening(socket: &Path) -> Option<String> {
-    /// `__SO_ACCEPTCON`: of the sockets that accepted connections on it have the path, too.
-    const LISTENS: &str = "00010000";
+    /// The kernel gives the table a page at a time and counts its way back to where it was: when a socket before that ends
+    /// meanwhile, it passes over one that is still there. What is listed is there; what is not is looked for again.
+    const READINGS: usize = 4;
     // It may have been bound by another name: /var/run is a link to /run.
     let wanted = socket.canonicalize().ok()?;
+    (0..READINGS).find_map(|_| listed(&wanted))
+}
+
+/// The same in one reading of the table (proc_net(5), `/proc/net/unix`).
+fn listed(wanted: &Path) -> Option<String> {
+    /// `__SO_ACCEPTCON`: of the sockets that accepted connections on it have the path, too.
+    const LISTENS: &str = "00010000";
     let table = fs::read_to_string("/proc/net/unix").ok()?;
     table.lines().find_map(|line| {
         let columns: Vec<&str> = line.split_whitespace().collect();
