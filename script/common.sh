@@ -6,8 +6,8 @@ BUILD_PACKAGES="build-essential cmake clang libclang-dev libseccomp-dev pkg-conf
 TEST_PACKAGES="babeltrace2 zstd cyclonedds-tools chromium git iproute2 jq lttng-tools liblttng-ust-dev"
 # Engines that are not built in. runc for Podman too: crun does not take control groups of version 1. LXD is cold on btrfs alone. mmdebstrap
 # makes the root of a real program. openssl, curl and the plugins of CNI are what the Kubernetes of tests needs beside
-# containerd.
-ENGINE_PACKAGES="systemd-container lxc docker.io containerd runc crun podman uidmap lxd lxd-client btrfs-progs mmdebstrap openssl curl containernetworking-plugins"
+# containerd. docker-registry is what it pulls images from.
+ENGINE_PACKAGES="systemd-container lxc docker.io containerd runc crun podman uidmap lxd lxd-client btrfs-progs mmdebstrap openssl curl containernetworking-plugins docker-registry"
 # What --full needs beside that: a guest with cgroup v2, and a peer (Ubuntu 24.04 has docker-compose-v2 in its place).
 FULL_TEST_PACKAGES="qemu-system-x86 busybox-static docker-compose"
 

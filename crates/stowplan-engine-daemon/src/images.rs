@@ -20,6 +20,11 @@ pub trait Daemon {
     /// Name of its engine.
     fn engine(&self) -> &'static str;
 
+    /// Name of its images, before the colon.
+    fn images_name(&self) -> String {
+        IMAGES.to_owned()
+    }
+
     /// Connects.
     ///
     /// # Errors
@@ -73,6 +78,11 @@ impl<D: Daemon> Images<D> {
         }
     }
 
+    /// Who keeps them.
+    pub const fn daemon(&self) -> &D {
+        &self.daemon
+    }
+
     /// The tag of the image with these contents, which is in the daemon's store when this returns.
     ///
     /// # Errors
@@ -80,7 +90,8 @@ impl<D: Daemon> Images<D> {
     pub fn load(&mut self, client: &D::Client, contents: &Contents) -> Result<String, EngineError> {
         let fingerprint = contents.fingerprint().map_err(unreadable)?;
         let short = fingerprint.get(..16).unwrap_or(&fingerprint);
-        let tag = format!("{IMAGES}:{}-{}-{short}", std::process::id(), self.number);
+        let (name, pid) = (self.daemon.images_name(), std::process::id());
+        let tag = format!("{name}:{pid}-{}-{short}", self.number);
         self.bring(client, contents, fingerprint, &tag)?;
         Ok(tag)
     }

@@ -78,6 +78,8 @@ pub(crate) struct KubeBackend {
     pub(super) made: RefCell<BTreeMap<String, Made>>,
     next: Cell<u32>,
     pub(super) happened: RefCell<VecDeque<Happened>>,
+    /// How the images have come to the node.
+    arrived: String,
     /// Namespaces that the cluster is still removing.
     going: Rc<RefCell<Vec<String>>>,
 }
@@ -87,6 +89,7 @@ impl KubeBackend {
         cluster: Cluster,
         runtime: cri::Client,
         ground: Ground,
+        arrived: String,
         going: Rc<RefCell<Vec<String>>>,
     ) -> Self {
         Self {
@@ -97,6 +100,7 @@ impl KubeBackend {
             made: RefCell::default(),
             next: Cell::new(0),
             happened: RefCell::default(),
+            arrived,
             going,
         }
     }
@@ -372,7 +376,9 @@ impl Backend for KubeBackend {
             let seen = self.seen(id)?;
             Some((seen, *pid))
         });
-        label::read(&self.cluster, &self.runtime, &found.collect::<Vec<_>>())
+        let mut label = label::read(&self.cluster, &self.runtime, &found.collect::<Vec<_>>())?;
+        label.insert("engine.images".to_owned(), self.arrived.clone());
+        Ok(label)
     }
 
     fn processes(&self, first: &[u32]) -> Vec<u32> {

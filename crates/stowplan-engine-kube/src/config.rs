@@ -18,6 +18,8 @@ use crate::{names, resources};
 
 /// Name of the one container of a pod.
 pub(crate) const CONTAINER: &str = "service";
+/// Policy for an image that the node pulls where it does not have it.
+pub(crate) const PULLED: &str = "IfNotPresent";
 
 /// A pod in the network of its node, which ends when its programs do.
 pub(crate) fn pod(
@@ -77,12 +79,23 @@ fn on(node: &str) -> Affinity {
     }
 }
 
-/// A container of an image that the node has.
+/// How a kubelet comes to an image that it is named.
+#[must_use]
+pub(crate) fn pull_policy(image: &str) -> &'static str {
+    // By its digest, where it is in a registry, and pulled before t0. Else it is in the store, and nowhere else.
+    if image.contains('@') {
+        PULLED
+    } else {
+        "Never"
+    }
+}
+
+/// A container of this image.
 pub(crate) fn container(name: &str, image: &str, command: Vec<String>) -> Container {
     Container {
         name: name.to_owned(),
         image: Some(image.to_owned()),
-        image_pull_policy: Some("Never".to_owned()),
+        image_pull_policy: Some(pull_policy(image).to_owned()),
         command: Some(command).filter(|words| !words.is_empty()),
         ..Container::default()
     }
@@ -211,6 +224,12 @@ mod tests {
         of(&plan, &plan.services[0], "i", "stowplan-7-1", "node1")
             .unwrap()
             .0
+    }
+
+    #[test]
+    fn only_an_image_of_a_registry_is_pulled() {
+        assert_eq!(pull_policy("localhost/stowplan:7-0-ab"), "Never");
+        assert_eq!(pull_policy("rack:5000/stowplan@sha256:ab"), PULLED);
     }
 
     #[test]

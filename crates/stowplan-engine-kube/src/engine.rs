@@ -9,8 +9,8 @@ use stowplan_engine::{
     Capabilities, CpuGroups, Deployment, Engine, EngineError, IsolationFeature, LimitSupport,
     Probe, SharedNetwork, Variant, WITH_HOST_NETWORK,
 };
-use stowplan_engine_daemon::cri::{self, Store, image_digests};
-use stowplan_engine_daemon::{ContainerDeployment, Daemon, Images, Prepared, of_service};
+use stowplan_engine_daemon::cri::{self, image_digests};
+use stowplan_engine_daemon::{ContainerDeployment, Images, Prepared, of_service};
 use stowplan_host::{Host, network};
 use stowplan_image::Contents;
 use stowplan_wire::deployment::DeploymentPlan;
@@ -20,51 +20,12 @@ use crate::cluster::Cluster;
 use crate::ground::{self, Ground, Unpacked};
 use crate::kubeconfig::{HINT, Source};
 use crate::pods::PodName;
+use crate::registry::Registry;
+use crate::store::NodeStore;
 use crate::{ENGINE, admission, config, names, pods, probe, resources};
 
 /// Most services of a deployment: a kubelet takes 110 pods unless it is told otherwise, and has some of its own.
 const MOST_SERVICES: u32 = 100;
-
-/// The store of the runtime of the node that is this machine.
-#[derive(Debug, Clone)]
-pub(crate) struct NodeStore;
-
-impl NodeStore {
-    const STORE: Store = Store {
-        engine: ENGINE,
-        endpoint: None,
-    };
-}
-
-impl Daemon for NodeStore {
-    type Client = cri::Client;
-
-    fn engine(&self) -> &'static str {
-        ENGINE
-    }
-
-    fn connect(&self) -> Result<cri::Client, EngineError> {
-        let cluster = Cluster::connect(&Source::of_this_process()?)?;
-        cri::Client::connect(&cluster.node.endpoint())
-    }
-
-    fn has_image(&self, client: &cri::Client, tag: &str) -> Result<bool, EngineError> {
-        Self::STORE.has_image(client, tag)
-    }
-
-    fn load_image(
-        &self,
-        client: &cri::Client,
-        contents: &Contents,
-        tag: &str,
-    ) -> Result<(), EngineError> {
-        Self::STORE.load_image(client, contents, tag)
-    }
-
-    fn remove_image(&self, client: &cri::Client, tag: &str) -> Result<bool, EngineError> {
-        Self::STORE.remove_image(client, tag)
-    }
-}
 
 /// The Kubernetes that has this machine as a node. Dropping it removes the images that it has loaded, and waits until the
 /// cluster has removed its namespaces.
@@ -86,7 +47,7 @@ impl KubeEngine {
         Self {
             agent: agent.to_owned(),
             network_of: network.of_process,
-            images: RefCell::new(Images::new(NodeStore)),
+            images: RefCell::new(Images::new(NodeStore::default())),
             unpacked: RefCell::default(),
             going: Rc::default(),
             gives_cpus: Cell::new(false),
@@ -95,6 +56,7 @@ impl KubeEngine {
 
     /// The cluster, and the runtime of its node.
     fn connect(&self) -> Result<(Cluster, cri::Client), EngineError> {
+        Registry::of_this_process()?;
         let cluster = Cluster::connect(&Source::of_this_process()?)?;
         self.gives_cpus.set(cluster.node.gives_cpus());
         let runtime = cri::Client::connect(&cluster.node.endpoint()).map_err(|error| {
@@ -123,7 +85,8 @@ impl KubeEngine {
             from: self.agent.clone(),
             name: "stowplan-agent".to_owned(),
         };
-        let image = images.load(&runtime, &agent)?;
+        let tag = images.load(&runtime, &agent)?;
+        let image = images.daemon().name(&tag);
         probe::try_out(&cluster, &runtime, &image, &self.going)?;
         probe::version(&cluster, &runtime)
     }
@@ -136,8 +99,11 @@ impl KubeEngine {
         let (cluster, runtime) = self.connect()?;
         resources::require_cpus(plan, &cluster.node)?;
         self.capabilities().require(ENGINE, plan)?;
-        let tags = self.images.borrow_mut().load_all(&runtime, plan)?;
-        let distinct: BTreeSet<String> = tags.iter().cloned().collect();
+        let mut images = self.images.borrow_mut();
+        let tags = images.load_all(&runtime, plan)?;
+        let store = images.daemon();
+        let names: Vec<String> = tags.iter().map(|tag| store.name(tag)).collect();
+        let distinct: BTreeSet<String> = names.iter().cloned().collect();
         let ground = Ground::lay(&cluster, &plan.run, host.as_ref())?;
         let prepared = ground
             .unpack(
@@ -147,8 +113,9 @@ impl KubeEngine {
                 &mut self.unpacked.borrow_mut(),
             )
             .and_then(|image_files| {
-                let requests = wanted(&cluster, &runtime, &ground, plan, &tags)?;
-                let deviations = deviations(&requests);
+                let requests = wanted(&cluster, &runtime, &ground, plan, &names)?;
+                let mut deviations = deviations(&requests);
+                deviations.extend(store.stays(&tags));
                 Ok(Prepared {
                     requests,
                     image_files,
@@ -167,7 +134,8 @@ impl KubeEngine {
                 return Err(error);
             }
         };
-        let backend = KubeBackend::new(cluster, runtime, ground, Rc::clone(&self.going));
+        let arrived = store.told(&tags);
+        let backend = KubeBackend::new(cluster, runtime, ground, arrived, Rc::clone(&self.going));
         let host = Rc::clone(host);
         Ok(Box::new(ContainerDeployment::new(
             backend, prepared, plan, host,
@@ -181,14 +149,16 @@ fn wanted(
     runtime: &cri::Client,
     ground: &Ground,
     plan: &DeploymentPlan,
-    tags: &[String],
+    images: &[String],
 ) -> Result<Vec<Wanted>, EngineError> {
     let mut all = Vec::new();
-    for (service, tag) in plan.services.iter().zip(tags) {
+    for (service, image) in plan.services.iter().zip(images) {
         let about = |error: EngineError| error.of_service(&service.name, Some(service.log.clone()));
         let namespace = &ground.namespace;
         let node = &cluster.node.name;
-        let (pod, parameters) = config::of(plan, service, tag, namespace, node).map_err(about)?;
+        let made = config::of(plan, service, image, namespace, node);
+        let (mut pod, parameters) = made.map_err(about)?;
+        ground.let_pull(&mut pod);
         let labels = names::labels(&plan.run, Some(&service.name));
         let made = parameters.make(cluster, namespace, &labels);
         made.map_err(about)?;
@@ -197,7 +167,7 @@ fn wanted(
             pod: names::plain(&of_service(&plan.run, &service.name)),
             object: config::json(&pod)?,
             changes: Vec::new(),
-            image: image_digests(runtime, tag)?.join(" "),
+            image: image_digests(runtime, image)?.join(" "),
         });
     }
     let dry = cluster

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Container, Namespace, ServiceAccount};
+use k8s_openapi::api::core::v1::{Container, LocalObjectReference, Namespace, Pod, ServiceAccount};
 use kube::api::{Api, ListParams};
 use kube::runtime::wait::await_condition;
 use serde_json::json;
@@ -15,7 +15,10 @@ use stowplan_host::Host;
 use tokio::time::timeout;
 
 use crate::cluster::{Cluster, is_absent};
+use crate::config::PULLED;
 use crate::pods::{AT_ONCE_S, PodName};
+use crate::push::Pusher;
+use crate::registry::Registry;
 use crate::state::{Phase, Seen};
 use crate::watch::{Known, Watch};
 use crate::{ENGINE, config, names, pods};
@@ -24,6 +27,13 @@ use crate::{ENGINE, config, names, pods};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// Name of the pod that has images unpacked.
 const IMAGES: &str = "stowplan-images";
+/// Name of the secret with a password.
+const PASSWORD: &str = "stowplan-registry";
+/// Longest wait until the node has pulled images.
+const PULLING: Duration = Duration::from_secs(3600);
+/// What to do where it cannot.
+const PULL: &str = "see that the node's runtime can pull from this registry: 'crictl pull' tells; \
+                    one without TLS that is not on loopback stands in the runtime's configuration, in that of k3s in registries.yaml";
 /// Told where the files of an image are no folders of an overlay.
 const UNKNOWN_FILES: &str =
     "where a store that makes no overlay keeps the files of images is not known";
@@ -36,15 +46,18 @@ pub(crate) type Unpacked = BTreeMap<String, Vec<String>>;
 pub(crate) struct Ground {
     run: String,
     pub(crate) namespace: String,
+    /// The node needs a password to pull images, which is in the namespace.
+    has_password: bool,
 }
 
 impl Ground {
     /// Enters it in the ledger, makes it, and waits until pods can be made in it.
     pub(crate) fn lay(cluster: &Cluster, run: &str, host: &dyn Host) -> Result<Self, EngineError> {
         let name = of_ground(run);
-        let ground = Self {
+        let mut ground = Self {
             run: run.to_owned(),
             namespace: names::namespace(&name),
+            has_password: false,
         };
         let mut annotations = names::annotations(&name, run, None);
         let owner = format!("process {} on {}", std::process::id(), cluster.node.name);
@@ -67,11 +80,41 @@ impl Ground {
             made.map_err(|e| cluster.error(format!("make the namespace {}", ground.namespace), e))?;
             has_account(cluster, &ground.namespace).await
         });
+        let laid = laid.and_then(|()| ground.give_password(cluster));
         if laid.is_err() {
             // Its own error is the lesser one, and the ledger has what stays.
             let _ = ground.clear(cluster, host);
         }
         laid.map(|()| ground)
+    }
+
+    /// Puts the password of the registry that the user names where the kubelet finds it; without one, nothing.
+    fn give_password(&mut self, cluster: &Cluster) -> Result<(), EngineError> {
+        let Some(registry) = Registry::of_this_process()? else {
+            return Ok(());
+        };
+        let pusher = Pusher::new(&registry)?;
+        let Some((name, password)) = pusher.password() else {
+            return Ok(());
+        };
+        let login = json!({"username": name, "password": password});
+        let auths = json!({"auths": {&registry.host: login}}).to_string();
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
+            "metadata": {"name": PASSWORD, "labels": names::labels(&self.run, None)},
+            "stringData": {".dockerconfigjson": auths}});
+        let path = format!("/api/v1/namespaces/{}/secrets", self.namespace);
+        let made = cluster.wait(cluster.create(&path, &secret, false));
+        made.map_err(|e| cluster.error(format!("make the secret {PASSWORD}"), e))?;
+        self.has_password = true;
+        Ok(())
+    }
+
+    /// Tells a pod of the password, where there is one.
+    pub(crate) fn let_pull(&self, pod: &mut Pod) {
+        if let Some(spec) = pod.spec.as_mut().filter(|_| self.has_password) {
+            let name = PASSWORD.to_owned();
+            spec.image_pull_secrets = Some(vec![LocalObjectReference { name }]);
+        }
     }
 
     /// Has the namespace removed with all that is in it, which the cluster takes some seconds for; nothing of it runs by then.
@@ -127,8 +170,17 @@ impl Ground {
         holds: impl Fn(&Seen) -> bool,
     ) -> Result<Seen, EngineError> {
         let node = &cluster.node.name;
+        let images: Vec<String> = containers
+            .iter()
+            .filter_map(|of| of.image.clone())
+            .collect();
         let mut pod = config::pod(name, &self.namespace, node, (&self.run, None), containers);
         pod.metadata.annotations = None;
+        self.let_pull(&mut pod);
+        let pulls = images
+            .iter()
+            .any(|image| config::pull_policy(image) == PULLED);
+        let patience = if pulls { PULLING } else { PATIENCE };
         let at = PodName {
             namespace: &self.namespace,
             name,
@@ -145,7 +197,7 @@ impl Ground {
                     _ => None,
                 }
             };
-            let why = match watch.until(PATIENCE, done).await {
+            let why = match watch.until(patience, done).await {
                 Ok(Some(Ok(seen))) => return Ok(seen),
                 Ok(Some(Err(why))) => why,
                 Ok(None) => {
@@ -154,9 +206,8 @@ impl Ground {
                 }
                 Err(why) => return Err(cluster.lost(&why)),
             };
-            Err(EngineError::new(format!(
-                "the pod {at} does not run: {why}"
-            )))
+            let error = EngineError::new(format!("the pod {at} does not run: {why}"));
+            Err(if pulls { error.hint(PULL) } else { error })
         })
     }
 
@@ -227,8 +278,7 @@ pub(crate) fn remove_known(cluster: &Cluster, name: &str) -> Result<bool, Engine
     if !ours {
         return Ok(false);
     }
-    let in_it: Api<k8s_openapi::api::core::v1::Pod> =
-        Api::namespaced(cluster.client().clone(), &namespace);
+    let in_it: Api<Pod> = Api::namespaced(cluster.client().clone(), &namespace);
     let left = cluster
         .wait(in_it.list(&ListParams::default()))
         .map_err(|e| cluster.error("look for pods", e))?;

@@ -1,12 +1,12 @@
 //! Removing what a dead run left in a cluster.
 
 use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{Daemon, cri};
+use stowplan_engine_daemon::cri;
 use stowplan_host::ledger::{DaemonVariables, Object};
 
 use crate::cluster::Cluster;
-use crate::engine::NodeStore;
 use crate::kubeconfig::Source;
+use crate::store::NodeStore;
 use crate::{ground, pods};
 
 /// Removes a pod, a namespace or an image that a ledger names from the cluster that `at` tells of. Whether there was one; what
@@ -24,7 +24,7 @@ pub fn remove(object: &Object, at: &DaemonVariables) -> Result<bool, EngineError
         }
         Object::Image { tag, .. } => {
             let runtime = cri::Client::connect(&cluster()?.node.endpoint())?;
-            NodeStore.remove_image(&runtime, tag)
+            NodeStore::default().remove(&runtime, tag, at)
         }
         _ => Ok(false),
     }

@@ -3,7 +3,7 @@
 //! The CRI pulls images and has no way to be given one. The store behind it has. That of containerd takes blobs by their digests, and
 //! names for manifests (<https://github.com/containerd/containerd/blob/main/docs/content-flow.md>), of which its CRI plugin learns by an event; for CRI-O's see [`super::crio`].
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::{Daemon, IMAGES, Images, pieces};
 use chrono::{DateTime, Utc};
 use futures_util::StreamExt;
+use serde_json::Value;
 use stowplan_engine::EngineError;
 use stowplan_host::ledger::{self, Object};
 use stowplan_image::{Blob, Contents, blobs};
@@ -18,7 +19,9 @@ use stowplan_image::{Blob, Contents, blobs};
 use super::api::containerd::services::content::v1::content_client::ContentClient;
 use super::api::containerd::services::content::v1::{WriteAction, WriteContentRequest};
 use super::api::containerd::services::images::v1::images_client::ImagesClient;
-use super::api::containerd::services::images::v1::{CreateImageRequest, GetImageRequest, Image};
+use super::api::containerd::services::images::v1::{
+    CreateImageRequest, DeleteImageRequest, GetImageRequest, Image,
+};
 use super::api::containerd::services::leases::v1::leases_client::LeasesClient;
 use super::api::containerd::services::leases::v1::{CreateRequest, DeleteRequest};
 use super::api::containerd::types::Descriptor;
@@ -29,8 +32,8 @@ use super::client::{Client, below, inside, is_absent, is_there, request};
 use super::endpoint::Endpoint;
 use super::runtime::Runtime;
 
-/// Label of an image that was made here, in its configuration and in the store: its name. It also makes images of the same
-/// files different ones, which the CRI would otherwise remove together.
+/// Label of an image that was made here: its name. It is with the name in containerd's store. In that of CRI-O, and in what a registry
+/// keeps, it is in the image's configuration, so that there no two names have the same image.
 const LABEL: &str = "stowplan.image";
 /// Label of a lease that ends by itself, should this process be killed.
 const EXPIRES: &str = "containerd.io/gc.expire";
@@ -53,6 +56,26 @@ impl Store {
         self.endpoint
             .clone()
             .map_or_else(Endpoint::of_this_machine, Ok)
+    }
+
+    /// Brings an image of these contents into the store as `tag`. Whether the store had it by its digest already: then nothing is
+    /// written, and it gets one more name.
+    ///
+    /// # Errors
+    /// When the contents cannot be read or the store does not take them.
+    pub fn bring(
+        &self,
+        client: &Client,
+        contents: &Contents,
+        tag: &str,
+    ) -> Result<bool, EngineError> {
+        if let Some(storage) = &client.settings.storage {
+            let settings = image_settings(contents, Some(tag));
+            return storage.load(contents, tag, &settings).map(|()| false);
+        }
+        let blobs = blobs(contents, &image_settings(contents, None))
+            .map_err(|e| EngineError::new("cannot read what goes into the image").because(e))?;
+        client.wait(load(client, blobs, tag))
     }
 
     /// What to do where there is none.
@@ -87,30 +110,24 @@ impl Daemon for Store {
         contents: &Contents,
         tag: &str,
     ) -> Result<(), EngineError> {
-        let settings = stowplan_image::Settings {
-            entrypoint: entrypoint(contents),
-            labels: BTreeMap::from([(LABEL.to_owned(), tag.to_owned())]),
-        };
-        if let Some(storage) = &client.settings.storage {
-            return storage.load(contents, tag, &settings);
-        }
-        let blobs = blobs(contents, &settings)
-            .map_err(|e| EngineError::new("cannot read what goes into the image").because(e))?;
-        client.wait(load(client, blobs, tag))
+        self.bring(client, contents, tag).map(drop)
     }
 
     fn remove_image(&self, client: &Client, tag: &str) -> Result<bool, EngineError> {
         if !client.wait(is_ours(client, tag))? || is_shared(self.engine, tag)? {
             return Ok(false);
         }
-        let asked = request(RemoveImageRequest {
-            image: Some(named(tag)),
-        });
-        match client.wait(client.images().remove_image(asked)) {
-            Ok(_) => Ok(true),
-            Err(status) if is_absent(&status) => Ok(false),
-            Err(status) => Err(client.error(format!("remove the image {tag}"), status)),
-        }
+        client.wait(remove(client, tag))
+    }
+}
+
+/// What an image of these contents says of itself. One whose name stands in it is another image than all others.
+#[must_use]
+pub fn image_settings(contents: &Contents, name: Option<&str>) -> stowplan_image::Settings {
+    let label = name.map(|name| (LABEL.to_owned(), name.to_owned()));
+    stowplan_image::Settings {
+        entrypoint: entrypoint(contents),
+        labels: label.into_iter().collect(),
     }
 }
 
@@ -205,7 +222,7 @@ async fn is_known(client: &Client, tag: &str) -> Result<bool, EngineError> {
 async fn is_ours(client: &Client, tag: &str) -> Result<bool, EngineError> {
     if client.settings.storage.is_some() {
         let found = known(client, tag).await?;
-        return Ok(inside(&found.info)["labels"][LABEL] == tag);
+        return Ok(is_made_as(&inside(&found.info)["labels"], tag));
     }
     let asked = below(GetImageRequest {
         name: tag.to_owned(),
@@ -220,8 +237,84 @@ async fn is_ours(client: &Client, tag: &str) -> Result<bool, EngineError> {
     }
 }
 
+/// Removes an image that the runtime has pulled, if it says of itself that it was made here as `tag`. Whether there was one.
+///
+/// # Errors
+/// When the runtime cannot tell, or does not remove it.
+pub fn remove_pulled(client: &Client, image: &str, tag: &str) -> Result<bool, EngineError> {
+    let info = inside(&client.wait(known(client, image))?.info);
+    // That of containerd, and that of CRI-O.
+    let labels = [&info["imageSpec"]["config"]["Labels"], &info["labels"]];
+    if labels.iter().any(|labels| is_made_as(labels, tag)) {
+        client.wait(remove_all(client, image))
+    } else {
+        Ok(false)
+    }
+}
+
+/// Whether an image with these labels in its configuration was made here as `tag`.
+#[must_use]
+pub fn is_made_as(labels: &Value, tag: &str) -> bool {
+    labels[LABEL] == tag
+}
+
+/// Takes a name away, and the image with it where that is the last one. Whether it was there.
+async fn remove(client: &Client, tag: &str) -> Result<bool, EngineError> {
+    let image = known(client, tag).await?.image.unwrap_or_default();
+    let mut names = image.repo_tags.iter().chain(&image.repo_digests);
+    // The CRI removes an image with all its names.
+    if client.settings.storage.is_some() || names.all(|name| name == tag) {
+        return remove_all(client, tag).await;
+    }
+    let delete = below(DeleteImageRequest {
+        name: tag.to_owned(),
+        sync: true,
+    });
+    match ImagesClient::new(client.channel()).delete(delete).await {
+        Ok(_) => {}
+        Err(status) if is_absent(&status) => return Ok(false),
+        Err(status) => return Err(client.error(format!("remove the image {tag}"), status)),
+    }
+    learns(client, tag, false).await?;
+    // Who had the other names may have taken them away meanwhile.
+    let left = known(client, &image.id).await?.image;
+    if left.is_some_and(|left| left.repo_tags.is_empty() && left.repo_digests.is_empty()) {
+        remove_all(client, &image.id).await?;
+    }
+    Ok(true)
+}
+
+/// Removes an image with all its names. Whether there was one.
+async fn remove_all(client: &Client, image: &str) -> Result<bool, EngineError> {
+    let asked = request(RemoveImageRequest {
+        image: Some(named(image)),
+    });
+    match client.images().remove_image(asked).await {
+        Ok(_) => Ok(true),
+        Err(status) if is_absent(&status) => Ok(false),
+        Err(status) => Err(client.error(format!("remove the image {image}"), status)),
+    }
+}
+
+/// Waits until containerd's CRI plugin knows of a name that it is there, or that it is gone.
+async fn learns(client: &Client, tag: &str, is_there: bool) -> Result<(), EngineError> {
+    let begin = Instant::now();
+    while is_known(client, tag).await? != is_there {
+        if begin.elapsed() > PATIENCE {
+            let what = if is_there { "has" } else { "has removed" };
+            return Err(EngineError::new(format!(
+                "containerd {what} the image {tag}, but its CRI plugin does not learn of it"
+            )));
+        }
+        // The plugin tells nobody when it has seen the event: ask again.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    Ok(())
+}
+
 /// Writes the blobs, the manifest last, and names it. A lease keeps containerd from removing what no image names yet.
-async fn load(client: &Client, blobs: Vec<Blob>, tag: &str) -> Result<(), EngineError> {
+/// Whether the store had the manifest already.
+async fn load(client: &Client, blobs: Vec<Blob>, tag: &str) -> Result<bool, EngineError> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let failed = |status| client.error(format!("load the image {tag}"), status);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -235,19 +328,10 @@ async fn load(client: &Client, blobs: Vec<Blob>, tag: &str) -> Result<(), Engine
     leases.create(create).await.map_err(failed)?;
     let written = write_all(client, blobs, tag, &lease).await;
     let deleted = leases.delete(below(DeleteRequest { id: lease })).await;
-    written?;
+    let had_it = written?;
     deleted.map_err(failed)?;
-    let begin = Instant::now();
-    while !is_known(client, tag).await? {
-        if begin.elapsed() > PATIENCE {
-            return Err(EngineError::new(format!(
-                "containerd has the image {tag}, but its CRI plugin does not learn of it"
-            )));
-        }
-        // The plugin tells nobody when it has seen the event: ask again.
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    Ok(())
+    learns(client, tag, true).await?;
+    Ok(had_it)
 }
 
 async fn write_all(
@@ -255,9 +339,9 @@ async fn write_all(
     blobs: Vec<Blob>,
     tag: &str,
     lease: &str,
-) -> Result<(), EngineError> {
+) -> Result<bool, EngineError> {
     let digests: Vec<String> = blobs.iter().map(|blob| blob.digest.clone()).collect();
-    let mut target = Descriptor::default();
+    let (mut target, mut had_it) = (Descriptor::default(), false);
     for (number, blob) in blobs.into_iter().enumerate() {
         target = Descriptor {
             media_type: blob.media_type.to_owned(),
@@ -270,7 +354,7 @@ async fn write_all(
         let labels = refers
             .filter(|_| is_manifest)
             .map(|(at, digest)| (format!("containerd.io/gc.ref.content.{at}"), digest.clone()));
-        write(client, blob, labels.collect(), lease).await?;
+        had_it = write(client, blob, labels.collect(), lease).await?;
     }
     let create = below(CreateImageRequest {
         image: Some(Image {
@@ -284,7 +368,7 @@ async fn write_all(
         Err(status) if !is_there(&status) => {
             Err(client.error(format!("load the image {tag}"), status))
         }
-        _ => Ok(()),
+        _ => Ok(had_it),
     }
 }
 
@@ -292,12 +376,13 @@ fn length(blob: &Blob) -> i64 {
     i64::try_from(blob.bytes).unwrap_or(i64::MAX)
 }
 
+/// Writes a blob. Whether the store had it already, which the lease keeps from now on.
 async fn write(
     client: &Client,
     blob: Blob,
     labels: HashMap<String, String>,
     lease: &str,
-) -> Result<(), EngineError> {
+) -> Result<bool, EngineError> {
     let about = WriteContentRequest {
         r#ref: format!("{lease}-{}", blob.digest),
         total: length(&blob),
@@ -342,10 +427,12 @@ async fn write(
     let outcome: Result<(), tonic::Status> = outcome.await;
     match outcome {
         // A layer that other images have too.
-        Err(status) if is_there(&status) => Ok(()),
+        Err(status) if is_there(&status) => Ok(true),
         outcome => {
             writer.end()?;
-            outcome.map_err(|status| client.error("take a part of an image", status))
+            outcome
+                .map(|()| false)
+                .map_err(|status| client.error("take a part of an image", status))
         }
     }
 }

@@ -21,7 +21,9 @@ pub use client::{Client, below, inside, insist, is_absent, patient, request};
 pub use crio::runtime_of;
 pub use endpoint::Endpoint;
 pub use folders::image_folders;
-pub use images::{Store, image_digests, named, provide_pause};
+pub use images::{
+    Store, image_digests, image_settings, is_made_as, named, provide_pause, remove_pulled,
+};
 pub use logs::last as last_of_log;
 pub use runtime::Runtime;
 pub use settings::Handler;

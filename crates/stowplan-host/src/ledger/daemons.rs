@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 
-/// The variables by which clients of Docker, Podman, the CRI, Kubernetes, LXD and Incus are told where to look.
-const NAMES: [&str; 11] = [
+/// The variables by which clients of Docker, Podman, the CRI, Kubernetes, registries, LXD and Incus are told where to look.
+const NAMES: [&str; 12] = [
     "CONTAINER_HOST",
     "CONTAINER_RUNTIME_ENDPOINT",
     "DOCKER_HOST",
@@ -17,6 +17,7 @@ const NAMES: [&str; 11] = [
     "LXD_DIR",
     "LXD_SOCKET",
     "STOWPLAN_KUBECONFIG",
+    "STOWPLAN_KUBE_REGISTRY",
     "XDG_RUNTIME_DIR",
 ];
 

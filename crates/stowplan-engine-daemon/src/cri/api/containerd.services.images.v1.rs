@@ -31,6 +31,15 @@ pub struct CreateImageResponse {
     #[prost(message, optional, tag = "1")]
     pub image: ::core::option::Option<Image>,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteImageRequest {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(bool, tag = "2")]
+    pub sync: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteImageResponse {}
 /// Generated client implementations.
 pub mod images_client {
     #![allow(
@@ -158,6 +167,32 @@ pub mod images_client {
             req.extensions_mut()
                 .insert(
                     GrpcMethod::new("containerd.services.images.v1.Images", "Create"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn delete(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteImageRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteImageResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/containerd.services.images.v1.Images/Delete",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("containerd.services.images.v1.Images", "Delete"),
                 );
             self.inner.unary(req, path, codec).await
         }

@@ -349,6 +349,8 @@ pub struct ImageStatusRequest {
 pub struct Image {
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "2")]
+    pub repo_tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "3")]
     pub repo_digests: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
