@@ -13,8 +13,9 @@ use stowplan_engine_daemon::{access, arguments, environment, mounts, of_service}
 use stowplan_host::Ids;
 use stowplan_wire::deployment::{BindMount, DeploymentPlan, Program, ServiceStart};
 
+use crate::node::Node;
 use crate::parameters::{self, Parameters};
-use crate::{names, resources};
+use crate::{gpus, names, resources};
 
 /// Name of the one container of a pod.
 pub(crate) const CONTAINER: &str = "service";
@@ -83,11 +84,7 @@ fn on(node: &str) -> Affinity {
 #[must_use]
 pub(crate) fn pull_policy(image: &str) -> &'static str {
     // By its digest, where it is in a registry, and pulled before t0. Else it is in the store, and nowhere else.
-    if image.contains('@') {
-        PULLED
-    } else {
-        "Never"
-    }
+    if image.contains('@') { PULLED } else { "Never" }
 }
 
 /// A container of this image.
@@ -107,7 +104,7 @@ pub(crate) fn of(
     service: &ServiceStart,
     image: &str,
     namespace: &str,
-    node: &str,
+    node: &Node,
 ) -> Result<(Pod, Parameters), EngineError> {
     let access = access(&service.program);
     let mounts = mounts(plan, service);
@@ -128,7 +125,7 @@ pub(crate) fn of(
     container.command = container
         .command
         .map(|words| words.iter().map(|word| word.replace("$(", "$$(")).collect());
-    container.resources = resources::of(&service.limits)?;
+    container.resources = resources::of(&service.limits, gpus::of(service, node))?;
     container.volume_mounts = some(
         mounts
             .iter()
@@ -152,7 +149,7 @@ pub(crate) fn of(
     }
     let name = of_service(&plan.run, &service.name);
     let of = (plan.run.as_str(), Some(service.name.as_str()));
-    let mut pod = pod(&name, namespace, node, of, vec![container]);
+    let mut pod = pod(&name, namespace, &node.name, of, vec![container]);
     if let Some(spec) = &mut pod.spec {
         let of_host = mounts.iter().enumerate();
         let of_host = of_host.filter(|(number, _)| !parameters.has(*number));
@@ -221,7 +218,8 @@ mod tests {
                 ..Access::default()
             };
         }
-        of(&plan, &plan.services[0], "i", "stowplan-7-1", "node1")
+        let node = Node::default();
+        of(&plan, &plan.services[0], "i", "stowplan-7-1", &node)
             .unwrap()
             .0
     }

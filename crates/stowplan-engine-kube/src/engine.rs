@@ -19,10 +19,11 @@ use crate::backend::{KubeBackend, Wanted};
 use crate::cluster::Cluster;
 use crate::ground::{self, Ground, Unpacked};
 use crate::kubeconfig::{HINT, Source};
+use crate::node::GPU;
 use crate::pods::PodName;
 use crate::registry::Registry;
 use crate::store::NodeStore;
-use crate::{ENGINE, admission, config, names, pods, probe, resources};
+use crate::{ENGINE, admission, config, gpus, names, pods, probe, resources};
 
 /// Most services of a deployment: a kubelet takes 110 pods unless it is told otherwise, and has some of its own.
 const MOST_SERVICES: u32 = 100;
@@ -98,6 +99,7 @@ impl KubeEngine {
     ) -> Result<Box<dyn Deployment>, EngineError> {
         let (cluster, runtime) = self.connect()?;
         resources::require_cpus(plan, &cluster.node)?;
+        gpus::require(plan, &cluster.node)?;
         self.capabilities().require(ENGINE, plan)?;
         let mut images = self.images.borrow_mut();
         let tags = images.load_all(&runtime, plan)?;
@@ -116,6 +118,7 @@ impl KubeEngine {
                 let requests = wanted(&cluster, &runtime, &ground, plan, &names)?;
                 let mut deviations = deviations(&requests);
                 deviations.extend(store.stays(&tags));
+                deviations.extend(gpus::notes(plan, &cluster.node));
                 Ok(Prepared {
                     requests,
                     image_files,
@@ -155,8 +158,7 @@ fn wanted(
     for (service, image) in plan.services.iter().zip(images) {
         let about = |error: EngineError| error.of_service(&service.name, Some(service.log.clone()));
         let namespace = &ground.namespace;
-        let node = &cluster.node.name;
-        let made = config::of(plan, service, image, namespace, node);
+        let made = config::of(plan, service, image, namespace, &cluster.node);
         let (mut pod, parameters) = made.map_err(about)?;
         ground.let_pull(&mut pod);
         let labels = names::labels(&plan.run, Some(&service.name));
@@ -233,6 +235,7 @@ impl Engine for KubeEngine {
             pause: false,
             command: false,
             devices: false,
+            device_kinds: vec![GPU.to_owned()],
             default_weight: false,
             limits,
             isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],

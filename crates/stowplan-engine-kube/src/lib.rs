@@ -10,6 +10,7 @@ mod cluster;
 mod config;
 mod engine;
 mod events;
+mod gpus;
 mod ground;
 mod kubeconfig;
 mod label;

@@ -7,6 +7,8 @@ use stowplan_engine::EngineError;
 use stowplan_engine_daemon::cri::Endpoint;
 use stowplan_host::process;
 
+/// The resource that a device plugin counts GPUs by.
+pub(crate) const GPU: &str = "nvidia.com/gpu";
 /// The policy of a CPU manager that gives whole CPUs to single containers.
 pub(crate) const STATIC: &str = "static";
 /// Where a kubelet writes the logs of pods unless it is told otherwise.
@@ -31,6 +33,8 @@ pub(crate) struct Node {
     pub(crate) logs: PathBuf,
     /// Who makes control groups; `None` where the kubelet does not tell.
     pub(crate) cgroup_driver: Option<String>,
+    /// GPUs that pods may have.
+    pub(crate) gpus: u64,
     /// Policy of the CPU manager; `None` where the kubelet does not tell.
     pub(crate) cpu_manager: Option<String>,
 }
@@ -65,9 +69,11 @@ impl Node {
             ))
             .hint("have the cluster use containerd: start k3s without --docker"));
         }
+        let gpus = text(&own["status"]["allocatable"][GPU]);
         Ok(Self {
             name,
             runtime,
+            gpus: gpus.parse().unwrap_or(0),
             ..Self::default()
         })
     }
@@ -127,12 +133,22 @@ mod tests {
             (found.name.as_str(), found.runtime.as_str()),
             ("here", "containerd://1.6.20")
         );
+        assert_eq!(found.gpus, 0);
         let error = Node::with_boot_id("Kubernetes 'prod'", &nodes, "3").unwrap_err();
         let expected = "none of the nodes of Kubernetes 'prod' is this machine: far, here";
         assert_eq!(error.to_string(), expected);
         assert!(error.hint.unwrap().contains("STOWPLAN_KUBECONFIG"));
         assert!(Node::with_boot_id("c", &json!({"items": [node("x", "", "")]}), "").is_err());
         assert!(Node::with_boot_id("c", &json!({}), "2").is_err());
+    }
+
+    #[test]
+    fn a_node_has_the_gpus_that_it_may_give() {
+        let mut own = node("here", "2", "containerd://1.6.20");
+        own["status"]["capacity"] = json!({GPU: "4"});
+        own["status"]["allocatable"] = json!({GPU: "3"});
+        let found = Node::with_boot_id("c", &json!({"items": [own]}), "2").unwrap();
+        assert_eq!(found.gpus, 3);
     }
 
     #[test]

@@ -8,11 +8,14 @@ use stowplan_engine::EngineError;
 use stowplan_engine_daemon::{CpuTime, memory_bytes};
 use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan};
 
-use crate::node::Node;
+use crate::node::{GPU, Node};
 
-/// Limits and requests. Where there is a limit and no request, the API server would make a request of it: what it would
+/// Limits and requests, with so many GPUs. Where there is a limit and no request, the API server would make a request of it: what it would
 /// do is said here, so that what it changes is a change.
-pub(crate) fn of(limits: &LimitsPlan) -> Result<Option<ResourceRequirements>, EngineError> {
+pub(crate) fn of(
+    limits: &LimitsPlan,
+    gpus: u64,
+) -> Result<Option<ResourceRequirements>, EngineError> {
     let quota = CpuTime::of(limits).map(milli).transpose()?;
     // A request of 1000m is 1024 shares, which is the default weight of 100.
     let weight = limits.cpu_weight.map(|weight| u64::from(weight) * 10);
@@ -20,7 +23,9 @@ pub(crate) fn of(limits: &LimitsPlan) -> Result<Option<ResourceRequirements>, En
     let of = |cpu: Option<u64>| {
         let cpu = cpu.map(|milli| ("cpu".to_owned(), cpu_quantity(milli)));
         let memory = memory.clone().map(|bytes| ("memory".to_owned(), bytes));
-        let all: BTreeMap<String, Quantity> = cpu.into_iter().chain(memory).collect();
+        // Of these the API takes no request that is not the limit.
+        let gpus = (gpus > 0).then(|| (GPU.to_owned(), Quantity(gpus.to_string())));
+        let all: BTreeMap<String, Quantity> = cpu.into_iter().chain(memory).chain(gpus).collect();
         Some(all).filter(|all| !all.is_empty())
     };
     let (quota, weight) = match &limits.cpuset {
@@ -111,7 +116,7 @@ mod tests {
     use crate::node::STATIC;
 
     fn of_both(limits: LimitsPlan) -> Result<(Vec<String>, Vec<String>), String> {
-        let resources = of(&limits).map_err(|e| e.to_string())?.unwrap();
+        let resources = of(&limits, 0).map_err(|e| e.to_string())?.unwrap();
         let plain = |all: Option<BTreeMap<String, Quantity>>| {
             let all = all.unwrap_or_default().into_iter();
             all.map(|(name, Quantity(text))| format!("{name}={text}"))
@@ -126,7 +131,7 @@ mod tests {
 
     #[test]
     fn limits_are_limits_and_a_weight_is_a_request() {
-        assert_eq!(of(&LimitsPlan::default()).unwrap(), None);
+        assert_eq!(of(&LimitsPlan::default(), 0).unwrap(), None);
         let quota = LimitsPlan {
             cpu_quota: Some(0.2),
             memory_bytes: Some(1 << 26),
@@ -142,12 +147,20 @@ mod tests {
     }
 
     #[test]
+    fn gpus_are_requested_as_they_are_limited() {
+        let resources = of(&LimitsPlan::default(), 2).unwrap().unwrap();
+        let two = BTreeMap::from([(GPU.to_owned(), Quantity("2".to_owned()))]);
+        assert_eq!(resources.limits, Some(two));
+        assert_eq!(resources.requests, resources.limits);
+    }
+
+    #[test]
     fn a_quota_that_the_api_has_no_word_for_is_refused() {
         let limits = LimitsPlan {
             cpu_quota: Some(0.0125),
             ..LimitsPlan::default()
         };
-        let error = of(&limits).unwrap_err();
+        let error = of(&limits, 0).unwrap_err();
         assert!(
             error.to_string().contains("1250 µs of 100000 µs"),
             "{error}"

@@ -31,6 +31,7 @@ fn what_others_do_to_a_run_is_told_and_nothing_is_left() {
         quota_is_used_up,
         limit_is_none,
         parameters_are_a_config_map,
+        gpus_are_what_the_node_advertises,
     ] {
         case(&root);
         let left = Kubernetes.left_by(std::process::id());
@@ -183,6 +184,87 @@ fn parameters_are_a_config_map(root: &ShellRoot) {
         std::thread::sleep(Duration::from_millis(10));
     }
     end(bench, deployment);
+}
+
+/// GPUs that the node says it has. Nobody gives a pod one, so that only what is asked for and what is refused is seen.
+struct Advertised;
+
+impl Advertised {
+    fn gpus(count: u32) -> Self {
+        let add = |field: &str| {
+            format!(
+                r#"{{"op": "add", "path": "/status/{field}/nvidia.com~1gpu", "value": "{count}"}}"#
+            )
+        };
+        Self::patch(&format!("[{}, {}]", add("capacity"), add("allocatable"))).unwrap();
+        Self
+    }
+
+    fn patch(operations: &str) -> Result<String, String> {
+        let patch = ["patch", "node", "node1", "--subresource=status"];
+        Kubernetes.kubectl(
+            &[&patch[..], &["--type=json", "--patch", operations]].concat(),
+            "",
+        )
+    }
+}
+
+impl Drop for Advertised {
+    fn drop(&mut self) {
+        // The kubelet takes it out of what may be had by itself, and may have done so.
+        for field in ["capacity", "allocatable"] {
+            let _ = Self::patch(&format!(
+                r#"[{{"op": "remove", "path": "/status/{field}/nvidia.com~1gpu"}}]"#
+            ));
+        }
+    }
+}
+
+/// A named GPU is one of those that the node counts. What it does not have is refused before anything starts.
+fn gpus_are_what_the_node_advertises(root: &ShellRoot) {
+    let (mut bench, deployment) = begin(root, "gpus");
+    drop(deployment);
+    let wants = |bench: &mut Bench, devices: &[&str]| {
+        if let Program::Command { access, .. } = &mut bench.plan.services[0].program {
+            access.devices = devices.iter().map(|&device| device.to_owned()).collect();
+        }
+    };
+    wants(&mut bench, &["nvidia.com/gpu=0"]);
+    let error = bench.prepare().err().unwrap();
+    assert_eq!(error.service.as_deref(), Some("s0"));
+    assert!(chain(&error).contains("has 0 of nvidia.com/gpu"), "{error}");
+    assert!(error.hint.unwrap().contains("device plugin"));
+    let _advertised = Advertised::gpus(1);
+    let mut deployment = bench.prepare().unwrap();
+    deployment.create(&Select::All).unwrap();
+    deployment.start(&Select::All).unwrap();
+    let told = deployment.deviations().join("\n");
+    assert!(told.contains("chooses which 1 of nvidia.com/gpu"), "{told}");
+    assert!(!told.contains("admission"), "{told}");
+    let (namespace, pod) = names(&bench);
+    let resources = "jsonpath={.spec.containers[0].resources}";
+    let get = [
+        "get",
+        "pod",
+        &pod,
+        "--namespace",
+        &namespace,
+        "--output",
+        resources,
+    ];
+    let has = Kubernetes.kubectl(&get, "").unwrap();
+    assert!(has.contains(r#""limits":{"nvidia.com/gpu":"1"}"#), "{has}");
+    drop(deployment);
+    wants(&mut bench, &["nvidia.com/gpu=0", "nvidia.com/gpu=1"]);
+    let said = chain(&bench.prepare().err().unwrap());
+    assert!(
+        said.contains("has 1 of nvidia.com/gpu") && said.contains("ask for 2"),
+        "{said}"
+    );
+    wants(&mut bench, &["amd.com/gpu=0"]);
+    let said = chain(&bench.prepare().err().unwrap());
+    assert!(said.contains("program.devices"), "{said}");
+    bench.close().unwrap();
 }
 
 fn token_has_expired(root: &ShellRoot) {

@@ -52,6 +52,10 @@ pub struct Variant {
     pub mounts: bool,
     /// Devices of the host in a service.
     pub devices: bool,
+    /// Kinds of devices that it gives by their names of the Container Device Interface itself, as `nvidia.com/gpu`. Of all others it
+    /// is told what their descriptions say.
+    #[serde(default)]
+    pub device_kinds: Vec<String>,
     /// Real programs as another user.
     pub user: bool,
     /// A service without a CPU weight has the kernel's own, 100; else one that the engine chooses, which a result tells.
@@ -81,6 +85,7 @@ impl Variant {
             rootfs: true,
             mounts: true,
             devices: true,
+            device_kinds: Vec::new(),
             user: true,
             default_weight: true,
             limits: LimitSupport::all(),
@@ -100,6 +105,13 @@ impl Variant {
             limits,
             ..Self::container(name)
         }
+    }
+
+    /// Whether it gives this device, by its name of the Container Device Interface, itself.
+    #[must_use]
+    pub fn gives(&self, device: &str) -> bool {
+        let kind = device.split_once('=').map(|(kind, _)| kind);
+        kind.is_some_and(|kind| self.device_kinds.iter().any(|own| own == kind))
     }
 
     /// What differences between its places and others are told apart by.
@@ -346,11 +358,12 @@ impl Variant {
         };
         // What is to be seen where it is anyway needs no mount.
         let moved = access.mounts.iter().any(|mount| mount.from != mount.to);
+        let devices = access.devices.iter().any(|device| !self.gives(device));
         [
             (rootfs.is_none(), self.command, "program.command"),
             (rootfs.is_some(), self.rootfs, "program.rootfs"),
             (moved, self.mounts, "program.mounts"),
-            (!access.devices.is_empty(), self.devices, "program.devices"),
+            (devices, self.devices, "program.devices"),
             (access.user.is_some(), self.user, "program.user"),
         ]
         .into_iter()

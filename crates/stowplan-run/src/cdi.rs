@@ -67,25 +67,28 @@ struct Hook {
     path: String,
 }
 
-/// Puts what each named device means in the place of its name. Gives what cannot be had of it.
+/// Puts what each named device means in the place of its name, but for those that the engine `gives` itself. Gives what cannot be
+/// had of it.
 ///
 /// # Errors
 /// When nobody describes a device, or its description cannot be read.
 pub(crate) fn resolve(
     services: &mut [RealService],
     folders: &[&Path],
+    gives: impl Fn(&str) -> bool,
 ) -> Result<Vec<String>, ExperimentError> {
-    let is_named = |service: &RealService| service.devices.iter().any(|name| is_cdi_name(name));
+    let is_meant = |device: &str| is_cdi_name(device) && !gives(device);
+    let is_named = |service: &RealService| service.devices.iter().any(|name| is_meant(name));
     if !services.iter().any(is_named) {
         return Ok(Vec::new());
     }
     let specs = read_all(folders)?;
     let mut lacks = Vec::new();
     for service in services.iter_mut() {
-        let (names, paths): (Vec<String>, Vec<String>) = std::mem::take(&mut service.devices)
+        let (names, others): (Vec<String>, Vec<String>) = std::mem::take(&mut service.devices)
             .into_iter()
-            .partition(|device| is_cdi_name(device));
-        service.devices = paths;
+            .partition(|device| is_meant(device));
+        service.devices = others;
         let mut general: Vec<&Spec> = Vec::new();
         for name in &names {
             let (spec, device) =
@@ -261,7 +264,7 @@ services:
         fs::write(folder.path().join("gpu.json"), TOLD).unwrap();
         fs::write(folder.path().join("notes.txt"), "not one").unwrap();
         let mut services = services();
-        let lacks = resolve(&mut services, &[folder.path()]).unwrap();
+        let lacks = resolve(&mut services, &[folder.path()], |_| false).unwrap();
         let service = &services[0];
         assert_eq!(service.devices, ["/dev/fuse", "/dev/gpu0", "/dev/gpu1"]);
         assert_eq!(service.mounts.len(), 1);
@@ -285,13 +288,28 @@ services:
                      deviceNodes: [{path: /dev/newer}]\n";
         fs::write(last.path().join("gpu.yaml"), other).unwrap();
         let mut both = services();
-        resolve(&mut both, &[first.path(), last.path()]).unwrap();
+        resolve(&mut both, &[first.path(), last.path()], |_| false).unwrap();
         assert_eq!(both[0].devices, ["/dev/fuse", "/dev/newer", "/dev/gpu1"]);
-        let error = resolve(&mut services(), &[last.path()]).unwrap_err();
+        let error = resolve(&mut services(), &[last.path()], |_| false).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("'example.com/gpu=1'"), "{text}");
         assert!(text.ends_with("describe example.com/gpu=0"), "{text}");
-        let none = resolve(&mut services(), &[Path::new("/no/such/folder")]).unwrap_err();
+        let none =
+            resolve(&mut services(), &[Path::new("/no/such/folder")], |_| false).unwrap_err();
         assert!(none.to_string().contains("nvidia-ctk"), "{none}");
+    }
+
+    #[test]
+    fn what_an_engine_gives_itself_needs_no_description() {
+        let mut services = services();
+        let nowhere = Path::new("/no/such/folder");
+        let lacks = resolve(&mut services, &[nowhere], |device| {
+            device.starts_with("example.com/gpu=")
+        });
+        assert_eq!(lacks.unwrap(), [""; 0]);
+        let devices = ["/dev/fuse", "example.com/gpu=0", "example.com/gpu=1"];
+        assert_eq!(services[0].devices, devices);
+        let one = |device: &str| device == "example.com/gpu=0";
+        assert!(resolve(&mut services, &[nowhere], one).is_err());
     }
 }

@@ -229,17 +229,16 @@ impl Live<'_, '_> {
             .shared
             .engines
             .get(&planned.deployment.place.engine.name)?;
-        let planned_stack = &self.prepared.stack;
         let deployment = DeploymentPlan {
             parallelism: self.request.parallelism.unwrap_or(0),
-            ..deployment_plan(planned_stack, &planned.deployment, &run, &image_dir)
+            ..deployment_plan(&planned.real, &planned.deployment, &run, &image_dir)
         };
         let host = HostPlan {
             site,
             engine: engine.as_ref(),
             services: &services,
             deployment,
-            real: &self.prepared.stack.services,
+            real: &planned.real,
             cold: (start.kind == StartKind::Cold).then(|| vec![image_dir]),
         };
         measure(&SessionPlan {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stowplan_engine::Refusal;
 use stowplan_measure::ReplayedInput;
-use stowplan_model::{Deployment, PhaseSpan, Place, Stack};
+use stowplan_model::{Deployment, PhaseSpan, Place, RealService, Stack};
 use stowplan_plan::{KnownEngines, MachineFacts, Plan, PlanOptions};
 use stowplan_results::{
     AblationDeployment, DeploymentRecord, EdgeCount, LimitsRecord, PlaceRecord,
@@ -86,6 +86,8 @@ pub struct Planned {
     pub plan: Plan,
     /// Its record in the result.
     pub record: DeploymentRecord,
+    /// Real programs of the stack, with the devices that its engine has to be told of.
+    pub real: Vec<RealService>,
 }
 
 /// Plans every deployment of `request`. `usable` gives what can be done at a place, or why it cannot be
@@ -132,7 +134,7 @@ pub(crate) fn prepare(
         let stack = prepared.spec.stack();
         let plan = stowplan_plan::plan(stack, &deployment.partition, machine, &options)?;
         let mut record = record(&deployment, &plan, known);
-        let plan_for_engine = deployment_plan(prepared.spec.stack(), &deployment, "", "");
+        let plan_for_engine = deployment_plan(&stack.services, &deployment, "", "");
         let reasons = match usable(&deployment.place) {
             Err(reason) => vec![reason],
             Ok(Usable {
@@ -161,6 +163,7 @@ pub(crate) fn prepare(
             deployment,
             plan,
             record,
+            real: stack.services.clone(),
         };
         prepared.take(planned, &reasons);
     }

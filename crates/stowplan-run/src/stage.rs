@@ -212,7 +212,7 @@ impl<'a> Stage<'a> {
             .station
             .engines
             .get(&planned.deployment.place.engine.name)?;
-        let plan = deployment_plan(&prepared.stack, &planned.deployment, run, &image_dir);
+        let plan = deployment_plan(&planned.real, &planned.deployment, run, &image_dir);
         let can = engine.capabilities();
         let can = can.variant(plan.variant.as_deref()).cloned();
         Ok(StagedRun {

@@ -150,8 +150,21 @@ impl<'a> Station<'a> {
         // After the refusals: an engine that cannot use an image may be the only one asked for.
         let services = &mut prepared.stack.services;
         prepared.image_digests = unpack_images(services, &self.programs.image_store)?;
-        let lacks = cdi::resolve(services, &cdi::FOLDERS.map(Path::new))?;
-        prepared.warnings.extend(lacks);
+        let folders = cdi::FOLDERS.map(Path::new);
+        for planned in &mut prepared.deployments {
+            let place = &planned.deployment.place.engine;
+            let can = self.engines.get(&place.name)?.capabilities();
+            let can = can.variant(place.variant.as_deref());
+            let gives = |device: &str| can.is_some_and(|can| can.gives(device));
+            planned.real.clone_from(&prepared.stack.services);
+            let lacks = cdi::resolve(&mut planned.real, &folders, gives)?;
+            // Most deployments lack the same.
+            for lack in lacks {
+                if !prepared.warnings.contains(&lack) {
+                    prepared.warnings.push(lack);
+                }
+            }
+        }
         Ok(prepared)
     }
 }

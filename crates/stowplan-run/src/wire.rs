@@ -1,16 +1,16 @@
 //! From a deployment of the model to what engines get.
 
-use stowplan_model::{Deployment, Limits, RealMount, SchedulingClass, Stack};
+use stowplan_model::{Deployment, Limits, RealMount, RealService, SchedulingClass};
 use stowplan_wire::deployment::{
     Access, BindMount, DeploymentPlan, LimitsPlan, Program, SchedulingPlan, ServiceStart,
 };
 
 use crate::isolation::isolation_plan;
 
-/// The plan of one run. The run folder and the logs are filled in when the run is opened.
+/// The plan of one run with these real programs. The run folder and the logs are filled in when the run is opened.
 #[must_use]
 pub fn deployment_plan(
-    stack: &Stack,
+    real: &[RealService],
     deployment: &Deployment,
     run: &str,
     image_dir: &str,
@@ -32,7 +32,7 @@ pub fn deployment_plan(
         limits: limits(name),
         log: String::new(),
     };
-    let real = stack.services.iter().map(|service| {
+    let real = real.iter().map(|service| {
         let program = Program::Command {
             command: service.command.clone(),
             env: service.env.clone(),

@@ -67,7 +67,8 @@ pub enum Program {
 pub struct Access {
     /// Files and folders of the host at places of their own.
     pub mounts: Vec<BindMount>,
-    /// Devices of the host, as absolute paths of theirs, at the same places.
+    /// Devices of the host, as absolute paths of theirs, at the same places; where the engine gives them itself, by their names of the
+    /// Container Device Interface.
     pub devices: Vec<String>,
     /// `USER[:GROUP]`, names or numbers of its root file system; `None` is root, for plain processes the agent's user.
     pub user: Option<String>,
