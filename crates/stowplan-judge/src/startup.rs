@@ -175,6 +175,12 @@ pub struct ModuleTimes {
 pub struct ServiceTimes {
     /// Service.
     pub service: String,
+    /// An orchestrator has chosen where it runs.
+    pub scheduled: Option<Spread>,
+    /// What its containers share is there, a pod's sandbox.
+    pub sandbox: Option<Spread>,
+    /// The engine has made its container, or its process.
+    pub container_created: Option<Spread>,
     /// First instruction inside it.
     pub first_instruction: Option<Spread>,
     /// Its launcher has evaluated everything.
@@ -200,8 +206,11 @@ impl DeploymentStartup {
 
 type Module = (Vec<f64>, Vec<f64>, Vec<f64>);
 
-/// First instruction, launch ready, first load, last load, matched and first output, a value for each run.
-type Service = [Vec<f64>; 6];
+/// Scheduled, sandbox, container created, first instruction, launch ready, first load, last load, matched and first output, a value
+/// for each run.
+type Service = [Vec<f64>; 9];
+/// Where among them the first load is, which rows of nodes tell.
+const FIRST_LOAD: usize = 5;
 
 #[derive(Default)]
 struct Rows {
@@ -313,6 +322,9 @@ impl<'a> NodePlaces<'a> {
 fn add_service(services: &mut BTreeMap<String, Service>, row: &StartupRow) {
     let service = services.entry(row.subject.to_string()).or_default();
     let instants = [
+        row.scheduled_ns,
+        row.sandbox_ns,
+        row.container_created_ns,
         row.first_instruction_ns.or(row.begin_ns),
         row.launch_ready_ns,
         None,
@@ -340,13 +352,16 @@ fn services(
 ) -> Vec<ServiceTimes> {
     for ((service, _), begin) in loads {
         if let Some(service) = all.get_mut(&service) {
-            service[2].push(begin as f64);
+            service[FIRST_LOAD].push(begin as f64);
         }
     }
     let mut services: Vec<ServiceTimes> = all
         .into_iter()
         .map(|(service, instants)| {
             let [
+                scheduled,
+                sandbox,
+                container_created,
                 first_instruction,
                 launch_ready,
                 first_load,
@@ -356,6 +371,9 @@ fn services(
             ] = instants.map(Spread::of);
             ServiceTimes {
                 service,
+                scheduled,
+                sandbox,
+                container_created,
                 first_instruction,
                 launch_ready,
                 first_load,

@@ -39,6 +39,9 @@ struct Module<'a> {
 #[derive(Serialize)]
 struct Service<'a> {
     service: &'a str,
+    scheduled: Option<i64>,
+    sandbox: Option<i64>,
+    container_created: Option<i64>,
     first_instruction: Option<i64>,
     launch_ready: Option<i64>,
     first_load: Option<i64>,
@@ -82,6 +85,9 @@ fn service(of: &ServiceTimes) -> Service<'_> {
     let median = |spread: Option<Spread>| spread.map(|s| whole(s.q50));
     Service {
         service: &of.service,
+        scheduled: median(of.scheduled),
+        sandbox: median(of.sandbox),
+        container_created: median(of.container_created),
         first_instruction: median(of.first_instruction),
         launch_ready: median(of.launch_ready),
         first_load: median(of.first_load),

@@ -141,7 +141,26 @@ fn a_service_comes_up_in_the_order_of_its_partition() {
         assert!(ns("first_instruction") < ns("launch_ready"), "{of}");
         assert!(ns("last_loaded") < ns("matched"), "{of}");
     }
+    assert_eq!(services[0]["scheduled"], Value::Null);
     // A service whose nodes no trace has begins to load nothing that is known.
     let vehicle = services.iter().find(|s| s["service"] == "vehicle").unwrap();
     assert_eq!(vehicle["first_load"], Value::Null);
+}
+
+#[test]
+fn the_steps_of_an_orchestrator_come_before_the_first_instruction() {
+    let page = data(&judged());
+    let startup = page["startup"].as_array().unwrap();
+    let split = startup.iter().find(|s| s["deployment"] == "oci/betz-8");
+    for of in split.unwrap()["services"].as_array().unwrap() {
+        let steps = [
+            "scheduled",
+            "sandbox",
+            "container_created",
+            "first_instruction",
+            "launch_ready",
+        ];
+        let ns = steps.map(|key| of[key].as_i64().unwrap());
+        assert!(ns.is_sorted() && ns[0] > 0, "{of}");
+    }
 }

@@ -33,9 +33,12 @@ export interface Startup {
   services: ServiceTimes[];
 }
 
-/** Medians, ns since t0; null is what the program of a service does not announce. */
+/** Medians, ns since t0; null is what neither the engine nor the program of a service tells. */
 export interface ServiceTimes {
   service: string;
+  scheduled: number | null;
+  sandbox: number | null;
+  container_created: number | null;
   first_instruction: number | null;
   launch_ready: number | null;
   first_load: number | null;

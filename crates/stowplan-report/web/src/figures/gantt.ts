@@ -9,9 +9,24 @@ import { inUnit, missing, unitFor } from "../format";
 import { base, grid, legend, linesOf, marginFor, says, under, wrapped } from "./common";
 import { meanOf, type StartChoice } from "./startup";
 
-/** Phases of a service's start, each until its instant; the first begins at t0. */
-const PHASES: [key: Exclude<keyof ServiceTimes, "service" | "first_output">, label: string, colour: string][] = [
-  ["first_instruction", "Create", "var(--idle)"],
+type Instant = Exclude<keyof ServiceTimes, "service" | "first_output">;
+
+/** A part of a service's start, until its instant. */
+type Phase = [until: Instant, label: string, colour: string];
+
+/** From t0 to the first instruction inside the service. */
+const CREATE: Phase[] = [["first_instruction", "Create", "var(--idle)"]];
+
+/** The same where an orchestrator does it, which tells its steps. */
+const ORCHESTRATE: Phase[] = [
+  ["scheduled", "Schedule", "var(--d9)"],
+  ["sandbox", "Sandbox", "var(--d1)"],
+  ["container_created", "Container", "var(--d5)"],
+  ["first_instruction", "Start", "var(--d3)"],
+];
+
+/** What the program does from then on. */
+const COME_UP: Phase[] = [
   ["launch_ready", "Launch", "var(--d4)"],
   ["first_load", "Spawn", "var(--d6)"],
   ["last_loaded", "Load", "var(--d0)"],
@@ -27,12 +42,16 @@ interface Bar {
   to: number;
 }
 
-/** Where the program of a service does not announce an instant, its phase is part of the next one. */
+const isOrchestrated = (service: ServiceTimes) => service.scheduled !== null;
+
+const phasesOf = (service: ServiceTimes) => [...(isOrchestrated(service) ? ORCHESTRATE : CREATE), ...COME_UP];
+
+/** Where an instant is not known, its phase is part of the next one. */
 function bars(s: Startup, label: string): Bar[] {
   return s.services.flatMap((service) => {
     let from = 0;
-    return PHASES.flatMap(([key, phase, colour]) => {
-      const to = service[key];
+    return phasesOf(service).flatMap(([until, phase, colour]) => {
+      const to = service[until];
       if (to === null || to < from) return [];
       const bar = { deployment: label, service: service.service, phase, colour, from, to };
       from = to;
@@ -42,6 +61,10 @@ function bars(s: Startup, label: string): Bar[] {
 }
 
 export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
+  const steps = page.startup.some((s) => s.services.some(isOrchestrated))
+    ? "Where an orchestrator creates the service, schedule ends when it has chosen the node, sandbox when what the containers of a pod " +
+      "share is there, container when the container is made, and start with that first instruction. "
+    : "";
   const views = () => page.startup.filter((s) => s.start === choice.value && shown.has(s.deployment) && s.services.length > 0);
   return {
     id: "startup-gantt",
@@ -49,6 +72,7 @@ export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
     read:
       "Medians since t0, before create. Create ends with the first instruction inside the service, launch when its launcher has read " +
       "everything, spawn when its first node begins to load, load with its last node, match when its endpoints have found each other. " +
+      steps +
       "A circle is the first output of a service. The diamond is the first output of the last chain, mean over the blocks.",
     draw(width) {
       const all = views();
@@ -64,7 +88,7 @@ export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
       const names = [...new Set(drawn.flatMap((d) => d.bars.map((b) => b.service)))];
       const margin = marginFor(names, width);
       const row = linesOf(names, margin) > 1 ? 32 : 22;
-      const used = PHASES.filter(([, phase]) => drawn.some((d) => d.bars.some((b) => b.phase === phase)));
+      const used = [...CREATE, ...ORCHESTRATE, ...COME_UP].filter(([, phase]) => drawn.some((d) => d.bars.some((b) => b.phase === phase)));
       const at = (ns: number) => `${inUnit(ns, unit)} ${unit.name}`;
       const text = (b: Bar) => `${b.service}, ${b.deployment}\n${b.phase}: ${at(b.to - b.from)}\nfrom ${at(b.from)} to ${at(b.to)}`;
       const facets = drawn.map((d, i) => {
@@ -100,7 +124,11 @@ export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
     data() {
       const rows = views().flatMap((s) => s.services.map((service) => ({ s, service })));
       const unit = unitFor(Math.max(0, ...rows.map((r) => r.service.first_output ?? r.service.matched ?? r.service.last_loaded ?? 0)));
-      const heads: Record<(typeof PHASES)[number][0], string> = {
+      const instants = [...(rows.some((r) => isOrchestrated(r.service)) ? ORCHESTRATE : CREATE), ...COME_UP];
+      const heads: Record<Instant, string> = {
+        scheduled: "Scheduled",
+        sandbox: "Pod sandbox created",
+        container_created: "Container created",
         first_instruction: "First instruction",
         launch_ready: "Launch ready",
         first_load: "First node begins to load",
@@ -112,7 +140,7 @@ export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
         [
           { head: "Service", cell: (r: (typeof rows)[number]) => r.service.service },
           { head: "Deployment", cell: (r) => shown.label(r.s.deployment) },
-          ...PHASES.map(([key]) => ({ head: heads[key], number: true, cell: (r: (typeof rows)[number]) => show(r.service[key]) })),
+          ...instants.map(([until]) => ({ head: heads[until], number: true, cell: (r: (typeof rows)[number]) => show(r.service[until]) })),
           { head: "First output", number: true, cell: (r) => show(r.service.first_output) },
         ],
         rows,
