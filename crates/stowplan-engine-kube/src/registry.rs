@@ -59,7 +59,7 @@ impl Registry {
         let found = Self {
             host: host.to_owned(),
             repository: repository.trim_start_matches('/').to_owned(),
-            // As runtimes do it (containerd, `docs/hosts.md`).
+            // As runtimes do it (https://github.com/containerd/containerd/blob/main/docs/hosts.md).
             is_plain: is_plain.unwrap_or_else(|| is_loopback(host)),
         };
         // What is no host would be taken for a folder of another registry.
