@@ -177,7 +177,12 @@ pub(crate) fn json(report: &Judgement) -> Result<String, ReportError> {
             .map(|r| r.block)
             .max()
             .unwrap_or(0),
-        startup: report.figures.startup.iter().map(startup::one).collect(),
+        startup: report
+            .figures
+            .startup
+            .iter()
+            .map(|view| startup::one(view, &report.figures.usage))
+            .collect(),
         instants: Instant::ALL.map(|i| [i.key(), i.label()]).to_vec(),
         chains,
         parts: Part::ALL.map(|p| [p.key(), p.label()]).to_vec(),

@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use stowplan_judge::{DeploymentStartup, ServiceTimes, Spread};
+use stowplan_judge::{DeploymentStartup, DeploymentUsage, ServiceTimes, Spread, engine_program};
 
 use super::whole;
+
+/// How a part of an orchestrator begins among the programs of an engine (docs/results.md).
+const PART: &str = "orchestrator ";
 
 #[derive(Serialize)]
 pub(super) struct Startup<'a> {
     deployment: &'a str,
     start: &'static str,
+    /// An orchestrator starts its services.
+    orchestrated: bool,
     runs: Vec<StartupRun>,
     modules: Vec<Module<'a>>,
     services: Vec<Service<'a>>,
@@ -50,10 +55,11 @@ struct Service<'a> {
     first_output: Option<i64>,
 }
 
-pub(super) fn one(view: &DeploymentStartup) -> Startup<'_> {
+pub(super) fn one<'a>(view: &'a DeploymentStartup, usage: &[DeploymentUsage]) -> Startup<'a> {
     Startup {
         deployment: &view.deployment,
         start: view.start.word(),
+        orchestrated: is_orchestrated(view, usage),
         runs: view
             .runs
             .iter()
@@ -79,6 +85,14 @@ pub(super) fn one(view: &DeploymentStartup) -> Startup<'_> {
             .collect(),
         services: view.services.iter().map(service).collect(),
     }
+}
+
+/// Whether the engine has told where services were placed, or parts of an orchestrator were measured beside them.
+fn is_orchestrated(view: &DeploymentStartup, usage: &[DeploymentUsage]) -> bool {
+    let own = usage.iter().filter(|of| of.deployment == view.deployment);
+    let mut subjects = own.flat_map(|of| &of.runs).flat_map(|run| run.cpus.keys());
+    let is_part = |subject: &String| engine_program(subject).is_some_and(|of| of.starts_with(PART));
+    view.services.iter().any(|of| of.scheduled.is_some()) || subjects.any(is_part)
 }
 
 fn service(of: &ServiceTimes) -> Service<'_> {

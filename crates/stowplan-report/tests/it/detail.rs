@@ -142,6 +142,7 @@ fn a_service_comes_up_in_the_order_of_its_partition() {
         assert!(ns("last_loaded") < ns("matched"), "{of}");
     }
     assert_eq!(services[0]["scheduled"], Value::Null);
+    assert_eq!(split["orchestrated"], false);
     // A service whose nodes no trace has begins to load nothing that is known.
     let vehicle = services.iter().find(|s| s["service"] == "vehicle").unwrap();
     assert_eq!(vehicle["first_load"], Value::Null);
@@ -152,7 +153,9 @@ fn the_steps_of_an_orchestrator_come_before_the_first_instruction() {
     let page = data(&judged());
     let startup = page["startup"].as_array().unwrap();
     let split = startup.iter().find(|s| s["deployment"] == "oci/betz-8");
-    for of in split.unwrap()["services"].as_array().unwrap() {
+    let split = split.unwrap();
+    assert_eq!(split["orchestrated"], true);
+    for of in split["services"].as_array().unwrap() {
         let steps = [
             "scheduled",
             "sandbox",

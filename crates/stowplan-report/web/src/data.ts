@@ -28,6 +28,8 @@ export type Quartiles = [number, number, number] | null;
 export interface Startup {
   deployment: string;
   start: string;
+  /** An orchestrator starts its services. */
+  orchestrated: boolean;
   runs: { run: number; block: number; ns: Record<string, number> }[];
   modules: { module: string; begin: Quartiles; end: Quartiles; took: Quartiles }[];
   services: ServiceTimes[];

@@ -42,15 +42,13 @@ interface Bar {
   to: number;
 }
 
-const isOrchestrated = (service: ServiceTimes) => service.scheduled !== null;
-
-const phasesOf = (service: ServiceTimes) => [...(isOrchestrated(service) ? ORCHESTRATE : CREATE), ...COME_UP];
+const phasesOf = (s: Startup) => [...(s.orchestrated ? ORCHESTRATE : CREATE), ...COME_UP];
 
 /** Where an instant is not known, its phase is part of the next one. */
 function bars(s: Startup, label: string): Bar[] {
   return s.services.flatMap((service) => {
     let from = 0;
-    return phasesOf(service).flatMap(([until, phase, colour]) => {
+    return phasesOf(s).flatMap(([until, phase, colour]) => {
       const to = service[until];
       if (to === null || to < from) return [];
       const bar = { deployment: label, service: service.service, phase, colour, from, to };
@@ -61,7 +59,7 @@ function bars(s: Startup, label: string): Bar[] {
 }
 
 export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
-  const steps = page.startup.some((s) => s.services.some(isOrchestrated))
+  const steps = page.startup.some((s) => s.orchestrated)
     ? "Where an orchestrator creates the service, schedule ends when it has chosen the node, sandbox when what the containers of a pod " +
       "share is there, container when the container is made, and start with that first instruction. "
     : "";
@@ -124,7 +122,7 @@ export function gantt(page: Page, shown: Shown, choice: StartChoice): Figure {
     data() {
       const rows = views().flatMap((s) => s.services.map((service) => ({ s, service })));
       const unit = unitFor(Math.max(0, ...rows.map((r) => r.service.first_output ?? r.service.matched ?? r.service.last_loaded ?? 0)));
-      const instants = [...(rows.some((r) => isOrchestrated(r.service)) ? ORCHESTRATE : CREATE), ...COME_UP];
+      const instants = [...(rows.some((r) => r.s.orchestrated) ? ORCHESTRATE : CREATE), ...COME_UP];
       const heads: Record<Instant, string> = {
         scheduled: "Scheduled",
         sandbox: "Pod sandbox created",
