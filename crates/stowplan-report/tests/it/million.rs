@@ -32,6 +32,7 @@ fn quantile(points: &[(f64, f64)], q: f64) -> f64 {
 }
 
 #[test]
+#[ignore = "long: script/test --full, and .ci/run where its code was touched"]
 fn a_million_instances_fit_five_megabytes_and_keep_their_quantiles() {
     let size = common::Size {
         blocks: 8,
