@@ -1,14 +1,14 @@
 //! Reading bags.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use mcap::{MAGIC, McapError, MessageStream};
 use memmap2::Mmap;
 use sha2::{Digest, Sha256};
 
 use crate::error::ReplayError;
-use crate::mcap::{self, MAGIC, McapError, Record};
 
 const SQLITE: &[u8] = b"SQLite format 3\0";
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -65,27 +65,15 @@ impl Bag {
         // SAFETY: it is only read; a bag that somebody cuts meanwhile ends this program, which has started nothing yet.
         let bytes = unsafe { Mmap::map(&file) }.map_err(unread)?;
         looks_right(path, &bytes)?;
-        let mut channels: HashMap<u16, String> = HashMap::new();
-        mcap::read(&bytes, &mut |record| match record {
-            Record::Channel(number, topic) => {
-                channels.insert(number, topic.to_owned());
-                Ok(())
-            }
-            Record::Message {
-                channel,
-                log_ns,
-                bytes,
-            } => {
-                let topic = channels.get(&channel);
-                let topic = topic.ok_or(McapError::Broken {
-                    at: 0,
-                    what: "a message is of a channel that comes after it, or of none",
-                })?;
-                self.keep(topic, RecordedMessage { log_ns, bytes });
-                Ok(())
-            }
-        })
-        .map_err(|error| broken(path, error))?;
+        let messages = MessageStream::new(&bytes).map_err(|error| broken(path, error))?;
+        for message in messages {
+            let message = message.map_err(|error| broken(path, error))?;
+            let recorded = RecordedMessage {
+                log_ns: message.log_time,
+                bytes: message.data.len() as u64,
+            };
+            self.keep(&message.channel.topic, recorded);
+        }
         Ok(hex(&Sha256::digest(&bytes)))
     }
 
@@ -160,21 +148,15 @@ fn is_cut(path: &Path) -> ReplayError {
 }
 
 fn broken(path: &Path, error: McapError) -> ReplayError {
-    const DOCTOR: &str = "'mcap doctor' says where, and 'mcap recover' saves what is whole";
     match error {
-        McapError::Cut { .. } => is_cut(path),
-        McapError::Compression(name) => ReplayError::new(
+        McapError::UnexpectedEof => is_cut(path),
+        McapError::UnsupportedCompression(name) => ReplayError::new(
             path,
             format!("its chunks are compressed with '{name}', which is not known"),
         )
         .hint("'mcap compress --compression zstd' writes it anew; lz4 is read, too"),
-        McapError::Decompress(error) => {
-            ReplayError::new(path, "a chunk of the MCAP file cannot be decompressed")
-                .hint(DOCTOR)
-                .because(error)
-        }
-        McapError::Broken { .. } => ReplayError::new(path, "the MCAP file is broken")
-            .hint(DOCTOR)
+        error => ReplayError::new(path, "the MCAP file is broken")
+            .hint("'mcap doctor' says where, and 'mcap recover' saves what is whole")
             .because(error),
     }
 }

@@ -4,7 +4,6 @@
 
 mod bag;
 mod error;
-mod mcap;
 mod sources;
 
 pub use bag::{Bag, RecordedMessage};

@@ -151,7 +151,7 @@ fn another_bag_in_its_place_is_not_replayed() {
             ("/lidar/points", 1_500, 9),
             ("/imu", 1_700, 4),
         ];
-        std::fs::write(&path, stowplan_testkit::mcap_file(&messages)).unwrap();
+        std::fs::write(&path, stowplan_testkit::mcap_file(&messages, None).unwrap()).unwrap();
     };
     write(3);
     let bag = Bag::read(&path).unwrap();

@@ -2,6 +2,7 @@
 //! looked at.
 
 mod available;
+mod bag;
 mod chroot;
 mod data;
 mod events;
@@ -11,7 +12,6 @@ mod known;
 mod kube_lab;
 mod lab_files;
 mod left;
-mod mcap;
 mod mortal;
 mod own_daemon;
 mod own_registry;
@@ -24,6 +24,7 @@ mod unchecked;
 mod user;
 
 pub use available::{absent, available, is_root};
+pub use bag::{McapMessages, mcap_file};
 pub use chroot::in_chroot;
 pub use data::{case, data, kept_trace, said_by};
 pub use events::{
@@ -33,7 +34,6 @@ pub use initramfs::Initramfs;
 pub use known::known_engines;
 pub use kube_lab::KubeLab;
 pub use left::{left_of, links};
-pub use mcap::{McapMessages, mcap_file, mcap_file_with};
 pub use mortal::Mortal;
 pub use own_daemon::OwnDaemon;
 pub use own_registry::{OwnRegistry, RegistrySettings};

@@ -34,7 +34,7 @@ fn bag(bench: &Bench) -> PathBuf {
     let scans = scans.map(|(number, at)| ("/lidar/scan", BEGAN + at, BYTES + number));
     let all = [("/tf", BEGAN - 7_000_000, 10)].into_iter().chain(scans);
     let all: Vec<(&str, u64, usize)> = all.collect();
-    std::fs::write(&path, mcap_file(&all)).unwrap();
+    std::fs::write(&path, mcap_file(&all, None).unwrap()).unwrap();
     path
 }
 
