@@ -17,7 +17,7 @@ fn written(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn plain(messages: McapMessages<'_>) -> Vec<u8> {
+fn uncompressed(messages: McapMessages<'_>) -> Vec<u8> {
     mcap_file(messages, None).unwrap()
 }
 
@@ -53,8 +53,16 @@ fn times_and_sizes_are_read_whatever_the_compression() {
 fn the_files_of_a_folder_are_one_bag() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("metadata.yaml"), "").unwrap();
-    fs::write(folder.path().join("drive_0.mcap"), plain(&DRIVE[..2])).unwrap();
-    fs::write(folder.path().join("drive_1.mcap"), plain(&DRIVE[2..])).unwrap();
+    fs::write(
+        folder.path().join("drive_0.mcap"),
+        uncompressed(&DRIVE[..2]),
+    )
+    .unwrap();
+    fs::write(
+        folder.path().join("drive_1.mcap"),
+        uncompressed(&DRIVE[2..]),
+    )
+    .unwrap();
     let bag = Bag::read(folder.path()).unwrap();
     assert_eq!(bag.topics["/points"].len(), 2);
     assert_eq!(bag.topics["/imu"].len(), 2);
@@ -68,7 +76,7 @@ fn the_files_of_a_folder_are_one_bag() {
 
 #[test]
 fn what_cannot_be_read_says_why_and_what_to_do() {
-    let plain = plain(DRIVE);
+    let plain = uncompressed(DRIVE);
     let (told, hint) = error_of(&plain[..plain.len() - 20]);
     assert!(
         told.contains("cut") && hint.contains("mcap recover"),
@@ -114,7 +122,7 @@ fn what_cannot_be_read_says_why_and_what_to_do() {
     let mut short = plain[..60].to_vec();
     short.extend(MAGIC);
     assert!(error_of(&short).0.contains("cut"));
-    let (told, hint) = error_of(&plain(&[("/imu", 1_010, 8), ("/imu", 1_000, 8)]));
+    let (told, hint) = error_of(&uncompressed(&[("/imu", 1_010, 8), ("/imu", 1_000, 8)]));
     assert!(told.contains("'/imu' fall back: message 2"), "{told}");
     assert!(hint.contains("mcap sort"), "{hint}");
     let nowhere = Bag::read(Path::new("/nowhere/drive.mcap")).unwrap_err();
