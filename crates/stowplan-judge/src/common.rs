@@ -116,7 +116,7 @@ fn same_subject(old: &Experiment, new: &Experiment) -> Result<(), JudgeError> {
 /// What has to be equal for the reference to be one and the same.
 type Setting = (&'static str, fn(&Experiment) -> String);
 
-const SETTINGS: [Setting; 9] = [
+const SETTINGS: [Setting; 10] = [
     ("window", |e| format!("{} s", e.window_s)),
     ("utilisation", |e| {
         e.utilisation
@@ -140,6 +140,11 @@ const SETTINGS: [Setting; 9] = [
     ("busy neighbours", |e| {
         let threads = e.parameters.get(NEIGHBOURS).and_then(Value::as_u64);
         threads.unwrap_or(0).to_string()
+    }),
+    ("rates of timers", |e| {
+        let rates = e.parameters.get("timers").and_then(Value::as_array);
+        let rates = rates.map(|all| all.iter().filter_map(Value::as_str).collect::<Vec<_>>());
+        rates.map_or_else(|| "those of the stack".to_owned(), |rates| rates.join(", "))
     }),
     ("replayed bag", |e| {
         let sha256 = e.parameters.get(REPLAY).and_then(|of| of.get("sha256"));

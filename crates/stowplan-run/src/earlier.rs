@@ -72,8 +72,9 @@ impl Earlier {
             dds: own.dds,
             parallelism: own.parallelism,
             options: RunOptions {
-                // They are a service of its deployments, and its topics are those of its stack.
+                // They are a service of its deployments, and its timers and topics are those of its stack.
                 neighbours: own.options.neighbours,
+                timers: own.options.timers,
                 replay: own.options.replay,
                 ..new.options.clone()
             },

@@ -382,6 +382,7 @@ impl Request {
         let speed = self.calibration.as_ref().map(Calibration::speed);
         let (text, file) = (&self.stack_text, &self.stack_file);
         stowplan_spec::parse_with_values(text, file, values, speed.as_ref())
+            .and_then(|spec| spec.with_timers(&self.options.timers))
             .and_then(|spec| spec.with_neighbours(self.options.neighbours))
             .map(|spec| self.as_replayed(spec))
             .map_err(ExperimentError::Spec)

@@ -61,6 +61,16 @@ pub enum SpecError {
         /// The stack.
         stack: String,
     },
+    /// A rate is given to what is not one timer.
+    #[error("'{timer}' is not one timer of stack '{stack}'\n  hint: {hint}")]
+    Timer {
+        /// The stack.
+        stack: String,
+        /// What was named.
+        timer: String,
+        /// What may have been meant.
+        hint: String,
+    },
     /// The file has problems; never empty.
     #[error("{}", Problems(.0))]
     Invalid(Vec<Problem>),
@@ -89,7 +99,10 @@ impl SpecError {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         match self {
-            Self::Read { .. } | Self::Unknown { .. } | Self::Neighbours { .. } => &[],
+            Self::Read { .. }
+            | Self::Unknown { .. }
+            | Self::Neighbours { .. }
+            | Self::Timer { .. } => &[],
             Self::Invalid(problems) => problems,
         }
     }

@@ -18,6 +18,7 @@ mod scalar;
 mod scenario;
 mod schema;
 mod shipped;
+mod timers;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub use shipped::{
     Shipped, all_shipped, shipped, shipped_experiment, shipped_experiment_names, shipped_names,
     shipped_partition, shipped_partition_names, shipped_scenario, shipped_scenario_names,
 };
+pub use timers::TimerRate;
 
 /// The service that an experiment adds to its deployments to keep CPUs busy.
 pub const NEIGHBOURS: &str = "neighbours";
@@ -93,6 +95,15 @@ impl Spec {
         let (process, node) = background_service(threads.into(), name);
         stack.processes.push(process);
         stack.nodes.push(node);
+        Ok(self)
+    }
+
+    /// The same with these rates in place of those of its timers.
+    ///
+    /// # Errors
+    /// When one is given to what is not one timer.
+    pub fn with_timers(mut self, rates: &[TimerRate]) -> Result<Self, SpecError> {
+        timers::apply(&mut self.stack, rates)?;
         Ok(self)
     }
 

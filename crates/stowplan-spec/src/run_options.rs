@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::replay::Replay;
+use crate::timers::TimerRate;
 
 /// Heading of these switches in the help of commands.
 const RECORD: &str = "What to record";
@@ -35,6 +36,14 @@ pub struct RunOptions {
     /// Add a service `neighbours` with N threads that keep CPUs busy to every deployment [default: 0]
     #[arg(long, value_name = "N", help_heading = "How to run it")]
     pub neighbours: Option<u8>,
+    /// Give the timer of a node another rate or period, as camera=60Hz; repeat it for others
+    #[arg(
+        long = "timer",
+        value_name = "NODE=RATE",
+        help_heading = "How to run it"
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timers: Vec<TimerRate>,
     /// Replay an MCAP bag: sources publish at its times and with its sizes; BAG,/a=/b maps its topic /a to /b of the stack
     #[arg(long, value_name = "BAG", help_heading = "How to run it")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,15 +51,21 @@ pub struct RunOptions {
 }
 
 impl BitOrAssign for RunOptions {
-    /// What either has switched on; neighbours and a bag are those of `other`, where it has any.
+    /// What either has switched on; neighbours, timers and a bag are those of `other`, where it has any.
     fn bitor_assign(&mut self, other: Self) {
         let replay = self.replay.take();
+        let timers = std::mem::take(&mut self.timers);
         *self = Self {
             keep_traces: self.keep_traces || other.keep_traces,
             callback_cpu: self.callback_cpu || other.callback_cpu,
             preemption: self.preemption || other.preemption,
             host_network: self.host_network || other.host_network,
             neighbours: other.neighbours.or(self.neighbours),
+            timers: if other.timers.is_empty() {
+                timers
+            } else {
+                other.timers
+            },
             replay: other.replay.or(replay),
         };
     }
@@ -80,6 +95,9 @@ macro_rules! with_run_options {
             /// Threads, 0 to 255, of a service `neighbours` that every deployment has beside its own: they only keep CPUs busy.
             #[serde(default)]
             pub neighbours: Option<u8>,
+            /// Rates or periods in place of those of the stack's timers: `NODE=RATE` or `NODE/CALLBACK=RATE`.
+            #[serde(default)]
+            pub timers: Vec<$crate::TimerRate>,
             /// A bag that sources replay: they publish at its times and with its sizes, and the window is as long as the bag
             /// and a second where it is left out.
             #[serde(default)]
@@ -94,6 +112,7 @@ macro_rules! with_run_options {
                     preemption: self.preemption,
                     host_network: self.host_network,
                     neighbours: self.neighbours,
+                    timers: self.timers.clone(),
                     replay: self.replay.clone(),
                 }
             }

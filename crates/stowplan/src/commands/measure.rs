@@ -244,6 +244,7 @@ fn has_cpus(asked: &[AskedCpu], file: &Path) -> Result<(), CommandError> {
 /// A stack with what these options add to it.
 fn spec(text: &str, file: &str, options: &RunOptions) -> Result<Spec, CommandError> {
     stowplan_spec::parse_spec(text, file)
+        .and_then(|spec| spec.with_timers(&options.timers))
         .and_then(|spec| spec.with_neighbours(options.neighbours))
         .or_exit(ExitCode::BadInput)
 }
