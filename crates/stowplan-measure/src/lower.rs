@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 
 use stowplan_model::{
-    Callback, CallbackRef, Distribution, Executor, Injection, Launch, Launching, Library, Node,
-    NodeOptions, Partition, PhaseSpan, PlacedProcess, Profile, Reliability, Stack, Topic, Trigger,
+    Callback, CallbackRef, Distribution, Executor, Frames, Injection, Launch, Launching, Library,
+    Node, NodeOptions, Partition, PhaseSpan, PlacedProcess, Profile, Reliability, Stack, Topic,
+    Trigger,
 };
 use stowplan_wire::service::{
     CallbackPlan, ChainPlacePlan, DdsTopicPlan, DistributionPlan, ExecutorCostPlan, ExecutorPlan,
-    FileUse, LaunchPlan, NodeOptionsPlan, NodePlan, ProcessPlan, ProfilePlan, PublisherPlan,
-    SerialisationPlan, ServicePlan, SilentPlan, SilentSubscriptionPlan, TopicPlan, TriggerPlan,
+    FileUse, FramesPlan, LaunchPlan, NodeOptionsPlan, NodePlan, ProcessPlan, ProfilePlan,
+    PublisherPlan, SerialisationPlan, ServicePlan, SilentPlan, SilentSubscriptionPlan, TopicPlan,
+    TriggerPlan,
 };
 
 use crate::phases::{PhaseDraw, phase_share, timer_phase_ns};
@@ -469,6 +471,18 @@ fn topic(topic: &Topic) -> TopicPlan {
             partition: dds.partition.clone(),
             user_data: dds.user_data.clone(),
         }),
+        frames: topic.frames.map(frames),
+    }
+}
+
+fn frames(of: Frames) -> FramesPlan {
+    let (columns, rows) = of.grid();
+    FramesPlan {
+        width: of.width,
+        height: of.height,
+        tags: of.tags,
+        columns,
+        rows,
     }
 }
 

@@ -79,6 +79,7 @@ fn stack(intra_process: bool) -> Stack {
             intra_process,
             serialisation: None,
             dds: None,
+            frames: None,
         }],
         processes: vec![process("p"), process("q")],
         nodes: vec![

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::background::Background;
 use crate::distribution::Distribution;
 use crate::executor_cost::ExecutorCost;
+use crate::frames::Frames;
 use crate::names::Name;
 
 /// What the vehicle runs.
@@ -62,6 +63,8 @@ pub struct Topic {
     pub serialisation: Option<Serialisation>,
     /// How real programs know it; `None` is ROS 2's name and the payload of modelled messages.
     pub dds: Option<DdsTopic>,
+    /// What its messages are images of; `None` is filler.
+    pub frames: Option<Frames>,
 }
 
 /// Counted work of serialising a message (docs/measuring.md §1): on the publishing thread, once for each message that

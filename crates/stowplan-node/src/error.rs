@@ -42,6 +42,9 @@ pub enum NodeError {
         /// Own build.
         own: String,
     },
+    /// The detector of tags cannot be made.
+    #[error("cannot make a detector of tags: {0}")]
+    Detector(String),
     /// The plan does not have this process.
     #[error("service '{service}' has no process '{process}'")]
     NoProcess {

@@ -28,6 +28,7 @@ mod record;
 mod signals;
 mod sockets;
 mod startup;
+mod vision;
 mod work;
 
 use std::process::ExitCode;

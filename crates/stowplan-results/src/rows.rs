@@ -124,6 +124,8 @@ table! {
         taken: Option<u64>,
         /// Messages lost, all causes.
         lost: Option<u64>,
+        /// AprilTags in the images that callbacks got, all of them found at their place; null where there are no images.
+        tags: Option<u64>,
         /// Context switches of Stowplan's own processes while armed.
         own_switches: Option<u64>,
         /// CPU time of Stowplan's own processes while armed, ns.

@@ -56,6 +56,7 @@ impl RunRow {
             published: None,
             taken: None,
             lost: None,
+            tags: None,
             own_switches: None,
             own_cpu_ns: None,
             clock_uncertainty_ns: None,

@@ -13,7 +13,7 @@ use stowplan_model::{Stack, WorkSpeed};
 use stowplan_replay::Replayed;
 use stowplan_results::{ColdState, RunData, RunRow, RunStatus, ScheduledRun};
 use stowplan_site::Armed;
-use stowplan_wire::announce::Announcement;
+use stowplan_wire::announce::{Announcement, TagCounts};
 use stowplan_wire::host::{HYPERVISOR, Preemptions, UsageSample};
 
 use crate::analyse::Analysed;
@@ -51,6 +51,7 @@ struct Totals {
     published: u64,
     taken: u64,
     lost: u64,
+    tags: TagCounts,
 }
 
 fn totals(measured: &Measured) -> Totals {
@@ -62,6 +63,7 @@ fn totals(measured: &Measured) -> Totals {
             published,
             taken,
             lost,
+            tags,
             ..
         } = &announced.announcement
         {
@@ -70,6 +72,10 @@ fn totals(measured: &Measured) -> Totals {
             totals.published += published.values().sum::<u64>();
             totals.taken += taken.values().sum::<u64>();
             totals.lost += lost.values().sum::<u64>();
+            for of in tags.values() {
+                totals.tags.shown += of.shown;
+                totals.tags.wrong += of.wrong;
+            }
         }
     }
     for host in &measured.hosts {
@@ -79,7 +85,7 @@ fn totals(measured: &Measured) -> Totals {
     totals
 }
 
-/// What makes a run count: one and the same program everywhere, and a trace that has what was recorded.
+/// What makes a run count: one and the same program everywhere, a trace that has what was recorded, and tags that were found.
 pub(crate) fn check(
     measured: &Measured,
     analysed: &Analysed,
@@ -103,7 +109,17 @@ pub(crate) fn check(
             payload.mismatches, payload.checked, mismatch.reason
         )));
     }
-    let recorded = totals(measured).events;
+    let Totals {
+        events: recorded,
+        tags,
+        ..
+    } = totals(measured);
+    if tags.wrong > 0 {
+        return Err(RunError::new(format!(
+            "detectors were wrong about {} of {} tags in images",
+            tags.wrong, tags.shown
+        )));
+    }
     // Events of a distribution that nobody knows here are counted and not understood.
     let found = analysed.analysis.events + analysed.analysis.records.gaps.unreadable_events;
     if found != recorded {
@@ -154,6 +170,7 @@ pub(crate) fn finished(
     run.published = Some(totals.published);
     run.taken = Some(totals.taken);
     run.lost = Some(totals.lost);
+    run.tags = (totals.tags.shown > 0).then_some(totals.tags.shown);
     let lead = measured.lead();
     run.steal = stolen(&lead.samples, within(lead), facts.cpus);
     run.changed = changed.map(|text| text.as_str().into());

@@ -13,6 +13,7 @@ const STACKS: &[(&str, &str)] = files!["stacks":
     "autoware-small",
     "contended",
     "hello",
+    "vision",
 ];
 
 const PARTITIONS: &[(&str, &str)] = files!["stacks/partitions":

@@ -92,6 +92,9 @@ pub enum Announcement {
         lost: BTreeMap<u32, u64>,
         /// How old the data was when its callback ended, by callback id; of data that was released after arming.
         ages: BTreeMap<u32, Age>,
+        /// What came of looking for tags, by callback id.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        tags: BTreeMap<u32, TagCounts>,
     },
     /// Answer to [`Control::Ping`].
     Answer {
@@ -114,6 +117,16 @@ pub enum Announcement {
         /// What and why.
         message: String,
     },
+}
+
+/// What came of looking for tags in images.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TagCounts {
+    /// Tags that images have had.
+    pub shown: u64,
+    /// Those that were not found at their place, and those that were found and not there.
+    pub wrong: u64,
 }
 
 /// Ages of data, added up: from the origin time in the payload to the end of the callback that used it. It needs no
@@ -178,6 +191,13 @@ mod tests {
                 Age {
                     count: 4,
                     sum_ns: 40,
+                },
+            )]),
+            tags: BTreeMap::from([(
+                1,
+                TagCounts {
+                    shown: 16,
+                    wrong: 1,
                 },
             )]),
         };

@@ -101,6 +101,24 @@ pub struct TopicPlan {
     pub serialisation: Option<SerialisationPlan>,
     /// How real programs know it; `None` is ROS 2's name and our payload.
     pub dds: Option<DdsTopicPlan>,
+    /// Its messages are images; `None` is filler.
+    pub frames: Option<FramesPlan>,
+}
+
+/// Images with tags, see `stowplan_model::Frames`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FramesPlan {
+    /// Pixels in a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Tags in each image.
+    pub tags: u32,
+    /// Columns of the grid with a field for each tag.
+    pub columns: u32,
+    /// Its rows.
+    pub rows: u32,
 }
 
 /// Counted work of serialising a message, on the publishing thread before DDS gets it.

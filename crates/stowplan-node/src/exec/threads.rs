@@ -267,6 +267,7 @@ impl Threads {
             taken: counts.taken,
             lost: counts.lost,
             ages: counts.ages,
+            tags: counts.tags,
         })?;
         agent.drain();
         Ok(())

@@ -9,15 +9,16 @@ use stowplan_ctf::events::ros2::{
 };
 use stowplan_ctf::events::stowplan::{CallbackCpu, SourceRelease, TimerRelease};
 use stowplan_ctf::schema::Handle;
-use stowplan_wire::announce::Age;
+use stowplan_wire::announce::{Age, TagCounts};
 use stowplan_wire::service::{CallbackPlan, DistributionPlan};
 
 use super::chains::Chains;
 use super::{Publisher, new_handle};
 use crate::draw::{Purpose, draw, whole};
 use crate::executor::timer::Release;
-use crate::payload::Origin;
+use crate::payload::{Head, Origin};
 use crate::record;
+use crate::vision::TagDetector;
 use crate::work::WorkingSet;
 
 /// Arming instant, CLOCK_MONOTONIC nanoseconds.
@@ -41,6 +42,23 @@ struct Stored {
     origin: Origin,
 }
 
+/// An image that a message brought.
+#[derive(Debug, Clone, Copy)]
+pub struct ReceivedImage<'a> {
+    /// What its message says of itself.
+    pub head: &'a Head,
+    /// RGB, a byte each, row by row.
+    pub pixels: &'a [u8],
+}
+
+/// What a call of a callback is on.
+#[derive(Debug, Default, Clone, Copy)]
+struct Input<'a> {
+    /// Topic and size of a replayed message: what is published on that topic has that size.
+    replayed: Option<(u32, u64)>,
+    image: Option<ReceivedImage<'a>>,
+}
+
 /// A callback of a node.
 #[derive(Debug)]
 pub struct Callback {
@@ -50,6 +68,8 @@ pub struct Callback {
     record_cpu: bool,
     iterations: DistributionPlan,
     work: WorkingSet,
+    /// What looks for tags in the images of its topic; `None` where that has none.
+    detector: Option<TagDetector>,
     publishers: Vec<Arc<Publisher>>,
     calls: AtomicU64,
     armed: AtomicBool,
@@ -80,6 +100,7 @@ impl Callback {
             record_cpu,
             iterations: plan.iterations,
             work: WorkingSet::new(plan.working_set_bytes),
+            detector: None,
             publishers,
             calls: AtomicU64::new(0),
             armed: AtomicBool::new(false),
@@ -94,6 +115,12 @@ impl Callback {
             symbol: &format!("{node}::{}", plan.name),
         });
         callback
+    }
+
+    /// The same, with what looks for tags in the images that it gets.
+    #[must_use]
+    pub fn with_detector(self, detector: Option<TagDetector>) -> Self {
+        Self { detector, ..self }
     }
 
     /// The handle that events name it by.
@@ -117,18 +144,21 @@ impl Callback {
     }
 
     /// Runs once on data of this origin. `now_ns` is when it was found to be due.
-    pub fn run(&self, now_ns: u64, origin: Origin, intra_process: bool) {
-        self.run_replaying(now_ns, origin, intra_process, None);
-    }
-
-    /// The same; what it publishes on the topic of a replayed message has that one's size.
-    fn run_replaying(
+    pub fn run(
         &self,
         now_ns: u64,
         origin: Origin,
         intra_process: bool,
-        replayed: Option<(u32, u64)>,
+        image: Option<ReceivedImage<'_>>,
     ) {
+        let input = Input {
+            image,
+            ..Input::default()
+        };
+        self.run_on(now_ns, origin, intra_process, input);
+    }
+
+    fn run_on(&self, now_ns: u64, origin: Origin, intra_process: bool, input: Input<'_>) {
         let call = self.number(now_ns);
         let origin = Origin {
             chains: self.chains.along(origin.chains),
@@ -147,7 +177,11 @@ impl Callback {
             is_intra_process: i32::from(intra_process),
         });
         self.work.run(iterations);
+        if let (Some(detector), Some(image)) = (&self.detector, input.image) {
+            detector.look(image.head, image.pixels);
+        }
         for publisher in &self.publishers {
+            let replayed = input.replayed;
             let bytes = replayed.and_then(|(topic, bytes)| publisher.is_on(topic).then_some(bytes));
             publisher.publish(origin, call, bytes);
         }
@@ -192,6 +226,18 @@ impl Callback {
             count: self.age_count.load(Ordering::Acquire),
             sum_ns: self.age_sum_ns.load(Ordering::Acquire),
         }
+    }
+
+    /// What has come of looking for tags; `None` where it gets no images.
+    #[must_use]
+    pub fn tags(&self) -> Option<TagCounts> {
+        self.detector.as_ref().map(TagDetector::counts)
+    }
+
+    /// Whether it needs the images that messages bring.
+    #[must_use]
+    pub fn sees(&self) -> bool {
+        self.detector.is_some()
     }
 
     fn stored(&self) -> Option<Stored> {
@@ -261,8 +307,11 @@ impl TimerEntity {
                 callback: self.callback.id(),
                 chains: 0,
             };
-            let replayed = self.replays_on.zip(release.bytes);
-            self.callback.run_replaying(now_ns, origin, false, replayed);
+            let input = Input {
+                replayed: self.replays_on.zip(release.bytes),
+                ..Input::default()
+            };
+            self.callback.run_on(now_ns, origin, false, input);
             return;
         }
         record::event(&TimerRelease {
@@ -275,6 +324,6 @@ impl TimerEntity {
         // A chain may come through data that is not the newest.
         let chains = stored().fold(0, |chains, stored| chains | stored.origin.chains);
         self.callback
-            .run(now_ns, Origin { chains, ..origin }, false);
+            .run(now_ns, Origin { chains, ..origin }, false, None);
     }
 }

@@ -9,11 +9,21 @@ use stowplan_ctf::events::ros2::{
 };
 use stowplan_ctf::schema::Handle;
 
+use super::callback::ReceivedImage;
 use super::subscription::{Subscription, SubscriptionHandles, record_message};
 use super::{Callback, new_handle};
 use crate::dds::{Condition, DdsError, Guard, Participant};
 use crate::payload::Head;
 use crate::record;
+
+/// A message that is handed over by pointer.
+#[derive(Debug)]
+pub struct IntraMessage {
+    /// What it says of itself.
+    pub head: Head,
+    /// Its image, where it is one.
+    pub image: Option<Box<[u8]>>,
+}
 
 /// Subscriptions of a process to one topic.
 #[derive(Debug, Default)]
@@ -37,7 +47,7 @@ impl IntraTopic {
     }
 
     /// Hands a message to every subscription.
-    pub fn deliver(&self, message: &Arc<Head>) {
+    pub fn deliver(&self, message: &Arc<IntraMessage>) {
         let all = self.subscriptions.read();
         for subscription in all.unwrap_or_else(PoisonError::into_inner).iter() {
             subscription.enqueue(Arc::clone(message));
@@ -146,7 +156,7 @@ impl IntraSubscription {
         self.ring().size > 0
     }
 
-    fn enqueue(&self, message: Arc<Head>) {
+    fn enqueue(&self, message: Arc<IntraMessage>) {
         {
             // The event is recorded under the lock, as in rclcpp: the order of events is that of slots.
             let mut ring = self.ring();
@@ -163,7 +173,7 @@ impl IntraSubscription {
 
     /// Runs the callback on the oldest message.
     pub fn execute(&self) {
-        let (head, more) = {
+        let (message, more) = {
             let mut ring = self.ring();
             let Some((index, message)) = ring.dequeue() else {
                 return;
@@ -173,22 +183,25 @@ impl IntraSubscription {
                 index: index as u64,
                 size: ring.size as u64,
             });
-            (*message, ring.size > 0)
+            (message, ring.size > 0)
         };
         if more {
             self.guard.trigger();
         }
         let now = record::now();
-        record_message(now, self.handles.rmw, &head);
+        let head = &message.head;
+        record_message(now, self.handles.rmw, head);
         self.taken.fetch_add(1, Ordering::AcqRel);
-        self.callback.run(now, head.origin, true);
+        let image = message.image.as_deref();
+        let image = image.map(|pixels| ReceivedImage { head, pixels });
+        self.callback.run(now, head.origin, true, image);
     }
 }
 
 /// rclcpp's `RingBufferImplementation`: the newest messages, the oldest first.
 #[derive(Debug)]
 struct RingBuffer {
-    slots: Box<[Option<Arc<Head>>]>,
+    slots: Box<[Option<Arc<IntraMessage>>]>,
     write: usize,
     read: usize,
     size: usize,
@@ -205,7 +218,7 @@ impl RingBuffer {
     }
 
     /// Slot of the message, and whether the oldest gave way.
-    fn enqueue(&mut self, message: Arc<Head>) -> (usize, bool) {
+    fn enqueue(&mut self, message: Arc<IntraMessage>) -> (usize, bool) {
         let capacity = self.slots.len();
         self.write = (self.write + 1) % capacity;
         self.slots[self.write] = Some(message);
@@ -218,7 +231,7 @@ impl RingBuffer {
         (self.write, full)
     }
 
-    fn dequeue(&mut self) -> Option<(usize, Arc<Head>)> {
+    fn dequeue(&mut self) -> Option<(usize, Arc<IntraMessage>)> {
         if self.size == 0 {
             return None;
         }
@@ -235,13 +248,14 @@ mod tests {
     use super::*;
     use crate::payload::Origin;
 
-    fn message(sequence: u64) -> Arc<Head> {
-        Arc::new(Head {
+    fn message(sequence: u64) -> Arc<IntraMessage> {
+        let head = Head {
             stamp_ns: 0,
             origin: Origin::NONE,
             sequence,
             publisher: 0,
-        })
+        };
+        Arc::new(IntraMessage { head, image: None })
     }
 
     #[test]
@@ -251,7 +265,7 @@ mod tests {
         assert_eq!(ring.enqueue(message(2)), (1, false));
         assert_eq!(ring.enqueue(message(3)), (0, true));
         let order: Vec<(usize, u64)> = std::iter::from_fn(|| ring.dequeue())
-            .map(|(index, message)| (index, message.sequence))
+            .map(|(index, message)| (index, message.head.sequence))
             .collect();
         assert_eq!(order, [(1, 2), (0, 3)]);
         assert_eq!(ring.enqueue(message(4)), (1, false));

@@ -21,6 +21,7 @@ use crate::executor::Executor;
 use crate::executor::recording::Recording;
 use crate::executor::schedule::Class;
 use crate::executor::timer::{TimerClock, TimerSpec};
+use crate::vision::TagDetector;
 use crate::work::WorkingSet;
 use crate::{record, startup};
 
@@ -58,10 +59,11 @@ pub fn load_node(process: &Process, plan: &NodePlan, executor: &Executor) -> Res
     let publishers = make_publishers(process, node, plan, &mut entities)?;
     // A timer can use callbacks that are registered after it.
     let callbacks = plan.callbacks.iter().map(|callback| {
-        let made = make_callback(process, plan, callback, &publishers);
-        (callback.id, Arc::new(made))
+        let made = make_callback(process, plan, callback, &publishers)?;
+        Ok((callback.id, Arc::new(made)))
     });
-    let callbacks: HashMap<u32, Arc<Callback>> = callbacks.collect();
+    let callbacks: Result<HashMap<u32, Arc<Callback>>, NodeError> = callbacks.collect();
+    let callbacks = callbacks?;
     for callback in &plan.callbacks {
         let group = groups.number(callback.group.as_deref());
         let place = Place {
@@ -148,10 +150,15 @@ fn make_callback(
     plan: &NodePlan,
     callback: &CallbackPlan,
     publishers: &HashMap<u32, Arc<Publisher>>,
-) -> Callback {
+) -> Result<Callback, NodeError> {
     let used = plan.callbacks.iter().any(|c| c.uses.contains(&callback.id));
     let own = callback.publishes.iter();
-    Callback::new(
+    let frames = match callback.trigger {
+        TriggerPlan::Subscription { topic: index, .. } => topic(process, plan, index)?.frames,
+        TriggerPlan::Timer { .. } => None,
+    };
+    let detector = frames.map(TagDetector::new).transpose()?;
+    let made = Callback::new(
         &plan.name,
         callback,
         process.plan.seed,
@@ -159,7 +166,8 @@ fn make_callback(
         used,
         own.map(|p| Arc::clone(&publishers[&p.id])).collect(),
         Chains::of(callback, &process.agent),
-    )
+    );
+    Ok(made.with_detector(detector))
 }
 
 pub(super) fn topic<'a>(

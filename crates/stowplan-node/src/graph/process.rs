@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stowplan_ctf::events::ros2::RclInit;
 use stowplan_ctf::schema::Handle;
-use stowplan_wire::announce::Age;
+use stowplan_wire::announce::{Age, TagCounts};
 use stowplan_wire::service::{
     DistributionPlan, ProcessPlan, ProfilePlan, ServicePlan, TopicPlan, TriggerPlan,
 };
@@ -71,6 +71,8 @@ pub struct MessageCounts {
     pub refused: u64,
     /// Ages of data, by callback that a message starts.
     pub ages: BTreeMap<u32, Age>,
+    /// What came of looking for tags, by callback.
+    pub tags: BTreeMap<u32, TagCounts>,
 }
 
 impl Process {
@@ -178,6 +180,10 @@ impl Process {
             ages: subscriptions
                 .iter()
                 .map(|s| (s.id(), s.callback().age()))
+                .collect(),
+            tags: subscriptions
+                .iter()
+                .filter_map(|s| Some((s.id(), s.callback().tags()?)))
                 .collect(),
         }
     }

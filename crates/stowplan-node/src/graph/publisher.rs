@@ -1,7 +1,7 @@
 //! Publishers.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use stowplan_ctf::events::ros2::{
     RclPublish, RclPublisherInit, RclcppIntraPublish, RclcppPublish, RmwPublish, RmwPublisherInit,
@@ -9,12 +9,13 @@ use stowplan_ctf::events::ros2::{
 use stowplan_ctf::schema::{Gid, Handle};
 use stowplan_wire::service::{PublisherPlan, TopicPlan};
 
-use super::intra::IntraTopic;
+use super::intra::{IntraMessage, IntraTopic};
 use super::{Process, new_handle};
 use crate::dds::{self, DdsError, Hooks, Writer};
 use crate::draw::{Purpose, draw, whole};
 use crate::payload::{HEAD_BYTES, Head, Origin, sequence_message};
 use crate::record;
+use crate::vision::Camera;
 use crate::work::Serialiser;
 
 /// A publisher of a callback.
@@ -27,6 +28,8 @@ pub struct Publisher {
     seed: u64,
     size: stowplan_wire::service::DistributionPlan,
     filler: Arc<[u8]>,
+    /// What draws its images; `None` where its messages are filler.
+    camera: Option<Mutex<Camera>>,
     /// `None` where the stack gives serialising no cost.
     serialiser: Option<Serialiser>,
     writer: Writer,
@@ -35,6 +38,15 @@ pub struct Publisher {
     intra: Option<Arc<IntraTopic>>,
     sequence: AtomicU64,
     refused: AtomicU64,
+}
+
+/// What a message has behind its head.
+#[derive(Debug, Clone, Copy)]
+struct Content<'a> {
+    /// Bytes that count.
+    size: usize,
+    /// These, in whole words.
+    words: &'a [u8],
 }
 
 /// Records what rmw and rcl record of a new publisher and returns its two handles.
@@ -78,6 +90,9 @@ impl Publisher {
             seed: process.plan.seed,
             size: topic.bytes,
             filler: Arc::clone(&process.filler),
+            camera: topic
+                .frames
+                .map(|frames| Mutex::new(Camera::new(frames, plan.id))),
             serialiser: topic.serialisation.map(Serialiser::new),
             writer,
             counts: topic.dds.is_some(),
@@ -121,34 +136,46 @@ impl Publisher {
     /// the message says of itself can be compared with the trace exactly. A second one is taken when the
     /// message is ready for DDS: between the two lies the part `send`.
     pub fn publish(&self, origin: Origin, call: u64, bytes: Option<u64>) {
-        let drawn = || whole(draw(self.seed, Purpose::Size, self.id, call, &self.size));
-        let size = bytes.unwrap_or_else(drawn);
-        let size = usize::try_from(size)
-            .unwrap_or(usize::MAX)
-            .min(self.filler.len());
+        let sequence = self.sequence.fetch_add(1, Ordering::AcqRel);
+        // Drawn before its publication begins, as a driver fills its message.
+        let camera = self.camera.as_ref();
+        let mut camera = camera.map(|it| it.lock().unwrap_or_else(PoisonError::into_inner));
+        let image = camera.as_mut().map(|camera| camera.image(sequence));
         let head = Head {
             stamp_ns: record::now(),
             origin,
-            sequence: self.sequence.fetch_add(1, Ordering::AcqRel),
+            sequence,
             publisher: self.id,
         };
-        let Some(intra) = &self.intra else {
-            self.publish_dds(&head, size);
-            return;
+        if let Some(intra) = &self.intra {
+            if intra.has_subscriptions() {
+                let image = image.map(Box::from);
+                self.publish_intra(intra, IntraMessage { head, image });
+            }
+            // rclcpp sends over DDS too only if somebody outside the process listens.
+            if self.writer.matched() == 0 {
+                return;
+            }
+        }
+        let size = image.map_or_else(|| self.size(call, bytes), <[u8]>::len);
+        let content = Content {
+            size,
+            words: image.unwrap_or_else(|| &self.filler[..Head::padded(size)]),
         };
-        if intra.has_subscriptions() {
-            self.publish_intra(intra, head);
-        }
-        // rclcpp sends over DDS too only if somebody outside the process listens.
-        if self.writer.matched() > 0 {
-            self.publish_dds(&head, size);
-        }
+        self.publish_dds(&head, content);
     }
 
-    fn publish_intra(&self, intra: &IntraTopic, head: Head) {
-        let message = Arc::new(head);
+    /// Bytes of a message: as many as are given, or as are drawn; not more than there are.
+    fn size(&self, call: u64, given: Option<u64>) -> usize {
+        let drawn = || whole(draw(self.seed, Purpose::Size, self.id, call, &self.size));
+        let size = usize::try_from(given.unwrap_or_else(drawn)).unwrap_or(usize::MAX);
+        size.min(self.filler.len())
+    }
+
+    fn publish_intra(&self, intra: &IntraTopic, message: IntraMessage) {
+        let message = Arc::new(message);
         record::event_at(
-            head.stamp_ns,
+            message.head.stamp_ns,
             &RclcppIntraPublish {
                 publisher_handle: Handle(self.handle),
                 message: Handle(Arc::as_ptr(&message).addr() as u64),
@@ -158,15 +185,15 @@ impl Publisher {
     }
 
     /// Serialises the message and hands it to DDS.
-    fn publish_dds(&self, head: &Head, size: usize) {
+    fn publish_dds(&self, head: &Head, content: Content<'_>) {
+        let size = content.size;
         let (bytes, number): ([u8; HEAD_BYTES], [u8; 8]);
         let parts: [&[u8]; 2] = if self.counts {
             number = sequence_message(head.sequence);
             [&number, &[]]
         } else {
             bytes = head.encode(size as u32);
-            // The filler is cut to whole words, so the padded size is there too.
-            [&bytes, &self.filler[..Head::padded(size)]]
+            [&bytes, content.words]
         };
         let message = Handle(parts[0].as_ptr().addr() as u64);
         // `rcl_publish` only passes the message on: it needs no reading of its own.

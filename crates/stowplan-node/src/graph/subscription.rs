@@ -11,11 +11,11 @@ use stowplan_ctf::events::stowplan::Message;
 use stowplan_ctf::schema::{Gid, Handle};
 use stowplan_wire::service::TopicPlan;
 
-use super::callback::Callback;
+use super::callback::{Callback, ReceivedImage};
 use super::intra::IntraHandles;
 use super::{Process, ThreadContext, new_handle};
 use crate::dds::{Condition, DdsError, Hooks, Reader};
-use crate::payload::{Head, Origin};
+use crate::payload::{HEAD_BYTES, Head, Origin};
 use crate::record;
 
 /// The handles of a subscription in events.
@@ -207,7 +207,13 @@ impl Subscription {
         }
         self.taken.fetch_add(1, Ordering::AcqRel);
         let origin = head.map_or(Origin::NONE, |head| head.origin);
-        self.callback.run(now, origin, false);
+        let size = taken.map_or(0, |taken| taken.size).min(buffer.len());
+        let image = head.as_ref().filter(|_| self.callback.sees());
+        let image = image.map(|head| ReceivedImage {
+            head,
+            pixels: &buffer[HEAD_BYTES..size],
+        });
+        self.callback.run(now, origin, false, image);
     }
 }
 

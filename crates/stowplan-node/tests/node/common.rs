@@ -247,6 +247,7 @@ pub fn topic(name: &str) -> TopicPlan {
         intra_process: false,
         serialisation: None,
         dds: None,
+        frames: None,
     }
 }
 

@@ -179,6 +179,7 @@ fn run(run: u32, block: u32, order: usize, deployment: &str) -> RunRow {
         published: Some(1),
         taken: Some(1),
         lost: Some(0),
+        tags: None,
         own_switches: Some(1),
         own_cpu_ns: Some(1),
         ..RunRow::of_scheduled(&scheduled, RunStatus::Finished)

@@ -60,6 +60,7 @@ fn run_row(number: u32, block: u32, deployment: Label) -> RunRow {
         published: None,
         taken: None,
         lost: None,
+        tags: None,
         own_switches: Some(2),
         own_cpu_ns: Some(31_000),
         clock_uncertainty_ns: Some(5),

@@ -11,8 +11,8 @@ mod services;
 use std::collections::HashMap;
 
 use stowplan_model::{
-    CallbackRef, Chain, DdsContent, DdsTopic, Executor, ExecutorCost, Launch, Node, Process,
-    Profile, Serialisation, Stack, Topic,
+    CallbackRef, Chain, DdsContent, DdsTopic, Executor, ExecutorCost, Frames, Launch, Node,
+    Process, Profile, Serialisation, Stack, Topic,
 };
 use stowplan_plan::Subject;
 
@@ -112,7 +112,43 @@ fn convert_topic(
             None => default_serialisation,
         },
         dds: topic.value.dds.as_ref().map(|dds| convert_dds(name, dds)),
+        frames: convert_frames(context, name, &topic.value),
     }
+}
+
+fn convert_frames(context: &mut Context, name: &At<String>, spec: &TopicSpec) -> Option<Frames> {
+    let frames = spec.frames?.frames();
+    if !frames.has_room() {
+        let (side, tags) = (Frames::LEAST_SIDE, frames.tags);
+        context.problem(
+            name.mark,
+            format!("images of '{}' have no room for {tags} tags", name.value),
+            Some(format!(
+                "take 1 tag or more, and {side} × {side} pixels or more for each"
+            )),
+        );
+    }
+    if !frames.has_whole_words() {
+        context.problem(
+            name.mark,
+            format!(
+                "images of '{}' are {} pixels wide, which is no multiple of 4",
+                name.value, frames.width
+            ),
+            None,
+        );
+    }
+    if spec.dds.is_some() {
+        context.problem(
+            name.mark,
+            format!(
+                "topic '{}' has 'frames' beside 'dds': images are messages of modelled nodes",
+                name.value
+            ),
+            Some("leave one of them out".into()),
+        );
+    }
+    Some(frames)
 }
 
 fn convert_dds(topic: &At<String>, spec: &DdsSpec) -> DdsTopic {

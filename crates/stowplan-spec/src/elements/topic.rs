@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use stowplan_model::Frames;
 
 use crate::at::At;
 use crate::kind::{Kind, KindOr};
@@ -19,14 +20,19 @@ pub(crate) struct TopicSpec {
     pub intra_process: bool,
     pub serialisation: Option<At<KindOr<SerialisationSpec>>>,
     pub dds: Option<DdsSpec>,
+    pub frames: Option<FramesSpec>,
 }
 
 /// A topic with all its properties.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TopicFields {
-    /// Size of the payload's filler.
-    bytes: At<KindOr<Spread<Bytes>>>,
+    /// Size of the payload's filler; left out where its messages are images.
+    #[serde(default)]
+    bytes: Option<At<KindOr<Spread<Bytes>>>>,
+    /// Its messages are camera images. Callbacks that they start look for the tags in them, beside their counted work.
+    #[serde(default)]
+    frames: Option<FramesSpec>,
     /// Quality of service; the stack's where left out.
     #[serde(default)]
     qos: Option<At<KindOr<QosSpec>>>,
@@ -39,6 +45,29 @@ struct TopicFields {
     /// How real programs know it; where left out it has ROS 2's name and the payload of modelled messages.
     #[serde(default)]
     dds: Option<DdsSpec>,
+}
+
+/// Camera images: RGB with a byte each. AprilTags of the family 36h11 are drawn into each image at other places.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FramesSpec {
+    /// Pixels in a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Tags in each image, in a grid of fields with 160 × 160 pixels at least.
+    pub tags: u32,
+}
+
+impl FramesSpec {
+    /// What the file means.
+    pub fn frames(self) -> Frames {
+        Frames {
+            width: self.width,
+            height: self.height,
+            tags: self.tags,
+        }
+    }
 }
 
 /// A topic as real programs know it.
@@ -96,6 +125,17 @@ impl TopicVisitor {
             intra_process: false,
             serialisation: None,
             dds: None,
+            frames: None,
+        })
+    }
+
+    /// Size of images.
+    fn of_frames<E: de::Error>(frames: FramesSpec) -> Result<At<KindOr<Spread<Bytes>>>, E> {
+        let bytes = frames.frames().bytes().to_string();
+        let value = Spread::from_text(&bytes).map_err(E::custom)?;
+        Ok(At {
+            value: KindOr::Here(value),
+            mark: crate::at::Mark::default(),
         })
     }
 }
@@ -121,12 +161,23 @@ impl<'de> Visitor<'de> for TopicVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
         let fields = TopicFields::deserialize(MapAccessDeserializer::new(map))?;
+        let bytes = match (fields.bytes, fields.frames) {
+            (Some(bytes), None) => bytes,
+            (None, Some(frames)) => Self::of_frames(frames)?,
+            (None, None) => return Err(de::Error::missing_field("bytes")),
+            (Some(_), Some(_)) => {
+                return Err(de::Error::custom(
+                    "'bytes' beside 'frames': width and height give the size of images",
+                ));
+            }
+        };
         Ok(TopicSpec {
-            bytes: fields.bytes,
+            bytes,
             qos: fields.qos,
             intra_process: fields.intra_process,
             serialisation: fields.serialisation,
             dds: fields.dds,
+            frames: fields.frames,
         })
     }
 }

@@ -4,6 +4,7 @@
 
 mod endpoints;
 mod errors;
+mod frames;
 mod hello;
 mod reference;
 mod robust;

@@ -41,3 +41,4 @@ mod trace_outputs;
 mod traced;
 mod traces;
 mod undisturbed;
+mod vision;

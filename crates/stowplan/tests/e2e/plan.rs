@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use crate::support::{Bench, Ended, fixture, root};
 
-const STACKS: [(&str, u64); 5] = [
+const STACKS: [(&str, u64); 6] = [
     ("autoware-galactic", 242),
     ("autoware-humble", 191),
     ("autoware-reference-system", 24),
     ("contended", 16),
     ("hello", 12),
+    ("vision", 3),
 ];
 
 /// Presets with the number of services that their sources give, on the stacks that they are tables of.

@@ -23,6 +23,7 @@ pub fn topic(text: &str, intra_process: bool) -> Topic {
         intra_process,
         serialisation: None,
         dds: None,
+        frames: None,
     }
 }
 

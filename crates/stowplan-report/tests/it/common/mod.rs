@@ -247,6 +247,7 @@ fn run_row(run: u32, block: u32, order: u32, deployment: &str) -> RunRow {
         published: Some(183_220),
         taken: Some(177_019),
         lost: Some(2_201),
+        tags: None,
         own_switches: Some(60),
         own_cpu_ns: Some(1_500_000),
         clock_uncertainty_ns: None,
