@@ -128,15 +128,15 @@ fn licences(root: &Path) -> Done<String> {
     Ok(list)
 }
 
-/// Texts beside a manifest whose name says that they are a licence or a notice.
+/// Texts beside a manifest, or in a folder beside it, whose name says that they are a licence or a notice: crates carry the sources of
+/// C libraries in folders.
 fn licence_texts(manifest: &Path) -> Vec<String> {
-    let entries = manifest
-        .parent()
-        .and_then(|folder| fs::read_dir(folder).ok());
-    let mut files: Vec<PathBuf> = entries
+    let beside = entries(manifest.parent().unwrap_or(manifest));
+    let folders = beside.iter().filter(|path| path.is_dir());
+    let below: Vec<PathBuf> = folders.flat_map(|folder| entries(folder)).collect();
+    let mut files: Vec<PathBuf> = beside
         .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path()))
+        .chain(below)
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let name = name.to_uppercase();
@@ -149,6 +149,13 @@ fn licence_texts(manifest: &Path) -> Vec<String> {
     files
         .iter()
         .filter_map(|path| fs::read_to_string(path).ok())
+        .collect()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
         .collect()
 }
 
@@ -277,10 +284,12 @@ mod tests {
             ("LICENSE-MIT", "mit"),
             ("licence.txt", "l"),
             ("src.rs", ""),
+            ("library/LICENSE.txt", "of c"),
+            ("library/deeper/LICENSE", "of a test of it"),
         ] {
             write(&folder.path().join(name), text.as_bytes()).unwrap();
         }
         let texts = licence_texts(&folder.path().join("Cargo.toml"));
-        assert_eq!(texts, ["mit", "l"]);
+        assert_eq!(texts, ["mit", "of c", "l"]);
     }
 }
