@@ -103,7 +103,7 @@ pub fn plan(
         scaling: factor.map(|factor| Scaling {
             factor,
             caveat: SCALED_CAVEAT,
-            not_scaled: NOT_SCALED,
+            not_scaled: not_scaled(stack),
         }),
         duration: Duration::expected(stack, &services, machine, options.schedule.as_ref()),
         services,
@@ -114,10 +114,40 @@ pub fn plan(
     plan.refusals = refusals(stack, &plan, machine, options);
     plan.refusals.extend(alone.flatten());
     plan.warnings = warnings(stack, &plan, machine, options);
-    plan.notes.extend(background(stack));
+    plan.notes.extend(uncounted(stack));
     plan.warnings
         .extend(cut_dependencies(stack, &seats.service));
     Ok(plan)
+}
+
+/// What keeps its size in this stack.
+fn not_scaled(stack: &Stack) -> Vec<&'static str> {
+    let mut all = NOT_SCALED.to_vec();
+    if images(stack).next().is_some() {
+        all.push("drawing images and looking for tags in them");
+    }
+    all
+}
+
+/// Topics whose messages are images.
+fn images(stack: &Stack) -> impl Iterator<Item = &str> {
+    let topics = stack.topics.iter();
+    let topics = topics.filter(|topic| topic.frames.is_some());
+    topics.map(|topic| topic.name.as_str())
+}
+
+/// What needs CPU time and is not counted.
+fn uncounted(stack: &Stack) -> impl Iterator<Item = String> {
+    background(stack).into_iter().chain(unknown_work(stack))
+}
+
+/// What is known of the CPU time that images need.
+fn unknown_work(stack: &Stack) -> Option<String> {
+    let images: Vec<&str> = images(stack).collect();
+    let topics = images.join(", ");
+    (!images.is_empty()).then(|| {
+        format!("drawing the images of {topics} and looking for tags in them is not part of the utilisation")
+    })
 }
 
 /// What keeps CPUs busy without having to fit into them.

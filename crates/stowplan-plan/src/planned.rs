@@ -103,7 +103,7 @@ pub struct Scaling {
     /// What every result must carry beside it.
     pub caveat: &'static str,
     /// What keeps its size.
-    pub not_scaled: &'static [&'static str],
+    pub not_scaled: Vec<&'static str>,
 }
 
 /// What a scaled experiment does not scale (docs/measuring.md §1).

@@ -99,6 +99,15 @@ impl Replayed {
         }
         for (at, (topic, source)) in found.iter().enumerate() {
             let name = source.name();
+            let images = source.topic.and_then(|of| stack.topic(of));
+            if let Some(images) = images.filter(|of| of.frames.is_some()) {
+                let cause = format!(
+                    "'{topic}' would give '{}' its sizes, and that has images which are drawn",
+                    images.name
+                );
+                return Err(ReplayError::new(path, cause)
+                    .hint("give the topic 'bytes' in place of 'frames' in the stack"));
+            }
             if let Some((other, _)) = found[..at].iter().find(|(_, s)| s.name() == name) {
                 let cause = format!("'{other}' and '{topic}' are both to be replayed by {name}");
                 return Err(ReplayError::new(path, cause).hint("map one of them"));

@@ -166,3 +166,22 @@ fn another_bag_in_its_place_is_not_replayed() {
             .contains("not the bag that this experiment began with")
     );
 }
+
+#[test]
+fn images_are_drawn_and_not_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive.mcap");
+    let messages = [("/imu", 1_000, 3), ("/imu", 1_500, 3)];
+    std::fs::write(&path, stowplan_testkit::mcap_file(&messages, None).unwrap()).unwrap();
+    let bag = Bag::read(&path).unwrap();
+    let mut stack = stack();
+    let topic = stack.topics.iter_mut().find(|topic| topic.name == "/imu");
+    topic.unwrap().frames = Some(stowplan_model::Frames {
+        width: 640,
+        height: 480,
+        tags: 4,
+    });
+    let error = Replayed::find(&bag, &stack, &BTreeMap::new()).unwrap_err();
+    assert!(error.to_string().contains("'/imu' its sizes"), "{error}");
+    assert!(error.hint.unwrap().contains("'bytes' in place of 'frames'"));
+}

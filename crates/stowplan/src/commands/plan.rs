@@ -261,7 +261,7 @@ fn document(plan: &Plan, no_calibration: Option<String>) -> PlanDocument {
         not_scaled: plan
             .scaling
             .as_ref()
-            .map(|s| owned(s.not_scaled))
+            .map(|s| owned(&s.not_scaled))
             .unwrap_or_default(),
         expected_duration_s: plan.duration.as_ref().map(|d| d.run_s),
         expected_duration_s_reason: plan.duration.is_none().then_some(no_calibration).flatten(),
