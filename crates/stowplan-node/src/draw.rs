@@ -14,6 +14,8 @@ pub enum Purpose {
     Size,
     /// Jitter of a timer, by callback id and release.
     Jitter,
+    /// Tags of an image, by publisher id and number of its message.
+    Image,
 }
 
 /// Draws number `number` of `subject`.
@@ -28,13 +30,7 @@ pub fn draw(
     if let DistributionPlan::Constant(value) = *distribution {
         return value;
     }
-    let key = (u128::from(seed) << 64)
-        ^ (u128::from(mix(number)) << 32)
-        ^ u128::from(mix((u64::from(subject) << 8) | purpose as u64));
-    // Seeding from bytes mixes nothing, so the key is mixed before.
-    let mut generator = Pcg64Mcg::from_seed(key.to_le_bytes());
-    // The first numbers of neighbouring multiplicative states resemble each other.
-    let _first: u64 = generator.random();
+    let mut generator = generator(seed, purpose, subject, number);
     match *distribution {
         DistributionPlan::Constant(value) => value,
         DistributionPlan::Uniform { low, high } => low + generator.random::<f64>() * (high - low),
@@ -45,6 +41,18 @@ pub fn draw(
             (median * (sigma * normal).exp()).min(max)
         }
     }
+}
+
+/// Where the randomness of draw number `number` of `subject` comes from.
+pub fn generator(seed: u64, purpose: Purpose, subject: u32, number: u64) -> Pcg64Mcg {
+    let key = (u128::from(seed) << 64)
+        ^ (u128::from(mix(number)) << 32)
+        ^ u128::from(mix((u64::from(subject) << 8) | purpose as u64));
+    // Seeding from bytes mixes nothing, so the key is mixed before.
+    let mut generator = Pcg64Mcg::from_seed(key.to_le_bytes());
+    // The first numbers of neighbouring multiplicative states resemble each other.
+    let _first: u64 = generator.random();
+    generator
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).

@@ -141,6 +141,7 @@ impl Publisher {
         let camera = self.camera.as_ref();
         let mut camera = camera.map(|it| it.lock().unwrap_or_else(PoisonError::into_inner));
         let image = camera.as_mut().map(|camera| camera.image(sequence));
+        let size = image.map_or_else(|| self.size(call, bytes), <[u8]>::len);
         let head = Head {
             stamp_ns: record::now(),
             origin,
@@ -157,7 +158,6 @@ impl Publisher {
                 return;
             }
         }
-        let size = image.map_or_else(|| self.size(call, bytes), <[u8]>::len);
         let content = Content {
             size,
             words: image.unwrap_or_else(|| &self.filler[..Head::padded(size)]),

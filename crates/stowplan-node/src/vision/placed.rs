@@ -1,10 +1,10 @@
 //! Which tags an image has, and where.
 
 use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
 use stowplan_wire::service::FramesPlan;
 
 use super::pictures::{MODULES, TAGS};
+use crate::draw::{Purpose, generator};
 
 /// A tag in an image, by pixels from its upper left corner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +33,8 @@ fn field(plan: &FramesPlan) -> (u32, u32) {
 
 /// The tags of an image: other ones in each, no two of which are the same, each somewhere in its field.
 pub(super) fn placed(plan: &FramesPlan, publisher: u32, sequence: u64) -> Vec<PlacedTag> {
-    let key = (u128::from(publisher) << 64) | u128::from(sequence);
-    // The generator is multiplicative: its state is odd, and neighbouring ones are alike at first.
-    let mut random = Pcg64Mcg::new((key << 1) | 1);
-    for _ in 0..4 {
-        let _mixed: u64 = random.random();
-    }
+    // Of no seed: the detector knows publisher and number alone.
+    let mut random = generator(0, Purpose::Image, publisher, sequence);
     let (width, height) = field(plan);
     let side = module_pixels(plan) * MODULES;
     let first = random.random_range(0..TAGS);
