@@ -29,10 +29,7 @@ pub(crate) fn plain(name: &str) -> String {
         return text.to_owned();
     }
     let digest = Sha256::digest(name);
-    let number: String = digest[..4]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let number = hex::encode(&digest[..4]);
     let kept: String = text.chars().take(LONGEST - 1 - number.len()).collect();
     format!("{}-{number}", kept.trim_end_matches('-'))
 }

@@ -28,7 +28,7 @@ pub(crate) fn instance(name: &str) -> String {
         return plain;
     }
     let digest = Sha256::digest(name);
-    let short: String = digest[..4].iter().map(|b| format!("{b:02x}")).collect();
+    let short = hex::encode(&digest[..4]);
     let longest = LONGEST - short.len() - 1;
     format!("{}-{short}", &plain[..plain.len().min(longest)])
 }

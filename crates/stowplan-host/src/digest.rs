@@ -52,11 +52,7 @@ pub fn sha256_of(mut reader: impl Read) -> std::io::Result<String> {
             length => hash.update(&buffer[..length]),
         }
     }
-    Ok(hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(hex::encode(hash.finalize()))
 }
 
 #[cfg(test)]

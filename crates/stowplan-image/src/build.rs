@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::spec::{digest, hex};
+use crate::spec::digest;
 use crate::{ImageError, ImageSpec, PROGRAM_NAME, filler, require_static};
 
 /// Mount points and folders that every image has. `dev/shm` is there for roots that are used without a `/dev` of
@@ -63,7 +63,7 @@ pub fn build(spec: &ImageSpec, store: &Path) -> Result<Image, ImageError> {
     require_static(&spec.node_program)?;
     let program =
         fs::read(&spec.node_program).map_err(ImageError::io("read", &spec.node_program))?;
-    let program_sha256 = hex(&Sha256::digest(&program));
+    let program_sha256 = hex::encode(Sha256::digest(&program));
     let digest = digest(&program_sha256, &files);
     let dir = store.join("images").join(&digest);
     let mut image = Image {
@@ -150,7 +150,7 @@ impl Builder {
             |out| out.write_all(program),
         )?;
         for (path, bytes) in files {
-            let name = hex(&Sha256::digest(format!("{bytes} {path}")));
+            let name = hex::encode(Sha256::digest(format!("{bytes} {path}")));
             self.place(&name, 0o644, &root.join("files").join(path), |out| {
                 filler::write(out, path, *bytes)
             })?;

@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 
 use crate::ImageError;
 use crate::archive::architecture;
-use crate::spec::hex;
 
 /// Longest document that is read: manifests and configurations have some kilobytes.
 const DOCUMENT_BYTES: u64 = 4 << 20;
@@ -236,7 +235,7 @@ impl Layout {
     fn blob(&self, part: &Descriptor) -> Result<Vec<u8>, ImageError> {
         let bytes = self.document(&self.blob_name(part)?)?;
         let digest = part.digest().to_string();
-        let found = format!("sha256:{}", hex(&Sha256::digest(&bytes)));
+        let found = format!("sha256:{}", hex::encode(Sha256::digest(&bytes)));
         if found == digest {
             return Ok(bytes);
         }

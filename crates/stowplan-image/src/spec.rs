@@ -1,7 +1,6 @@
 //! What goes into an image, and its digest.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -85,15 +84,7 @@ pub(crate) fn digest(program_sha256: &str, files: &BTreeMap<&str, u64>) -> Strin
         // The length keeps a path with a line feed from looking like two files.
         hash.update(format!("file {} {bytes} {path}\n", path.len()));
     }
-    hex(&hash.finalize())
-}
-
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex::encode(hash.finalize())
 }
 
 #[cfg(test)]

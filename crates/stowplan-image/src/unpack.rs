@@ -10,7 +10,6 @@ use crate::ImageError;
 use crate::build::{lock, temporary};
 use crate::layer;
 use crate::oci::{OciImage, RootConfig};
-use crate::spec::hex;
 
 /// A root file system that is whole and never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +68,7 @@ fn unpack_into(image: &OciImage, dir: &Path, temporary: &Path) -> Result<(), Ima
             io::copy(&mut archive, &mut io::sink()).map_err(failed)?;
         }
         io::copy(&mut hashing, &mut io::sink()).map_err(failed)?;
-        let found = format!("sha256:{}", hex(&hashing.hash.finalize()));
+        let found = format!("sha256:{}", hex::encode(hashing.hash.finalize()));
         if found != layer.digest().to_string() {
             let why = format!("what it calls so is {found}");
             return Err(failed(io::Error::new(io::ErrorKind::InvalidData, why)));
@@ -108,7 +107,7 @@ mod tests {
         let blobs = folder.join("blobs/sha256");
         fs::create_dir_all(&blobs).unwrap();
         let put = |kind: &str, bytes: &[u8]| {
-            let hash = hex(&Sha256::digest(bytes));
+            let hash = hex::encode(Sha256::digest(bytes));
             fs::write(blobs.join(&hash), bytes).unwrap();
             json!({
                 "mediaType": format!("application/vnd.oci.image.{kind}"),
@@ -186,7 +185,7 @@ mod tests {
         let (image, store) = (folder.path().join("image"), folder.path().join("store"));
         let good = layer("a", "1");
         layout(&image, std::slice::from_ref(&good));
-        let blob = image.join("blobs/sha256").join(hex(&Sha256::digest(&good)));
+        let blob = image.join("blobs/sha256").join(hex::encode(Sha256::digest(&good)));
         fs::write(blob, layer("a", "3")).unwrap();
         let error = unpack(&image.display().to_string(), &store).unwrap_err();
         assert!(error.to_string().contains("layer sha256:"), "{error}");

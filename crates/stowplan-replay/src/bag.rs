@@ -50,7 +50,7 @@ impl Bag {
         }
         bag.sha256 = match &*digests {
             [one] => one.clone(),
-            several => hex(&Sha256::digest(several.concat())),
+            several => hex::encode(Sha256::digest(several.concat())),
         };
         for (topic, messages) in &bag.topics {
             in_order(path, topic, messages)?;
@@ -74,7 +74,7 @@ impl Bag {
             };
             self.keep(&message.channel.topic, recorded);
         }
-        Ok(hex(&Sha256::digest(&bytes)))
+        Ok(hex::encode(Sha256::digest(&bytes)))
     }
 
     fn keep(&mut self, topic: &str, message: RecordedMessage) {
@@ -175,10 +175,6 @@ fn in_order(path: &Path, topic: &str, messages: &[RecordedMessage]) -> Result<()
         at + 1
     );
     Err(ReplayError::new(path, cause).hint("'mcap sort' writes it anew in the order of its times"))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -169,7 +169,7 @@ fn stack(request: &Request, prepared: &Prepared) -> StackRecord {
     let stack = &prepared.stack;
     StackRecord {
         name: stack.name.to_string(),
-        sha256: hex(&Sha256::digest(request.stack_text.as_bytes())),
+        sha256: hex::encode(Sha256::digest(request.stack_text.as_bytes())),
         file: Some(request.stack_file.clone()),
         nodes: stack.nodes.len() as u64,
         topics: stack.topics.len() as u64,
@@ -287,10 +287,6 @@ fn unit(unit: stowplan_spec::Unit) -> &'static str {
         stowplan_spec::Unit::Nanoseconds => "ns",
         stowplan_spec::Unit::Iterations => "iterations",
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

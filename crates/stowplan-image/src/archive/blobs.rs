@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 
 use super::layer::{Layer, Size};
 use super::{Contents, config, write_measured};
-use crate::spec::hex;
 
 /// Media type of a layer.
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
@@ -59,7 +58,7 @@ impl Blob {
     fn text(media_type: &'static str, text: String) -> Self {
         Self {
             media_type,
-            digest: format!("sha256:{}", hex(&Sha256::digest(&text))),
+            digest: format!("sha256:{}", hex::encode(Sha256::digest(&text))),
             bytes: text.len() as u64,
             source: Source::Text(text),
         }
@@ -124,7 +123,7 @@ mod tests {
                 blob.write(&mut bytes).unwrap();
                 assert_eq!(
                     blob.digest,
-                    format!("sha256:{}", hex(&Sha256::digest(&bytes)))
+                    format!("sha256:{}", hex::encode(Sha256::digest(&bytes)))
                 );
                 assert_eq!(blob.bytes, bytes.len() as u64);
                 bytes

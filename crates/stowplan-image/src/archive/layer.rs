@@ -11,7 +11,6 @@ use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
 
 use super::is_below;
-use crate::spec::hex;
 
 /// Folders that a container mounts something on.
 const MOUNT_POINTS: [&str; 4] = ["proc", "sys", "dev", "tmp"];
@@ -273,7 +272,7 @@ impl<W: Write> Measured<W> {
     pub(super) fn finish(self) -> Size {
         Size {
             bytes: self.bytes,
-            sha256: hex(&self.hash.finalize()),
+            sha256: hex::encode(self.hash.finalize()),
         }
     }
 }

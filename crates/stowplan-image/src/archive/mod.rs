@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tar::{EntryType, Header};
 
-use crate::spec::hex;
 pub use blobs::{Blob, Settings, blobs};
 use layer::{Layer, Measured, Size};
 pub use unified::write_unified_archive;
@@ -55,7 +54,7 @@ impl Contents {
         for layer in self.layers() {
             layer.fingerprint(&mut hash)?;
         }
-        Ok(hex(&hash.finalize()))
+        Ok(hex::encode(hash.finalize()))
     }
 }
 
@@ -84,7 +83,7 @@ pub fn write_archive(
         names.push(name);
     }
     let config = config(&ids, settings).to_string();
-    let config_name = format!("{}.json", hex(&Sha256::digest(&config)));
+    let config_name = format!("{}.json", hex::encode(Sha256::digest(&config)));
     let manifest = json!([{"Config": config_name, "RepoTags": [tag], "Layers": names}]).to_string();
     for (name, text) in [(config_name.as_str(), config), ("manifest.json", manifest)] {
         let bytes = text.len() as u64;
@@ -214,7 +213,7 @@ mod tests {
             .zip(config["rootfs"]["diff_ids"].as_array().unwrap())
         {
             let bytes = &found[layer.as_str().unwrap()];
-            let digest = format!("sha256:{}", hex(&Sha256::digest(bytes)));
+            let digest = format!("sha256:{}", hex::encode(Sha256::digest(bytes)));
             assert_eq!(id.as_str().unwrap(), digest);
         }
         let of = |index: usize| files(&found[layers[index].as_str().unwrap()]);
