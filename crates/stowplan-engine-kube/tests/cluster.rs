@@ -165,15 +165,7 @@ fn parameters_are_a_config_map(root: &ShellRoot) {
     deployment.start(&Select::All).unwrap();
     let (namespace, pod) = names(&bench);
     let map = format!("configmap/{pod}-parameters");
-    let get = [
-        "get",
-        "--namespace",
-        &namespace,
-        &map,
-        "--output",
-        "jsonpath={.data}",
-    ];
-    let has = Kubernetes.kubectl(&get, "").unwrap();
+    let has = Kubernetes.field(&namespace, &map, ".data");
     assert!(
         has.contains(r"rate: 10\n") && !has.contains("host"),
         "{has}"
@@ -242,17 +234,8 @@ fn gpus_are_what_the_node_advertises(root: &ShellRoot) {
     assert!(told.contains("chooses which 1 of nvidia.com/gpu"), "{told}");
     assert!(!told.contains("admission"), "{told}");
     let (namespace, pod) = names(&bench);
-    let resources = "jsonpath={.spec.containers[0].resources}";
-    let get = [
-        "get",
-        "pod",
-        &pod,
-        "--namespace",
-        &namespace,
-        "--output",
-        resources,
-    ];
-    let has = Kubernetes.kubectl(&get, "").unwrap();
+    let pod = format!("pod/{pod}");
+    let has = Kubernetes.field(&namespace, &pod, ".spec.containers[0].resources");
     assert!(has.contains(r#""limits":{"nvidia.com/gpu":"1"}"#), "{has}");
     drop(deployment);
     wants(&mut bench, &["nvidia.com/gpu=0", "nvidia.com/gpu=1"]);

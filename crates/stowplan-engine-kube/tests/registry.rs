@@ -78,21 +78,8 @@ fn came(deployment: &dyn Deployment) -> String {
 
 /// A field of the one pod of a run.
 fn of_pod(bench: &Bench, field: &str) -> String {
-    let (namespace, pod) = (
-        format!("stowplan-{}", bench.plan.run),
-        format!("stowplan-{}-s0", bench.plan.run),
-    );
-    let output = format!("jsonpath={{{field}}}");
-    let get = [
-        "get",
-        "pod",
-        &pod,
-        "--namespace",
-        &namespace,
-        "--output",
-        &output,
-    ];
-    Kubernetes.kubectl(&get, "").unwrap()
+    let namespace = format!("stowplan-{}", bench.plan.run);
+    Kubernetes.field(&namespace, &format!("pod/{namespace}-s0"), field)
 }
 
 fn end(bench: Bench, deployment: Box<dyn Deployment>) {

@@ -41,6 +41,18 @@ impl Kubernetes {
         }
     }
 
+    /// What is in the field `path`, as `.spec.nodeName`, of `object`, as `pod/NAME`.
+    ///
+    /// # Panics
+    /// When there is no such object.
+    #[must_use]
+    pub fn field(&self, namespace: &str, object: &str, path: &str) -> String {
+        let output = format!("jsonpath={{{path}}}");
+        let get = ["get", object, "--namespace", namespace, "--output", &output];
+        let said = self.kubectl(&get, "");
+        said.unwrap_or_else(|complaint| panic!("{path} of {object}: {complaint}"))
+    }
+
     fn list(&self, arguments: &[&str]) -> Vec<Value> {
         let get = ["get", "--output", "json", "--selector", RUN];
         let said = self.kubectl(&[&get, arguments].concat(), "");
