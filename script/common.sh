@@ -64,7 +64,7 @@ stage() {
   local name=$1 begin=$SECONDS
   shift
   echo "== $name"
-  "$@" || { echo "== $name failed after $((SECONDS - begin)) s: $*"; exit 1; }
+  "$@" || { echo "== $name failed after $((SECONDS - begin)) s: $*"; print_stage_times; exit 1; }
   STAGE_TIMES="$STAGE_TIMES$(printf '%6d s  %s' $((SECONDS - begin)) "$name")
 "
 }
