@@ -34,13 +34,27 @@ pub fn case(name: &str) -> Option<PathBuf> {
 /// When it cannot be unpacked.
 #[must_use]
 pub fn kept_trace(name: &str) -> Option<TempDir> {
-    let archive = data(format!("traces/{name}.tar.zst"))?;
+    Some(unpacked(&data(format!("traces/{name}.tar.zst"))?))
+}
+
+/// What is in a `.tar.zst`.
+///
+/// # Panics
+/// When it cannot be unpacked.
+#[must_use]
+pub fn unpacked(archive: &Path) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut tar = Command::new("tar");
-    tar.args(["--zstd", "-xf"]).arg(&archive).arg("-C");
+    tar.args(["--zstd", "-xf"]).arg(archive).arg("-C");
     let done = tar.arg(folder.path()).status().expect("tar runs");
     assert!(done.success(), "tar of {}: {done}", archive.display());
-    Some(folder)
+    folder
+}
+
+/// A file that tests have in `tests/fixtures/` of this repository.
+#[must_use]
+pub fn fixture(path: impl AsRef<Path>) -> PathBuf {
+    root().join("tests/fixtures").join(path)
 }
 
 /// What a program says when its file is there; `None`, and the test is recorded as skipped, where it is not installed.

@@ -26,7 +26,7 @@ mod user;
 pub use available::{absent, available, is_root};
 pub use bag::{McapMessages, mcap_file};
 pub use chroot::in_chroot;
-pub use data::{case, data, kept_trace, said_by};
+pub use data::{case, data, fixture, kept_trace, said_by, unpacked};
 pub use events::{
     emitted, events_in_container, events_program, events_root, only_child, wait_until_events,
 };

@@ -6,6 +6,7 @@ mod caret;
 mod cases;
 mod cases_of_messages;
 mod counted;
+mod ctf2;
 mod halves;
 mod kernel;
 mod own_recording;
