@@ -7,17 +7,14 @@
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use stowplan_host::ledger::Object;
 use stowplan_host::{HostError, process};
 
-use crate::daemon::APPS_SOCKET;
-
-/// File in /dev/shm on which programs wait for the daemon of root; 8 as in [`APPS_SOCKET`].
-const WAIT_FILE: &str = "dev/shm/lttng-ust-wait-8";
+use crate::tools::Tools;
 
 /// Bytes of that file that are mapped: it holds one futex.
 const WAIT_BYTES: usize = 4096;
@@ -77,11 +74,14 @@ pub(crate) struct Attached {
     container: Container,
     folder: PathBuf,
     made: bool,
+    socket: PathBuf,
+    wait_file: PathBuf,
 }
 
 impl Attached {
     /// Makes the folder of the socket where there is none.
     pub(crate) fn prepare(
+        tools: &Tools,
         container: &Container,
         enter: &mut dyn FnMut(&Object) -> Result<(), HostError>,
     ) -> Result<Self, HostError> {
@@ -98,7 +98,8 @@ impl Attached {
             )));
         }
         let folder = base.join("lttng");
-        let socket = folder.join(APPS_SOCKET);
+        let name = tools.apps_socket();
+        let socket = folder.join(&name);
         if UnixStream::connect(&socket).is_ok() {
             return Err(HostError::new(format!(
                 "a session daemon of LTTng runs in the container of process {} already",
@@ -110,7 +111,7 @@ impl Attached {
         let entered = if made {
             "/run/lttng".to_owned()
         } else {
-            format!("/run/lttng/{APPS_SOCKET}")
+            format!("/run/lttng/{name}")
         };
         enter(&Object::InRoot {
             pid: container.pid,
@@ -128,11 +129,13 @@ impl Attached {
             container: *container,
             folder,
             made,
+            socket,
+            wait_file: container.root().join("dev/shm").join(tools.wait_file()),
         })
     }
 
-    pub(crate) fn socket(&self) -> PathBuf {
-        self.folder.join(APPS_SOCKET)
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
     }
 
     /// Wakes the programs that wait for a daemon.
@@ -146,11 +149,10 @@ impl Attached {
             return Ok(());
         }
         self.announce(0)?;
-        let socket = self.socket();
         let removed = if self.made {
             fs::remove_dir_all(&self.folder)
         } else {
-            fs::remove_file(&socket)
+            fs::remove_file(&self.socket)
         };
         match removed {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -162,18 +164,18 @@ impl Attached {
 
     /// Says whether there is a daemon, as `futex_wait_update` of LTTng-tools does.
     fn announce(&self, there: u32) -> Result<(), HostError> {
-        let path = self.container.root().join(WAIT_FILE);
+        let path = &self.wait_file;
         let opened = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_NOFOLLOW)
-            .open(&path);
+            .open(path);
         let file = match opened {
             // No program of the container has looked for a daemon yet.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            opened => opened.map_err(|e| HostError::io("open", &path, e))?,
+            opened => opened.map_err(|e| HostError::io("open", path, e))?,
         };
-        set_futex(&file, there).map_err(|e| HostError::io("map", &path, e))
+        set_futex(&file, there).map_err(|e| HostError::io("map", path, e))
     }
 }
 

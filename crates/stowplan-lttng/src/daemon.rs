@@ -23,10 +23,6 @@ use crate::view::{View, lay_over};
 /// traced program. It has no option and no environment variable.
 const SYSTEM_FOLDER: &str = "/var/run/lttng";
 
-/// Socket of traced programs in that folder or in `$LTTNG_HOME/.lttng`; 8 is the version of the protocol, ABI 9 of
-/// LTTng-UST 2.13 included.
-pub(crate) const APPS_SOCKET: &str = "lttng-ust-sock-8";
-
 /// Socket of `lttng`.
 const CLIENT_SOCKET: &str = "client-lttng-sessiond";
 
@@ -120,7 +116,8 @@ impl Daemon {
 
     fn wait_until_it_listens(&mut self, apps_socket: Option<&Path>) -> Result<(), HostError> {
         let folder = self.folder();
-        let apps = apps_socket.map_or_else(|| folder.join(APPS_SOCKET), Path::to_owned);
+        let own = || folder.join(self.tools.apps_socket());
+        let apps = apps_socket.map_or_else(own, Path::to_owned);
         let begin = Instant::now();
         for socket in [folder.join(CLIENT_SOCKET), apps] {
             while UnixStream::connect(&socket).is_err() {

@@ -83,10 +83,10 @@ impl Recorder {
         let home = home(options.name);
         let prepared = options
             .container
-            .map(|container| Attached::prepare(container, enter))
+            .map(|container| Attached::prepare(options.tools, container, enter))
             .transpose()?;
         let socket = prepared.as_ref().map(Attached::socket);
-        let daemon = Daemon::start(options.tools, &home, socket.as_deref(), enter)?;
+        let daemon = Daemon::start(options.tools, &home, socket, enter)?;
         let mut recorder = Self {
             daemon,
             attached: prepared,

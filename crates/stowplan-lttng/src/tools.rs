@@ -53,15 +53,33 @@ impl Tools {
         })
     }
 
-    /// What `lttng create` has to be told to write CTF 1.8: from 2.15 on it writes CTF 2, which our reader does not read.
+    /// What `lttng create` has to be told to write CTF 1.8: from 2.15 on it writes CTF 2, which few tools of ROS 2 read.
     pub(crate) fn format_option(&self) -> &'static [&'static str] {
-        let mut numbers = self.version.split('.').map_while(|part| part.parse().ok());
-        let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        if version >= (2, 15) {
+        if self.is_at_least(2, 15) {
             &["--trace-format=ctf-1.8"]
         } else {
             &[]
         }
+    }
+
+    /// Name of the socket at which traced programs find the session daemon.
+    pub(crate) fn apps_socket(&self) -> String {
+        format!("lttng-ust-sock-{}", self.protocol())
+    }
+
+    /// Name of the file in /dev/shm on which programs wait for the daemon of root.
+    pub(crate) fn wait_file(&self) -> String {
+        format!("lttng-ust-wait-{}", self.protocol())
+    }
+
+    /// Version of the protocol between programs and daemon: `LTTNG_UST_ABI_MAJOR_VERSION_OLDEST_COMPATIBLE` of lttng/ust-abi.h.
+    fn protocol(&self) -> u32 {
+        if self.is_at_least(2, 15) { 11 } else { 8 }
+    }
+
+    fn is_at_least(&self, major: u32, minor: u32) -> bool {
+        let mut numbers = self.version.split('.').map_while(|part| part.parse().ok());
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
     }
 }
 
@@ -85,18 +103,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn later_versions_are_told_the_format() {
-        let of = |version: &str| {
-            let tools = Tools {
-                lttng: PathBuf::new(),
-                sessiond: PathBuf::new(),
-                version: version.to_owned(),
-            };
-            tools.format_option()
+    fn versions_differ_in_format_and_protocol() {
+        let of = |version: &str| Tools {
+            lttng: PathBuf::new(),
+            sessiond: PathBuf::new(),
+            version: version.to_owned(),
         };
-        assert!(of("2.13.9").is_empty());
-        assert!(of("2.9.0").is_empty());
-        assert_eq!(of("2.15.0"), ["--trace-format=ctf-1.8"]);
-        assert_eq!(of("3.0.0-pre"), ["--trace-format=ctf-1.8"]);
+        for version in ["2.9.0", "2.13.9", "2.14.0"] {
+            assert!(of(version).format_option().is_empty());
+            assert_eq!(of(version).apps_socket(), "lttng-ust-sock-8");
+        }
+        for version in ["2.15.0", "3.0.0-pre"] {
+            assert_eq!(of(version).format_option(), ["--trace-format=ctf-1.8"]);
+            assert_eq!(of(version).wait_file(), "lttng-ust-wait-11");
+        }
     }
 }
