@@ -21,6 +21,10 @@ pub(crate) const CASES: &[Case] = &[
         check: killed,
     },
     Case {
+        name: "ends.restarted",
+        check: restarted,
+    },
+    Case {
         name: "ends.no-such-program",
         check: no_such_program,
     },
@@ -189,6 +193,23 @@ fn killed(setup: &Setup<'_>) -> Checked {
     let locator = trial.locator("a")?;
     setup.stage.host().kill_tree(&locator)?;
     trial.hears("a", EngineEventKind::Exited(128 + 9))
+}
+
+/// By the engine's own policy, and each time it is told.
+fn restarted(setup: &Setup<'_>) -> Checked {
+    let restarts = setup.can().is_some_and(|can| can.restarts.is_some());
+    needs(restarts, "restarts")?;
+    let mut plan = Trial::plan(setup, &[plain("a", Behaviour::ExitLater(5))])?;
+    plan.services[0].restarts = true;
+    let mut trial = Trial::prepare_plan(setup, &plan)?;
+    trial.deployment().create(&Select::All)?;
+    trial.deployment().start(&Select::All)?;
+    trial.until("an end, a start and another end", |trial| {
+        let kinds = trial.seen.iter().map(|event| event.kind);
+        let ended = EngineEventKind::Exited(5);
+        let mut kinds = kinds.skip_while(|kind| *kind != ended);
+        Ok(kinds.any(|kind| kind == EngineEventKind::Started) && kinds.any(|kind| kind == ended))
+    })
 }
 
 fn kill_tree(setup: &Setup<'_>) -> Checked {

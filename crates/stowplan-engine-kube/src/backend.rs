@@ -41,13 +41,17 @@ pub(crate) struct Wanted {
     pub(crate) changes: Vec<String>,
     /// What its image may be called by the runtime.
     pub(crate) image: String,
+    /// Its kubelet starts it again when it ends.
+    pub(crate) restarts: bool,
 }
 
 /// What has been told of a pod.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Told {
     pub(super) scheduled: bool,
-    pub(super) started: bool,
+    /// The last container that was said to run.
+    pub(super) started: Option<String>,
+    /// It was said to have ended.
     pub(super) ended: bool,
 }
 
@@ -126,14 +130,14 @@ impl KubeBackend {
     }
 
     /// Where the kubelet writes what its program says.
-    fn log_path(&self, pod: &str, uid: &str) -> PathBuf {
-        let folder = format!("{}_{pod}_{uid}", self.ground.namespace);
+    fn log_path(&self, pod: &str, seen: &Seen) -> PathBuf {
+        let folder = format!("{}_{pod}_{}", self.ground.namespace, seen.uid);
         self.cluster
             .node
             .logs
             .join(folder)
             .join(CONTAINER)
-            .join("0.log")
+            .join(format!("{}.log", seen.restarts))
     }
 
     /// Its end is our own doing from now on, and what it says until then is kept.
@@ -142,7 +146,7 @@ impl KubeBackend {
             .wanted(id)
             .ok()
             .zip(self.seen(id))
-            .map(|(wanted, seen)| self.log_path(&wanted.pod, &seen.uid));
+            .map(|(wanted, seen)| self.log_path(&wanted.pod, &seen));
         if let Some(made) = self.made.borrow_mut().get_mut(id) {
             made.is_stopped = true;
             if made.log.is_none() {
@@ -158,7 +162,8 @@ impl KubeBackend {
         let done = |known: &Known| {
             let seen = known.of(&wanted.pod)?;
             match &seen.phase {
-                Phase::Running(_) | Phase::Ended { .. } => Some(Ok(())),
+                Phase::Running(_) | Phase::Ended(_) => Some(Ok(())),
+                Phase::Coming if seen.ended_before.is_some() => Some(Ok(())),
                 Phase::Failed(why) => Some(Err(why.clone())),
                 Phase::Coming if seen.is_going => {
                     Some(Err("somebody else has asked for its end".to_owned()))
@@ -321,17 +326,13 @@ impl Backend for KubeBackend {
         self.check(&wanted, &seen)?;
         let (container, out_of_memory) = match &seen.phase {
             Phase::Running(container) => (container, false),
-            Phase::Ended {
-                container,
-                out_of_memory,
-                ..
-            } => (container, *out_of_memory),
+            Phase::Ended(end) => (&end.container, end.out_of_memory),
             Phase::Coming | Phase::Failed(_) => return Ok(Place::default()),
         };
         let pid = self.pid(container)?;
         let place = Place {
             out_of_memory,
-            log: Some(self.log_path(&wanted.pod, &seen.uid).display().to_string()),
+            log: Some(self.log_path(&wanted.pod, &seen).display().to_string()),
             ..Place::find(pid, container)?
         };
         if place.pid > 0 && place.cgroups.is_empty() {
@@ -367,7 +368,7 @@ impl Backend for KubeBackend {
         let seen = self.watch.of(&made.wanted.pod);
         seen.map_or_else(
             || Ok(String::new()),
-            |seen| last_of_log(&self.log_path(&made.wanted.pod, &seen.uid), bytes),
+            |seen| last_of_log(&self.log_path(&made.wanted.pod, &seen), bytes),
         )
     }
 

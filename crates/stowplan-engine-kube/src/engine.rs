@@ -170,6 +170,7 @@ fn wanted(
             object: config::json(&pod)?,
             changes: Vec::new(),
             image: image_digests(runtime, image)?.join(" "),
+            restarts: service.restarts,
         });
     }
     let dry = cluster
@@ -237,6 +238,7 @@ impl Engine for KubeEngine {
             devices: false,
             device_kinds: vec![GPU.to_owned()],
             default_weight: false,
+            restarts: Some("restart policy `Always`".to_owned()),
             limits,
             isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
             ..Variant::container("")

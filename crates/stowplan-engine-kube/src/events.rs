@@ -12,7 +12,7 @@ use stowplan_host::process::clock_ns;
 use stowplan_wire::deployment::EngineEventKind;
 
 use crate::backend::{KubeBackend, Told};
-use crate::state::Phase;
+use crate::state::{End, Phase};
 use crate::watch::Change;
 
 /// Label by which the kubelet tells the runtime which pod a sandbox is of.
@@ -76,13 +76,14 @@ impl KubeBackend {
             let mut all = made.iter();
             all.find(|(_, made)| made.uid == *uid).map(|(id, made)| {
                 let wanted = (made.wanted.service.clone(), made.wanted.pod.clone());
-                (id.clone(), wanted, made.is_stopped, made.told)
+                let is_over = made.told.ended && !made.wanted.restarts;
+                (id.clone(), wanted, made.is_stopped || is_over, made.told.clone())
             })
         };
-        let Some((id, (service, pod), is_stopped, mut told)) = found else {
+        let Some((id, (service, pod), is_over, mut told)) = found else {
             return Ok(());
         };
-        if is_stopped || told.ended {
+        if is_over {
             return Ok(());
         }
         let at = self.at(&pod);
@@ -98,49 +99,51 @@ impl KubeBackend {
         if seen.node.is_some() && !told.scheduled {
             told.scheduled = true;
             self.tell(&service, &id, EngineEventKind::Scheduled, change.t_ns);
-            self.has_told(&id, told);
+        }
+        let is_known = |container: &String| told.started.as_ref() == Some(container);
+        // A kubelet may tell of the next container at once.
+        let before = seen.ended_before.as_ref();
+        if let Some(end) = before.filter(|end| is_known(&end.container) && !told.ended) {
+            self.ended(&service, &id, end);
+            told.ended = true;
         }
         let (container, end) = match &seen.phase {
-            Phase::Coming => return Ok(()),
+            Phase::Running(container) => (container, None),
+            Phase::Ended(end) => (&end.container, Some(end)),
             // Whoever starts it hears of that.
-            Phase::Failed(_) if !told.started => return Ok(()),
-            Phase::Failed(why) => {
+            Phase::Failed(why) if told.started.is_some() => {
                 return by_others(format!("the cluster has ended the pod {at}: {why}"));
             }
-            Phase::Running(container) => (container, None),
-            Phase::Ended {
-                container,
-                code,
-                out_of_memory,
-            } => (container, Some((*code, *out_of_memory))),
+            Phase::Coming | Phase::Failed(_) => {
+                self.has_told(&id, told);
+                return Ok(());
+            }
         };
-        let instants = self.instants(container);
-        if !told.started {
-            if let Some(created) = self.sandbox_created(uid) {
-                self.tell(&service, &id, EngineEventKind::SandboxCreated, created);
+        if !is_known(container) {
+            let instants = self.instants(container);
+            if told.started.is_none() {
+                if let Some(created) = self.sandbox_created(uid) {
+                    self.tell(&service, &id, EngineEventKind::SandboxCreated, created);
+                }
+                self.tell(&service, &id, EngineEventKind::Created, instants.created);
             }
-            self.tell(&service, &id, EngineEventKind::Created, instants.created);
             self.tell(&service, &id, EngineEventKind::Started, instants.started);
+            (told.started, told.ended) = (Some(container.clone()), false);
         }
-        if let Some((code, out_of_memory)) = end {
-            if out_of_memory {
-                self.tell(
-                    &service,
-                    &id,
-                    EngineEventKind::OutOfMemory,
-                    instants.finished,
-                );
-            }
-            self.tell(
-                &service,
-                &id,
-                EngineEventKind::Exited(code),
-                instants.finished,
-            );
+        if let Some(end) = end.filter(|_| !told.ended) {
+            self.ended(&service, &id, end);
+            told.ended = true;
         }
-        (told.started, told.ended) = (true, end.is_some());
         self.has_told(&id, told);
         Ok(())
+    }
+
+    fn ended(&self, service: &str, id: &str, end: &End) {
+        let at = self.instants(&end.container).finished;
+        if end.out_of_memory {
+            self.tell(service, id, EngineEventKind::OutOfMemory, at);
+        }
+        self.tell(service, id, EngineEventKind::Exited(end.code), at);
     }
 
     fn has_told(&self, id: &str, told: Told) {

@@ -1,9 +1,9 @@
 //! How far a pod of one container has come, as its status tells it.
 
-use k8s_openapi::api::core::v1::{ContainerState, Pod, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, Pod, PodStatus};
 
-/// What a container waits for while all is well.
-const COMING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+/// What a container waits for while all is well. A pod that may restart waits the longer the more often it has ended.
+const COMING: [&str; 3] = ["ContainerCreating", "PodInitializing", "CrashLoopBackOff"];
 /// What the runtime is said to have done about a program that it could not start.
 const NOT_STARTED: [&str; 3] = ["StartError", "ContainerCannotRun", "ContainerStatusUnknown"];
 /// The kernel has ended it for lack of memory.
@@ -18,16 +18,30 @@ pub(crate) enum Phase {
     /// It runs in this container.
     Running(String),
     /// It ended by itself.
-    Ended {
-        /// The container.
-        container: String,
-        /// Its status.
-        code: i32,
-        /// For lack of memory.
-        out_of_memory: bool,
-    },
+    Ended(End),
     /// It is not started, or was ended by the cluster, and why.
     Failed(String),
+}
+
+/// A container that ended by itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct End {
+    /// The container.
+    pub(crate) container: String,
+    /// Its status.
+    pub(crate) code: i32,
+    /// For lack of memory.
+    pub(crate) out_of_memory: bool,
+}
+
+impl End {
+    fn of(container: &str, end: &ContainerStateTerminated) -> Self {
+        Self {
+            container: plain_id(container),
+            code: end.exit_code,
+            out_of_memory: end.reason.as_deref() == Some(OUT_OF_MEMORY),
+        }
+    }
 }
 
 /// What is known of a pod.
@@ -42,6 +56,10 @@ pub(crate) struct Seen {
     /// Somebody has asked for its end.
     pub(crate) is_going: bool,
     pub(crate) phase: Phase,
+    /// How the container before this one ended, where the pod restarts.
+    pub(crate) ended_before: Option<End>,
+    /// How often it has restarted.
+    pub(crate) restarts: i32,
     /// Of which image its container is, as the runtime calls it.
     pub(crate) image: String,
     /// Every container that has been made.
@@ -54,16 +72,17 @@ impl Seen {
         let status = pod.status.as_ref().unwrap_or(&none);
         let statuses = status.container_statuses.as_deref().unwrap_or_default();
         let ids = statuses.iter().filter_map(|of| of.container_id.as_deref());
+        let first = statuses.first();
+        let before = first.and_then(|of| of.last_state.as_ref()?.terminated.as_ref());
         Self {
             uid: pod.metadata.uid.clone().unwrap_or_default(),
             node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
             qos: status.qos_class.clone().unwrap_or_default(),
             is_going: pod.metadata.deletion_timestamp.is_some(),
             phase: phase(status),
-            image: statuses
-                .first()
-                .map(|of| of.image_id.clone())
-                .unwrap_or_default(),
+            ended_before: before.and_then(|end| Some(End::of(end.container_id.as_deref()?, end))),
+            restarts: first.map(|of| of.restart_count).unwrap_or_default(),
+            image: first.map(|of| of.image_id.clone()).unwrap_or_default(),
             containers: ids.map(plain_id).collect(),
         }
     }
@@ -106,11 +125,7 @@ fn phase(status: &PodStatus) -> Phase {
         if NOT_STARTED.contains(&reason) {
             return Phase::Failed(why(reason, end.message.as_ref()));
         }
-        return Phase::Ended {
-            container: id,
-            code: end.exit_code,
-            out_of_memory: reason == OUT_OF_MEMORY,
-        };
+        return Phase::Ended(End::of(&id, end));
     }
     match waiting
         .as_ref()
@@ -158,15 +173,36 @@ mod tests {
         let running = json!({"running": {"startedAt": "2026-11-26T12:00:00Z"}});
         assert_eq!(container(running), Phase::Running("abc".to_owned()));
         let end = json!({"terminated": {"exitCode": 3, "reason": "Error"}});
-        let ended = |code, out_of_memory| Phase::Ended {
-            container: "abc".to_owned(),
-            code,
-            out_of_memory,
+        let ended = |code, out_of_memory| {
+            Phase::Ended(End {
+                container: "abc".to_owned(),
+                code,
+                out_of_memory,
+            })
         };
         assert_eq!(container(end), ended(3, false));
         let end = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
         assert_eq!(container(end), ended(137, true));
         assert_eq!(seen(json!({})).phase, Phase::Coming);
+    }
+
+    #[test]
+    fn a_pod_that_restarts_says_how_it_ended_before() {
+        let before = json!({"terminated": {"exitCode": 139, "reason": "Error", "containerID": "containerd://abc"}});
+        let status = |id: &str, state| json!({"name": "service", "image": "i", "imageID": "", "ready": false, "restartCount": 1,
+            "containerID": format!("containerd://{id}"), "state": state, "lastState": before});
+        let ended = End {
+            container: "abc".to_owned(),
+            code: 139,
+            out_of_memory: false,
+        };
+        for (id, state, phase) in [
+            ("abc", json!({"waiting": {"reason": "CrashLoopBackOff"}}), Phase::Coming),
+            ("def", json!({"running": {}}), Phase::Running("def".to_owned())),
+        ] {
+            let seen = seen(json!({"containerStatuses": [status(id, state)]}));
+            assert_eq!((seen.phase, seen.ended_before, seen.restarts), (phase, Some(ended.clone()), 1));
+        }
     }
 
     #[test]

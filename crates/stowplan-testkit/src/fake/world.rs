@@ -7,7 +7,7 @@ use stowplan_wire::agent::Announced;
 use stowplan_wire::deployment::{EngineEvent, EngineEventKind};
 use stowplan_wire::service::ServicePlan;
 
-use super::process::{FakeProcess, Life};
+use super::process::{FakeProcess, Life, NODE};
 
 /// How late the engine tells what happened, in ns.
 pub const LATE_NS: u64 = 5_000_000;
@@ -175,11 +175,13 @@ impl World {
         for process in self.processes.iter_mut().filter(due) {
             process.begins_at = None;
             process.begin(now);
-            begun.push(process.service.clone());
+            begun.push((process.service.clone(), process.behaviour == NODE));
         }
-        for service in begun {
+        for (service, is_node) in begun {
             self.happened(&service, EngineEventKind::Started);
-            self.node_began(&service);
+            if is_node {
+                self.node_began(&service);
+            }
         }
     }
 
