@@ -77,7 +77,12 @@ impl KubeBackend {
             all.find(|(_, made)| made.uid == *uid).map(|(id, made)| {
                 let wanted = (made.wanted.service.clone(), made.wanted.pod.clone());
                 let is_over = made.told.ended && !made.wanted.restarts;
-                (id.clone(), wanted, made.is_stopped || is_over, made.told.clone())
+                (
+                    id.clone(),
+                    wanted,
+                    made.is_stopped || is_over,
+                    made.told.clone(),
+                )
             })
         };
         let Some((id, (service, pod), is_over, mut told)) = found else {

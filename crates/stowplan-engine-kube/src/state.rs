@@ -189,19 +189,32 @@ mod tests {
     #[test]
     fn a_pod_that_restarts_says_how_it_ended_before() {
         let before = json!({"terminated": {"exitCode": 139, "reason": "Error", "containerID": "containerd://abc"}});
-        let status = |id: &str, state| json!({"name": "service", "image": "i", "imageID": "", "ready": false, "restartCount": 1,
-            "containerID": format!("containerd://{id}"), "state": state, "lastState": before});
+        let status = |id: &str, state| {
+            json!({"name": "service", "image": "i", "imageID": "", "ready": false, "restartCount": 1,
+            "containerID": format!("containerd://{id}"), "state": state, "lastState": before})
+        };
         let ended = End {
             container: "abc".to_owned(),
             code: 139,
             out_of_memory: false,
         };
         for (id, state, phase) in [
-            ("abc", json!({"waiting": {"reason": "CrashLoopBackOff"}}), Phase::Coming),
-            ("def", json!({"running": {}}), Phase::Running("def".to_owned())),
+            (
+                "abc",
+                json!({"waiting": {"reason": "CrashLoopBackOff"}}),
+                Phase::Coming,
+            ),
+            (
+                "def",
+                json!({"running": {}}),
+                Phase::Running("def".to_owned()),
+            ),
         ] {
             let seen = seen(json!({"containerStatuses": [status(id, state)]}));
-            assert_eq!((seen.phase, seen.ended_before, seen.restarts), (phase, Some(ended.clone()), 1));
+            assert_eq!(
+                (seen.phase, seen.ended_before, seen.restarts),
+                (phase, Some(ended.clone()), 1)
+            );
         }
     }
 

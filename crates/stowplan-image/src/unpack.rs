@@ -185,7 +185,9 @@ mod tests {
         let (image, store) = (folder.path().join("image"), folder.path().join("store"));
         let good = layer("a", "1");
         layout(&image, std::slice::from_ref(&good));
-        let blob = image.join("blobs/sha256").join(hex::encode(Sha256::digest(&good)));
+        let blob = image
+            .join("blobs/sha256")
+            .join(hex::encode(Sha256::digest(&good)));
         fs::write(blob, layer("a", "3")).unwrap();
         let error = unpack(&image.display().to_string(), &store).unwrap_err();
         assert!(error.to_string().contains("layer sha256:"), "{error}");
