@@ -3,7 +3,7 @@
 use memmap2::{Mmap, UncheckedAdvice};
 
 /// So much of all files together may lie behind the reader before it is given back, bytes …
-const BEHIND: usize = 16 << 20;
+const BEHIND: usize = 4 << 20;
 /// … but of each file at least so much. Giving back interrupts every other processor that reads.
 const LEAST_STEP: usize = 32 << 10;
 /// Multiples of this are given back. Where pages are larger, the one that the reader is in
