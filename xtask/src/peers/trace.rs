@@ -1,10 +1,12 @@
 //! Reading a trace: our reader and our commands, on one CPU and on all, beside `babeltrace2 -o dummy`, which only
-//! decodes, and tracetools_analysis, where Python finds it. What is pinned to one CPU reads with one thread.
+//! decodes, and tracetools_analysis, where Python finds it. What is pinned to one CPU reads with one thread. A reader on each CPU
+//! at once shows what the machine's other CPUs are worth to programs that share nothing.
 
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -32,24 +34,52 @@ for callback in set(util.data.callback_instances['callback_object']):
     util.get_callback_durations(callback)['duration'].quantile([0.5, 0.99])
 ";
 
+/// Where a program runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum On {
+    /// CPU 0 alone.
+    One,
+    /// Wherever it is put.
+    All,
+    /// One of it on each CPU, all at once.
+    Each,
+}
+
 /// A program that reads the trace.
 struct Contender<'a> {
     name: String,
-    /// Whether it has CPU 0 alone.
-    pinned: bool,
+    on: On,
     program: &'a Path,
     /// What stands before the trace.
     arguments: Vec<String>,
 }
 
 impl Contender<'_> {
-    fn command(&self, taskset: &Path, trace: &Path) -> Command {
-        let mut command = if self.pinned {
-            let mut command = Command::new(taskset);
-            command.args(["--cpu-list", "0"]).arg(self.program);
-            command
-        } else {
+    /// Wall time in seconds for one reading of the trace, and the greatest resident set in MB.
+    fn timed(&self, taskset: &Path, trace: &Path) -> Result<(f64, f64), PeersError> {
+        let cpus = match self.on {
+            On::Each => available_parallelism().map_or(1, usize::from),
+            On::One | On::All => 1,
+        };
+        let begin = Instant::now();
+        let children: Vec<Child> = (0..cpus)
+            .map(|cpu| start(&mut self.command(cpu, taskset, trace)))
+            .collect::<Result<_, _>>()?;
+        let mut peak = 0.0_f64;
+        for child in children {
+            peak = peak.max(peak_until_it_ends(child)?);
+        }
+        Ok((begin.elapsed().as_secs_f64() / cpus as f64, peak))
+    }
+
+    fn command(&self, cpu: usize, taskset: &Path, trace: &Path) -> Command {
+        let mut command = if self.on == On::All {
             Command::new(self.program)
+        } else {
+            let mut command = Command::new(taskset);
+            let cpu = cpu.to_string();
+            command.args(["--cpu-list", &cpu]).arg(self.program);
+            command
         };
         command.args(&self.arguments).arg(trace);
         command
@@ -78,13 +108,18 @@ pub fn row(
     let mut contenders = vec![
         theirs("babeltrace2 -o dummy", &babeltrace, &["-o", "dummy"]),
         theirs("every field", &reader, &[]),
+        Contender {
+            name: "every field, one on each CPU".to_owned(),
+            on: On::Each,
+            ..theirs("", &reader, &[])
+        },
     ];
-    contenders.extend(ours(&program, &commands, true));
-    contenders.extend(ours(&program, &commands, false));
+    contenders.extend(ours(&program, &commands, On::One));
+    contenders.extend(ours(&program, &commands, On::All));
     let python = tracetools_python();
     if let Some(python) = &python {
         contenders.push(Contender {
-            pinned: false,
+            on: On::All,
             ..theirs("tracetools_analysis", python, &["-c", TRACETOOLS])
         });
     } else {
@@ -94,7 +129,7 @@ pub fn row(
     let mut peaks = vec![0.0_f64; contenders.len()];
     for round in 0..rounds {
         for number in order(round, contenders.len()) {
-            let (seconds, peak) = timed(&mut contenders[number].command(&taskset, &copy))?;
+            let (seconds, peak) = contenders[number].timed(&taskset, &copy)?;
             times[number].values.push(seconds / events * 1e9);
             peaks[number] = peaks[number].max(peak);
         }
@@ -107,7 +142,7 @@ pub fn row(
     summary(&contenders, &times, &peaks, commands.len())
 }
 
-/// Events a second, memory, and what more CPUs bring to our commands, of which there are so many.
+/// Events a second, memory, and what more CPUs bring to the bare reader and to our commands, of which there are so many.
 fn summary(
     contenders: &[Contender<'_>],
     times: &[Series],
@@ -119,8 +154,13 @@ fn summary(
         let (name, peak) = (&contender.name, peaks[at]);
         let speed = 1e3 / figures::median(&times[at].values)?;
         // Those on all CPUs stand behind those on one, in the same order.
-        let is_pinned = (FIRST_OF_OURS..FIRST_OF_OURS + commands).contains(&at);
-        let on_all = times.get(at + commands).filter(|_| is_pinned);
+        let on_all = match at {
+            BARE_READER => times.get(at + 1),
+            _ if (FIRST_OF_OURS..FIRST_OF_OURS + commands).contains(&at) => {
+                times.get(at + commands)
+            }
+            _ => None,
+        };
         let gain = on_all.map(|on_all| figures::ratio(name, &on_all.values, &times[at].values));
         let gain = gain.transpose()?.unwrap_or_default();
         println!("  {name:<38} {speed:>8.2} M/s {peak:>8.1} MB   {gain}");
@@ -128,23 +168,25 @@ fn summary(
     Ok(())
 }
 
-/// Where our commands begin among the contenders: behind babeltrace2 and the bare reader.
-const FIRST_OF_OURS: usize = 2;
+/// Where the bare reader on one CPU stands among the contenders: behind babeltrace2.
+const BARE_READER: usize = 1;
+/// Where our commands begin: behind the bare reader on each CPU.
+const FIRST_OF_OURS: usize = 3;
 
 fn theirs<'a>(name: &str, program: &'a Path, arguments: &[&str]) -> Contender<'a> {
     Contender {
         name: format!("{name}, one CPU"),
-        pinned: true,
+        on: On::One,
         program,
         arguments: arguments.iter().map(ToString::to_string).collect(),
     }
 }
 
-fn ours<'a>(program: &'a Path, commands: &[Vec<String>], pinned: bool) -> Vec<Contender<'a>> {
-    let on = if pinned { "one CPU" } else { "all CPUs" };
+fn ours<'a>(program: &'a Path, commands: &[Vec<String>], on: On) -> Vec<Contender<'a>> {
+    let cpus = if on == On::One { "one CPU" } else { "all CPUs" };
     let contender = |arguments: &Vec<String>| Contender {
-        name: format!("trace {}, {on}", arguments[1]),
-        pinned,
+        name: format!("trace {}, {cpus}", arguments[1]),
+        on,
         program,
         arguments: arguments.clone(),
     };
@@ -196,24 +238,25 @@ fn figure_of(program: &Path, trace: &Path, key: &str) -> Result<f64, PeersError>
         .ok_or_else(|| PeersError::output(format!("`stowplan trace info` told no {key}"), &output))
 }
 
-/// Wall time in seconds and the greatest resident set in MB.
-fn timed(command: &mut Command) -> Result<(f64, f64), PeersError> {
-    let begin = Instant::now();
-    let mut child = command
+fn start(command: &mut Command) -> Result<Child, PeersError> {
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(PeersError::io("run a reader of traces"))?;
+        .map_err(PeersError::io("run a reader of traces"))
+}
+
+/// The greatest resident set of a program, in MB.
+fn peak_until_it_ends(mut child: Child) -> Result<f64, PeersError> {
     let status_file = format!("/proc/{}/status", child.id());
     let mut peak = 0.0_f64;
     loop {
         let ended = child.try_wait();
         let ended = ended.map_err(PeersError::io("wait for a reader of traces"))?;
         if let Some(status) = ended {
-            let seconds = begin.elapsed().as_secs_f64();
             if status.success() {
-                return Ok((seconds, peak));
+                return Ok(peak);
             }
             let mut output = String::new();
             if let Some(errors) = &mut child.stderr {
