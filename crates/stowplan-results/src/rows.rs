@@ -377,7 +377,7 @@ words! {
 }
 
 table! {
-    /// Two rows per run with a window and service, and engine where it has processes of its own, with one more before the run had services. They have the memory of its processes, with what several processes of the machine share divided between them (`smaps_rollup` of proc_pid_smaps(5)).
+    /// Two rows per run with a window and service, and per engine with processes of its own. An engine has one more row, of before the run had services. They have the memory of its processes, with what several processes of the machine share divided between them (`smaps_rollup` of proc_pid_smaps(5)).
     MemoryRow in "memory" {
         /// Run.
         run: u32,
