@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use rustix::fs::FlockOperation;
 
+use crate::data::fixture;
 use crate::programs::root;
 use crate::shell::copy_libraries;
 
@@ -20,7 +21,7 @@ use crate::shell::copy_libraries;
 pub fn events_program() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
-        let source = root().join("tests/fixtures/ros2-events");
+        let source = fixture("ros2-events");
         let target = root().join("target/fixtures");
         std::fs::create_dir_all(&target).expect("the target folder can be made");
         let lock = File::create(target.join("ros2_events.lock")).expect("the lock can be made");

@@ -1,13 +1,12 @@
 //! Where the Kubernetes of tests is: its script, and its state.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::data::fixture;
 
 /// What starts and ends it.
 pub(crate) fn script() -> PathBuf {
-    // This crate is in `crates/stowplan-testkit` of the repository.
-    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let root = folders.nth(2).expect("a repository");
-    root.join("tests/fixtures/kube-lab/lab.sh")
+    fixture("kube-lab/lab.sh")
 }
 
 /// Its state, as the script has it.
