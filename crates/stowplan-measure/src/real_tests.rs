@@ -1,5 +1,6 @@
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 use stowplan_model::Name;
 use stowplan_wire::deployment::{Access, IsolationPlan, LimitsPlan, ServiceStart};
 
@@ -111,15 +112,22 @@ fn a_topic_is_matched_when_the_last_process_on_it_says_so() {
 }
 
 #[test]
-fn files_and_ports_are_found_as_the_program_sees_them() {
+fn files_are_found_as_the_program_sees_them() {
     let own = std::process::id();
     assert!(file_exists(own, "/proc/self/status"));
     assert!(!file_exists(own, "/proc/self/no-such-file"));
-    let socket = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let port = socket.local_addr().unwrap().port();
-    assert!(listens(own, port));
-    drop(socket);
-    assert!(!listens(own, port));
+}
+
+#[test]
+fn a_port_is_open_from_listen_on() {
+    let own = std::process::id();
+    // Bound without SO_REUSEADDR to all addresses, so nobody else listens on the port meanwhile.
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    let address = SocketAddrV4::try_from(getsockname(&socket).unwrap()).unwrap();
+    assert!(!listens(own, address.port()));
+    listen(&socket, 1).unwrap();
+    assert!(listens(own, address.port()));
 }
 
 #[test]
