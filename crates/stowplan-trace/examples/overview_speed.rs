@@ -1,8 +1,8 @@
-//! Counts all traces in a folder and below, as `stowplan trace callbacks` does, and prints events per second, the greatest
-//! resident set and a digest of the figures. With `chains` the longest chains are measured, too. With `inventory` calls and
-//! messages are not followed, as `stowplan trace info` reads.
+//! Counts all traces in a folder and below, as `stowplan trace links` does, and prints events per second, the greatest
+//! resident set and a digest of the figures. With `chains` the longest chains are measured, too. With `callbacks` messages
+//! are not followed, as `stowplan trace callbacks` reads, and with `inventory` not even calls, as `stowplan trace info` does.
 //!
-//! `cargo run --release -p stowplan-trace --example overview_speed -- FOLDER [THREADS [chains|inventory]]`
+//! `cargo run --release -p stowplan-trace --example overview_speed -- FOLDER [THREADS [chains|callbacks|inventory]]`
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments
         .next()
-        .ok_or("usage: overview_speed FOLDER [THREADS [chains|inventory]]")?;
+        .ok_or("usage: overview_speed FOLDER [THREADS [chains|callbacks|inventory]]")?;
     let threads: NonZeroUsize = arguments
         .next()
         .map_or(Ok(NonZeroUsize::MIN), |n| n.parse())?;
@@ -54,7 +54,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if more.as_deref() == Some("inventory") {
         return inventory(&path, reading);
     }
-    let overview = Overview::from_ctf(&path, reading)?;
+    let overview = match more.as_deref() {
+        Some("callbacks") => Overview::of_callbacks(&path, reading)?,
+        _ => Overview::from_ctf(&path, reading)?,
+    };
     let seconds = begin.elapsed().as_secs_f64();
     let figures = format!(
         "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
@@ -75,7 +78,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         resident(),
         digest(figures),
     );
-    if more.is_none() {
+    if more.as_deref() != Some("chains") {
         return Ok(());
     }
     let begin = Instant::now();

@@ -3,6 +3,7 @@
 use crate::blocks::ByBlock;
 use crate::clocks::{ClockDifference, Evidence};
 use crate::contents::Contents;
+use crate::ctf_classes::Depth;
 use crate::event::{Body, Discard, DiscardScope, ProcessKey, TraceEvent};
 use crate::graph::{EventKinds, Graph};
 use crate::ids::{ProcessId, ThreadId};
@@ -97,8 +98,7 @@ pub struct Builder {
     events: u64,
     extent: Option<Window>,
     settler: Option<Box<Settler>>,
-    /// Entities alone.
-    is_inventory: bool,
+    depth: Depth,
 }
 
 /// Inode of the PID namespace that the kernel starts with (`PROC_PID_INIT_INO`, `include/linux/proc_ns.h`).
@@ -124,14 +124,22 @@ impl Builder {
     /// A builder that knows entities and follows nothing, for [`Builder::finish_inventory`].
     pub(crate) fn inventory() -> Self {
         Self {
-            is_inventory: true,
+            depth: Depth::Inventory,
             ..Self::default()
         }
     }
 
-    /// Whether it follows nothing.
-    pub(crate) fn is_inventory(&self) -> bool {
-        self.is_inventory
+    /// As [`Builder::counting`], of callbacks alone: messages are not followed.
+    pub(crate) fn counting_callbacks() -> Self {
+        let mut builder = Self::counting(false);
+        builder.depth = Depth::Callbacks;
+        builder.tracker.without_messages = true;
+        builder
+    }
+
+    /// What it makes use of.
+    pub(crate) fn depth(&self) -> Depth {
+        self.depth
     }
 
     /// As [`Builder::counting`], by blocks of time too.
@@ -174,7 +182,7 @@ impl Builder {
     /// Takes the next event; whether this was a time to look at what is settled.
     pub fn push(&mut self, event: &TraceEvent<'_>) -> bool {
         self.seen(event);
-        if self.is_inventory {
+        if self.depth == Depth::Inventory {
             self.registry
                 .note(event.time_ns, event.process, &event.body);
             return false;

@@ -64,12 +64,15 @@ pub(crate) enum Provider {
 }
 
 /// How much of a trace is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// Every event: another trace may have the same, or nothing says who recorded them.
     Everything,
     /// Events with a meaning here; others are counted.
+    #[default]
     Meaning,
+    /// Entities and the calls of callbacks.
+    Callbacks,
     /// What an [`Inventory`](crate::Inventory) needs.
     Inventory,
 }
@@ -108,8 +111,9 @@ impl Class {
                 (Depth::Everything, _) => Needed::All,
                 (_, None) => Needed::Count,
                 (Depth::Meaning, Some(_)) => Needed::All,
-                (Depth::Inventory, Some(_)) if created.is_some() => Needed::All,
-                (Depth::Inventory, Some(kind)) => kind.needed(),
+                (_, Some(_)) if created.is_some() => Needed::All,
+                (Depth::Callbacks, Some(kind)) if kind.is_of_calls() => Needed::All,
+                (Depth::Callbacks | Depth::Inventory, Some(kind)) => kind.needed(),
             },
             publication: match kind {
                 Some(K::RmwPublish) => Publication::Begins,

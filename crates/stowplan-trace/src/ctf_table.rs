@@ -66,7 +66,7 @@ pub(crate) enum Kind {
     SchedOther,
 }
 
-/// What an [`Inventory`](crate::Inventory) needs of the events of a kind.
+/// What is needed of the events of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needed {
     /// All of them: they create or name something.
@@ -78,7 +78,15 @@ pub(crate) enum Needed {
 }
 
 impl Kind {
-    /// What an inventory needs.
+    /// Whether it tells how long callbacks ran, and what kept them.
+    pub fn is_of_calls(self) -> bool {
+        matches!(
+            self,
+            K::CallbackStart | K::CallbackEnd | K::CallbackCpu | K::SchedSwitch | K::SchedOther
+        )
+    }
+
+    /// What an [`Inventory`](crate::Inventory) needs.
     pub fn needed(self) -> Needed {
         match self {
             K::CallbackStart | K::Dispatch | K::DispatchIntra | K::RclPublish | K::IntraPublish => {

@@ -172,6 +172,16 @@ impl Overview {
         Self::read(folder.as_ref(), reading, builder, &mut |_, _| {})
     }
 
+    /// As [`Overview::from_ctf`], of callbacks alone. Messages are counted and not followed, so
+    /// that there are no links and edges, which takes a third of the time.
+    ///
+    /// # Errors
+    /// As [`Analysis::from_ctf`].
+    pub fn of_callbacks(folder: impl AsRef<Path>, reading: Reading) -> Result<Self, TraceError> {
+        let builder = Builder::counting_callbacks();
+        Self::read(folder.as_ref(), reading, builder, &mut |_, _| {})
+    }
+
     /// As [`Overview::from_ctf`], with means over blocks of time beside.
     ///
     /// # Errors
@@ -254,11 +264,7 @@ fn read(
     builder: Builder,
     pair: &mut dyn FnMut(&Graph, &Pair),
 ) -> Result<Read, TraceError> {
-    let depth = if builder.is_inventory() {
-        Depth::Inventory
-    } else {
-        Depth::Meaning
-    };
+    let depth = builder.depth();
     let open = |source| TraceError::Open {
         folder: folder.display().to_string(),
         source,

@@ -53,6 +53,7 @@ mod ros2_latency_analysis;
 mod scheduling;
 #[cfg(test)]
 mod scripted;
+mod sent;
 mod services;
 #[cfg(test)]
 mod services_tests;

@@ -19,6 +19,7 @@ use crate::ids::{
 use crate::keep::Keep;
 use crate::links::{Linker, arrivals};
 use crate::record::{Confidence, LinkMethod, Take};
+use crate::sent::{Sent, SentTable};
 use crate::summary::LinkSummary;
 use crate::tracker::Records;
 
@@ -48,14 +49,6 @@ pub struct Pair {
     pub method: LinkMethod,
     /// How sure it is.
     pub confidence: Confidence,
-}
-
-/// What links need of a publication that is settled.
-#[derive(Debug, Clone, Copy)]
-struct Sent {
-    publisher: PublisherId,
-    time_ns: i64,
-    callback: Option<CallbackId>,
 }
 
 /// A callback so far.
@@ -120,7 +113,7 @@ pub(crate) struct Settler {
     /// What is kept for chains. It was counted before: then latencies and durations are not counted again.
     pub keep: Option<Keep>,
     linker: Linker,
-    sent: FxHashMap<PublicationId, Sent>,
+    sent: SentTable,
     next_publication: usize,
     next_take: usize,
     next_instance: usize,
@@ -163,11 +156,12 @@ impl Settler {
         let (sent, keep_of) = (&mut self.sent, &mut self.keep);
         let before_ns = cut_ns.saturating_sub(KEEP_NS);
         self.linker.forget(graph, before_ns, keep, |id| {
-            sent.remove(&id);
+            sent.remove(id);
             if let Some(keep) = keep_of {
                 keep.gone(id);
             }
         });
+        sent.age(before_ns);
     }
 
     /// The trace has ended.
@@ -261,7 +255,7 @@ impl Settler {
         let Some(link) = take.link.or(take.doubtful) else {
             return;
         };
-        let Some(sent) = self.sent.get(&link.publication) else {
+        let Some(sent) = self.sent.get(link.publication) else {
             return;
         };
         let sure = take.link.is_some();

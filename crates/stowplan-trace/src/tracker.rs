@@ -109,6 +109,8 @@ const DEEPEST: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     pub records: Records,
+    /// No takes are inferred.
+    pub without_messages: bool,
     threads: Vec<ThreadState>,
     ordinals: Vec<u32>,
     slots: FxHashMap<(ProcessId, Address, u64), Slot>,
@@ -139,7 +141,9 @@ impl Tracker {
         match event.body {
             Body::CallbackStart { callback, intra } => {
                 let callback = registry.callback(event.process, callback);
-                self.infer_take(registry, event, callback, intra);
+                if !self.without_messages {
+                    self.infer_take(registry, event, callback, intra);
+                }
                 self.callback_start(registry, event, callback);
             }
             Body::CallbackEnd { callback } => {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use stowplan_trace::{
-    Analysis, CallbackId, ChainResult, Endpoint, Overview, Pair, Reading, Window,
+    Analysis, CallbackId, ChainResult, Endpoint, Gaps, Overview, Pair, Reading, Window,
 };
 
 /// Everything that both have must be equal.
@@ -34,7 +34,24 @@ fn counted_equals_whole(name: &str, from: Endpoint<'_>, to: Endpoint<'_>) {
     chains_equal(folder.path(), &whole, &counted, (from, to));
     let events: u64 = counted.contents.by_event.values().sum();
     assert_eq!(events, counted.events);
+    callbacks_are_equal(folder.path(), &counted);
     threads_change_nothing(folder.path());
+}
+
+/// Callbacks are the same where messages are not followed.
+fn callbacks_are_equal(folder: &Path, all: &Overview) {
+    let alone = Overview::of_callbacks(folder, Reading::default()).unwrap();
+    assert_eq!(alone.callback_summaries(), all.callback_summaries());
+    let cpu = |overview: &Overview| {
+        let of = overview.marks.callback_cpu.iter();
+        of.map(|(&id, cpu)| (id, (cpu.calls, cpu.cpu_ns)))
+            .collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(cpu(&alone), cpu(all));
+    assert_eq!(alone.contents.by_event, all.contents.by_event);
+    assert_eq!(alone.extent, all.extent);
+    let of_calls = |gaps: &Gaps| (gaps.ends_without_start, gaps.starts_without_end);
+    assert_eq!(of_calls(&alone.gaps), of_calls(&all.gaps));
 }
 
 /// Everything that was counted, links in their order included.

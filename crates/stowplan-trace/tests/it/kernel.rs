@@ -162,7 +162,12 @@ fn a_callback_has_its_cpu_time_and_behind_whom_it_waited() {
             (4050, TID, 0, planner.0, planner.1),
         ],
     );
-    let overview = Overview::from_ctf(folder.path(), Reading::default()).unwrap();
+    let reading = Reading::default();
+    has_cpu_time(&Overview::from_ctf(folder.path(), reading).unwrap());
+    has_cpu_time(&Overview::of_callbacks(folder.path(), reading).unwrap());
+}
+
+fn has_cpu_time(overview: &Overview) {
     let callbacks = overview.callback_summaries();
     assert_eq!(callbacks.len(), 1);
     assert_eq!(callbacks[0].count, 3);

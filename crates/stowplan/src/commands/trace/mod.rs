@@ -139,13 +139,25 @@ fn missing_of_inventory(inventory: &Inventory) -> Vec<String> {
     missing
 }
 
-/// What a trace lacks, in words.
-fn missing(overview: &Overview) -> Vec<String> {
+/// What a trace lacks of entities and calls, in words; what its messages lack is said where these are read.
+fn missing_of_calls(overview: &Overview) -> Vec<String> {
     let mut missing = missing_entities(&overview.graph);
     let gaps = overview.gaps;
     let counts = [
         (gaps.ends_without_start, "callback ends without their start"),
         (gaps.starts_without_end, "callback starts without their end"),
+        (gaps.unreadable_events, UNREADABLE),
+    ];
+    missing.extend(counts.into_iter().filter_map(|of| number_of(of.0, of.1)));
+    missing.extend(unread(&overview.contents, overview.damage.len()));
+    missing
+}
+
+/// What a trace lacks, in words.
+fn missing(overview: &Overview) -> Vec<String> {
+    let mut missing = missing_of_calls(overview);
+    let gaps = overview.gaps;
+    let counts = [
         (
             gaps.takes_without_subscription,
             "takes by subscriptions that the trace does not name",
@@ -154,14 +166,12 @@ fn missing(overview: &Overview) -> Vec<String> {
             gaps.publications_without_stamp,
             "publications without a source timestamp (loaned messages), linked by topic and time",
         ),
-        (gaps.unreadable_events, UNREADABLE),
         (
             overview.link_summary().maybe_discarded,
             "messages not linked because their publication may be among the discarded events",
         ),
     ];
     missing.extend(counts.into_iter().filter_map(|of| number_of(of.0, of.1)));
-    missing.extend(unread(&overview.contents, overview.damage.len()));
     missing.extend(clocks::missing(&overview.clocks));
     missing.extend(clocks::unlinked(overview.link_summary()));
     missing

@@ -14,7 +14,8 @@ use crate::failure::{CommandError, ExitCode, OrExit};
 
 /// Runs the command.
 pub fn run(args: &TraceCallbacksArgs) -> Result<(), CommandError> {
-    let overview = Overview::from_ctf(&args.dir, Reading::default()).or_exit(ExitCode::BadInput)?;
+    let overview =
+        Overview::of_callbacks(&args.dir, Reading::default()).or_exit(ExitCode::BadInput)?;
     super::warn(&overview.damage, &overview.discards, &overview.graph);
     super::warn_of_repeats(&overview.repeats);
     let all = overview.callback_summaries().into_iter();
@@ -29,7 +30,7 @@ pub fn run(args: &TraceCallbacksArgs) -> Result<(), CommandError> {
     let document = TraceCallbacks {
         schema: "stowplan.trace-callbacks/1",
         callbacks,
-        missing: super::missing(&overview),
+        missing: super::missing_of_calls(&overview),
     };
     if args.json {
         return documents::print(&document);
