@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use super::measure::{Timed, timed};
+use super::storage::Aligned;
 use super::{BenchArgs, Found, failed};
 use crate::error::NodeError;
 use crate::record::now;
@@ -40,13 +41,13 @@ fn stream(connecting_sends: bool, omit: Duration, time: Duration) -> std::io::Re
     // It owns both ends: what receives is closed before the sender is waited for.
     std::thread::scope(move |scope| {
         scope.spawn(move || {
-            let buffer = vec![7; LENGTH];
+            let mut buffer = Aligned::new(LENGTH);
             // It ends when the other side does not want any more.
-            while from.write_all(&buffer).is_ok() {}
+            while from.write_all(buffer.get()).is_ok() {}
         });
-        let mut buffer = vec![0; LENGTH];
-        receive(&mut to, &mut buffer, omit)?;
-        receive(&mut to, &mut buffer, time)
+        let mut buffer = Aligned::new(LENGTH);
+        receive(&mut to, buffer.get(), omit)?;
+        receive(&mut to, buffer.get(), time)
     })
 }
 

@@ -1,6 +1,7 @@
 //! Threads that take one of eight locks, give their CPU away and give the lock back, as `sysbench threads` does: an event is a
-//! thousand times that.
+//! thousand times that with one lock, and the next event has the next lock, whichever thread has it (`sb_threads.c`).
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::measure::{Timed, at_once};
@@ -37,14 +38,21 @@ pub(super) fn count() -> usize {
 /// Lets each thread do so many; how many all have done.
 fn all(threads: usize, yields: u64) -> u64 {
     let locks: [Mutex<u64>; LOCKS] = Default::default();
+    let events = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                for number in 0..yields {
-                    let lock = &locks[(number % LOCKS as u64) as usize];
-                    let mut done = lock.lock().unwrap_or_else(PoisonError::into_inner);
-                    rustix::thread::sched_yield();
-                    *done += 1;
+                let mut left = yields;
+                while left > 0 {
+                    let event = events.fetch_add(1, Ordering::Relaxed);
+                    let lock = &locks[(event % LOCKS as u64) as usize];
+                    let now = left.min(YIELDS);
+                    for _ in 0..now {
+                        let mut done = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                        rustix::thread::sched_yield();
+                        *done += 1;
+                    }
+                    left -= now;
                 }
             });
         }
@@ -60,7 +68,7 @@ mod tests {
 
     #[test]
     fn every_thread_does_all_of_its_yields_under_a_lock() {
-        assert_eq!(all(3, 100), 300);
+        assert_eq!(all(3, 2 * YIELDS + 100), 6300);
         assert_eq!(all(1, 7), 7);
     }
 }
