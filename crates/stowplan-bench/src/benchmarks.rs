@@ -127,7 +127,7 @@ impl Benchmark {
 pub(crate) type Shown = (&'static str, &'static str, Option<&'static str>);
 
 /// Rows of tools.
-pub(crate) const SHOWN_OF_TOOLS: [Shown; 9] = [
+pub(crate) const SHOWN_OF_TOOLS: [Shown; 12] = [
     ("sysbench cpu", "sysbench_cpu", None),
     ("sysbench memory", "sysbench_memory", None),
     ("sysbench threads", "sysbench_threads", None),
@@ -137,6 +137,9 @@ pub(crate) const SHOWN_OF_TOOLS: [Shown; 9] = [
     ("dbench", "dbench", None),
     ("bonnie++, write", "bonnie_write", None),
     ("bonnie++, create files", "bonnie_create", None),
+    ("sysbench fileio", "sysbench_file_write", None),
+    ("sysbench fileio, fsync", "sysbench_file_write_fsync", None),
+    ("Kernel compile", "kernel_compile", None),
 ];
 
 /// Those rows, as tables III to VI of wen2023 and table IV of betz2024 have them.

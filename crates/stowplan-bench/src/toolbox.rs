@@ -9,13 +9,38 @@ use serde::{Deserialize, Serialize};
 use stowplan_host::digest::sha256_of;
 
 /// Packages that it has beside the smallest Debian.
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 14] = [
     "sysbench",
     "dbench",
     "bonnie++",
     "iperf3",
     "cyclonedds-tools",
+    // What a kernel is compiled from, and with.
+    "linux-source",
+    "xz-utils",
+    "gcc",
+    "libc6-dev",
+    "libelf-dev",
+    "make",
+    "flex",
+    "bison",
+    "bc",
 ];
+
+/// Unpacks the source of the kernel. What `tinyconfig` never compiles stays away: engines that import the tree copy it.
+const UNPACK: &str = r#"chroot "$1" sh -c '
+set -e
+cd /usr/src
+set -- --exclude="*/Documentation/*/*" --exclude="*/tools/testing/*" --exclude="*/sound/*.[ch]"
+for part in gpu net media staging scsi infiniband usb iio video; do
+  set -- "$@" --exclude="*/drivers/$part/*.[ch]"
+done
+for part in alpha arc arm csky hexagon ia64 loongarch m68k microblaze mips nios2 openrisc parisc powerpc riscv s390 sh sparc xtensa; do
+  set -- "$@" --exclude="*/arch/$part/*.[chS]" --exclude="*/arch/$part/*.dts*"
+done
+tar -xJf linux-source-*.tar.xz "$@"
+rm linux-source-*.tar.xz
+'"#;
 
 /// File that says what a toolbox is; without it there is none.
 const FILE: &str = "toolbox.json";
@@ -143,7 +168,7 @@ fn built(base: &Path, building: &Path, spec: &ToolboxSpec) -> Result<Toolbox, To
     let path = tree.join("var/lib/dpkg/status");
     let status = fs::read_to_string(&path).map_err(ToolboxError::io("read", &path))?;
     let packages = packages(&status);
-    let named = format!("stowplan-toolbox/1\n{}\n", packages.join("\n"));
+    let named = format!("stowplan-toolbox/2\n{}\n", packages.join("\n"));
     let digest = sha256_of(named.as_bytes()).map_err(ToolboxError::io("read", &path))?;
     let mut toolbox = Toolbox {
         dir: base.join(&digest),
@@ -173,6 +198,7 @@ fn debootstrap(tree: &Path, spec: &ToolboxSpec, asked: &[String]) -> Result<(), 
     command
         .args(["--quiet", "--variant=minbase"])
         .arg(format!("--include={}", asked.join(",")))
+        .arg(format!("--customize-hook={UNPACK}"))
         .arg(&spec.suite)
         .arg(tree)
         .args(&spec.mirror);

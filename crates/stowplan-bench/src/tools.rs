@@ -10,6 +10,9 @@ const END: &str = "stowplan-tool-status=";
 /// Longest time for a tool beyond what it is asked for, s.
 const LONGEST_S: u64 = 60;
 
+/// The same for one that has as much to do as it has.
+const LONGEST_WORK_S: u64 = 1800;
+
 /// A figure of a tool.
 struct Figure {
     metric: &'static str,
@@ -24,34 +27,40 @@ pub(crate) struct Tool {
     pub(crate) name: &'static str,
     /// Whether it has files; they lie in a volume.
     pub(crate) has_files: bool,
+    /// Longest time beyond what it is asked for, s.
+    pub(crate) longest_s: u64,
     /// What the shell of the toolbox runs; words in braces are filled in.
     script: &'static str,
     figures: &'static [Figure],
 }
 
 /// Every tool.
-pub(crate) static TOOLS: [Tool; 8] = [
+pub(crate) static TOOLS: [Tool; 10] = [
     Tool {
         name: "sysbench-cpu",
         has_files: false,
+        longest_s: LONGEST_S,
         script: "sysbench cpu --time={seconds} --threads=1 --cpu-max-prime=10000 run",
         figures: &[higher("sysbench_cpu", "events/s", events_per_second)],
     },
     Tool {
         name: "sysbench-memory",
         has_files: false,
+        longest_s: LONGEST_S,
         script: "sysbench memory --time={seconds} --threads=1 --memory-block-size=1K --memory-total-size=100000G run",
         figures: &[higher("sysbench_memory", "MiB/s", memory)],
     },
     Tool {
         name: "sysbench-threads",
         has_files: false,
+        longest_s: LONGEST_S,
         script: "sysbench threads --time={seconds} --threads={threads} run",
         figures: &[higher("sysbench_threads", "events/s", events)],
     },
     Tool {
         name: "sysbench-mutex",
         has_files: false,
+        longest_s: LONGEST_S,
         script: "sysbench mutex --threads={threads} --mutex-locks=10000 run",
         figures: &[higher("sysbench_mutex", "locks/s", mutex)],
     },
@@ -59,13 +68,15 @@ pub(crate) static TOOLS: [Tool; 8] = [
     Tool {
         name: "iperf3",
         has_files: false,
+        longest_s: LONGEST_S,
         script: "iperf3 -s -1 -p 5201 >/dev/null 2>&1 & until grep -q :1451 /proc/net/tcp /proc/net/tcp6; do sleep 0.02; done; iperf3 -c 127.0.0.1 -p 5201 -l 128K -t {seconds} -J",
         figures: &[higher("iperf3_send", "MB/s", iperf3)],
     },
     Tool {
         name: "ddsperf",
         has_files: false,
-        script: "ddsperf -i {domain} -D {longer} pong >/dev/null 2>&1 & ddsperf -i {domain} -D {long} ping size 1024; status=$?; kill $!; exit $status",
+        longest_s: LONGEST_S,
+        script: "ddsperf -i {domain} -D {longer} pong waitset >/dev/null 2>&1 & ddsperf -i {domain} -D {long} ping size 1024 waitset; status=$?; kill $!; exit $status",
         figures: &[Figure {
             metric: "ddsperf_round_trip",
             unit: "ns",
@@ -76,17 +87,37 @@ pub(crate) static TOOLS: [Tool; 8] = [
     Tool {
         name: "dbench",
         has_files: true,
+        longest_s: LONGEST_S,
         script: "cd {folder} && dbench -c /usr/share/dbench/client.txt -t {long} 1",
         figures: &[higher("dbench", "MB/s", dbench)],
     },
     Tool {
         name: "bonnie",
         has_files: true,
+        longest_s: LONGEST_S,
         script: "bonnie++ -d {folder} -u root -s 128 -r 16 -n 16 -f -q 2>/dev/null",
         figures: &[
             higher("bonnie_write", "KiB/s", bonnie_write),
             higher("bonnie_create", "files/s", bonnie_create),
         ],
+    },
+    Tool {
+        name: "sysbench-fileio",
+        has_files: true,
+        longest_s: LONGEST_S,
+        script: "cd {folder} && set -- sysbench fileio --file-total-size=64M --file-num=16 --file-test-mode=rndwr --time={seconds} && \"$@\" prepare >/dev/null && \"$@\" --file-fsync-freq=0 --file-fsync-end=off run && \"$@\" --file-fsync-all=on run",
+        figures: &[
+            higher("sysbench_file_write", "MiB/s", written),
+            higher("sysbench_file_write_fsync", "MiB/s", written_with_fsync),
+        ],
+    },
+    // The configuration and the number of jobs are those that the script says.
+    Tool {
+        name: "kernel",
+        has_files: true,
+        longest_s: LONGEST_WORK_S,
+        script: "cd /usr/src/linux-source-* && set -- make -s -j{threads} O={folder} && \"$@\" tinyconfig && \"$@\" prepare && begin=$(date +%s%N) && \"$@\" vmlinux && end=$(date +%s%N) && echo \"compiled in $((end - begin)) ns\"",
+        figures: &[higher("kernel_compile", "kernels/h", kernels)],
     },
 ];
 
@@ -141,7 +172,7 @@ impl Tool {
             "export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root CYCLONEDDS_URI={}; \
              timeout -k 5 {} /bin/sh -c {} 2>&1; echo \"{END}$?\"",
             quoted(told.dds),
-            seconds + LONGEST_S,
+            seconds + self.longest_s,
             quoted(&script)
         )
     }
@@ -265,6 +296,21 @@ fn bonnie_create(output: &str) -> Option<f64> {
     bonnie(output, 26)
 }
 
+/// Of random writes: without fsync, and with one after each.
+fn written(output: &str) -> Option<f64> {
+    after(output, "written, MiB/s:")
+}
+
+fn written_with_fsync(output: &str) -> Option<f64> {
+    let (_, second) = output.split_once("written, MiB/s:")?;
+    written(second)
+}
+
+/// In an hour, as kcbench has it.
+fn kernels(output: &str) -> Option<f64> {
+    Some(3600e9 / after(output, "compiled in ")?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,6 +355,11 @@ mod tests {
             7_686_450_392.098_816 / 8e6,
         );
         close("ddsperf", saved!("ddsperf-0.10.2.txt"), 62_891.0 + 62_341.0);
+        assert_eq!(
+            values("sysbench-fileio", saved!("sysbench-1.0.20-fileio.txt")),
+            [Some(3495.18), Some(75.38)]
+        );
+        close("kernel", saved!("kernel-6.1.txt"), 3600.0 / 115.171_086_925);
         assert_eq!(
             values("bonnie", saved!("bonnie-2.00.csv")),
             [None, Some(1755.0)]
