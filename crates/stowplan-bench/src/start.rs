@@ -141,9 +141,8 @@ impl Shared<'_> {
         deployment.create(&Select::All)?;
         deployment.start(&Select::All)?;
         let begun = Instant::now();
-        let own = tool.map_or(0, |tool| tool.longest_s);
-        let longest = LONGEST + Duration::from_millis(self.size.time_ms) * 20;
-        let longest = longest + Duration::from_secs(own);
+        let of_tool = Duration::from_secs(tool.map_or(0, |tool| tool.longest_s));
+        let longest = LONGEST + of_tool + Duration::from_millis(self.size.time_ms) * 20;
         while begun.elapsed() < longest {
             let events = deployment.events(PERIOD)?;
             let status = events.iter().find_map(|event| match event.kind {

@@ -173,7 +173,7 @@ impl Overview {
     }
 
     /// As [`Overview::from_ctf`], of callbacks alone. Messages are counted and not followed, so
-    /// that there are no links and edges, which takes a third of the time.
+    /// that there are no links and edges. It takes about half as long.
     ///
     /// # Errors
     /// As [`Analysis::from_ctf`].
