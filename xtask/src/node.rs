@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Builds both, puts them where the command line of this folder looks (`target/libexec/stowplan`) and prints
-/// where they are. Flags stand on the command line alone: RUSTFLAGS or build scripts
-/// would reach proc macros and C code too.
+/// where they are.
 pub(crate) fn build() -> Result<(), String> {
     let root = crate::root()?;
     let built = build_static(root)?;
@@ -19,24 +18,43 @@ pub(crate) fn build() -> Result<(), String> {
 /// The programs that run inside services and on hosts.
 pub(crate) const PROGRAMS: [&str; 2] = ["stowplan-node", "stowplan-agent"];
 
-/// Builds both and gives the folder where they are.
+/// Builds both and gives the folder where they are. As one build for a named target: what they share is compiled once, and flags
+/// do not reach build scripts and procedural macros.
 pub(crate) fn build_static(root: &Path) -> Result<PathBuf, String> {
-    let target = root.join("target/node");
+    let folder = root.join("target/node");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let target = target()?;
+    let flags = format!("target.{target}.rustflags=['-C', 'target-feature=+crt-static']");
+    let mut command = Command::new(&cargo);
+    command
+        .current_dir(root)
+        .args(["build", "--profile", "node", "--target", &target])
+        .args(["--config", &flags, "--target-dir"])
+        .arg(&folder);
     for name in PROGRAMS {
-        let status = Command::new(&cargo)
-            .current_dir(root)
-            .args(["rustc", "-p", name, "--bin", name, "--profile", "node"])
-            .arg("--target-dir")
-            .arg(&target)
-            .args(["--", "-C", "target-feature=+crt-static"])
-            .status()
-            .map_err(|e| format!("cannot run cargo: {e}"))?;
-        if !status.success() {
-            return Err(format!("building {name} failed: {status}"));
-        }
+        command.args(["--package", name, "--bin", name]);
     }
-    Ok(target.join("node"))
+    let status = command.status();
+    let status = status.map_err(|e| format!("cannot run cargo: {e}"))?;
+    if !status.success() {
+        return Err(format!(
+            "building {} failed: {status}",
+            PROGRAMS.join(" and ")
+        ));
+    }
+    Ok(folder.join(target).join("node"))
+}
+
+/// The target that rustc builds for when it is not told any.
+fn target() -> Result<String, String> {
+    let asked = Command::new("rustc").arg("--print=host-tuple").output();
+    let asked = asked.map_err(|e| format!("cannot run rustc: {e}"))?;
+    let told = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
+    if told.is_empty() {
+        let said = String::from_utf8_lossy(&asked.stderr);
+        return Err(format!("rustc does not tell its target: {}", said.trim()));
+    }
+    Ok(told)
 }
 
 /// Copies beside the place first: a program that runs must not change under its process.
