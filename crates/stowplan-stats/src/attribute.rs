@@ -112,6 +112,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn steps_add_up_to_the_whole(
             levels in prop::collection::vec(prop::collection::vec(0.5_f64..200.0, 7), 2..12),

@@ -40,7 +40,7 @@ fn a_million_instances_fit_five_megabytes_and_keep_their_quantiles() {
         samples: 120,
     };
     let folder = common::folder();
-    let results = Results::open(common::write(folder.path(), size)).unwrap();
+    let results = Results::open(common::make(folder.path(), size, false)).unwrap();
     let mut samples: Vec<(String, f64)> = Vec::new();
     let mut rows = 0_u32;
     results

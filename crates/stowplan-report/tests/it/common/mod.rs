@@ -1,8 +1,11 @@
 //! A made-up experiment with the shape of betz2024 and wen2024: 191 nodes, three places, two
 //! partitions, one chain of 17 callbacks, ten modules. Nothing in it was measured.
 mod detailed;
+mod kept;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -15,7 +18,7 @@ use stowplan_results::{
 };
 
 /// How large the experiment is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
     /// Blocks.
     pub blocks: u32,
@@ -155,24 +158,30 @@ pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// The example of this size, judged.
+/// The example of this size, judged, once for all tests.
 pub fn judgement(size: Size) -> Judgement {
-    let folder = folder();
-    let dir = write(folder.path(), size);
-    Judgement::read(&Results::open(dir).unwrap()).unwrap()
+    static KNOWN: Mutex<BTreeMap<Size, Judgement>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap();
+    let of_size = known.entry(size).or_insert_with(|| {
+        let folder = folder();
+        let dir = write(folder.path(), size);
+        Judgement::read(&Results::open(dir).unwrap()).unwrap()
+    });
+    of_size.clone()
 }
 
 /// Writes the experiment under `parent` and gives its folder.
 pub fn write(parent: &Path, size: Size) -> PathBuf {
-    written(parent, size, false)
+    kept::lay(parent, (size, false), |parent| make(parent, size, false))
 }
 
 /// Likewise with nodes, edges, callbacks and the start of every service.
 pub fn write_detailed(parent: &Path, size: Size) -> PathBuf {
-    written(parent, size, true)
+    kept::lay(parent, (size, true), |parent| make(parent, size, true))
 }
 
-fn written(parent: &Path, size: Size, is_detailed: bool) -> PathBuf {
+/// Writes the experiment and keeps nothing of it for others.
+pub fn make(parent: &Path, size: Size, is_detailed: bool) -> PathBuf {
     let mut asked = experiment(size);
     if is_detailed {
         detailed::describe(&mut asked);
