@@ -218,6 +218,7 @@ impl Shared<'_> {
             image_dir,
             services: vec![ServiceStart {
                 restarts: false,
+                health: None,
                 name: SERVICE.to_owned(),
                 program,
                 limits: LimitsPlan::default(),

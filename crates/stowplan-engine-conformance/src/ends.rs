@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stowplan_wire::deployment::{EngineEventKind, Locator, Program, Select, StopMode};
+use stowplan_wire::deployment::{EngineEventKind, HealthPlan, Locator, Program, Select, StopMode};
 
 use crate::trial::{Stop, Trial, ensure, needs, plain};
 use crate::{Behaviour, Case, Checked, Setup};
@@ -23,6 +23,10 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "ends.restarted",
         check: restarted,
+    },
+    Case {
+        name: "ends.unhealthy",
+        check: unhealthy,
     },
     Case {
         name: "ends.no-such-program",
@@ -209,6 +213,49 @@ fn restarted(setup: &Setup<'_>) -> Checked {
         let ended = EngineEventKind::Exited(5);
         let mut kinds = kinds.skip_while(|kind| *kind != ended);
         Ok(kinds.any(|kind| kind == EngineEventKind::Started) && kinds.any(|kind| kind == ended))
+    })
+}
+
+/// A check that passes three times and then never, in a file of the container: where the engine restarts what fails one, the next
+/// container passes again.
+const SICKENS: &str =
+    "n=$(cat /checks 2>/dev/null); echo x$n > /checks; case $n in xxx*) exit 1;; esac";
+
+/// By the engine's own checks.
+fn unhealthy(setup: &Setup<'_>) -> Checked {
+    let support = setup.can().and_then(|can| can.health);
+    needs(support.is_some(), "health")?;
+    let restarts = support.is_some_and(|support| support.restarts);
+    let mut plan = Trial::plan(setup, &[plain("a", Behaviour::Idle)])?;
+    let service = &mut plan.services[0];
+    service.restarts = true;
+    let command = ["/bin/sh", "-c", SICKENS].map(str::to_owned);
+    service.health = Some(HealthPlan {
+        command: Some(command.to_vec()),
+        every_ms: 1000,
+        within_ms: 5000,
+        start_ms: 60_000,
+    });
+    let mut trial = Trial::prepare_plan(setup, &plan)?;
+    trial.deployment().create(&Select::All)?;
+    trial.deployment().start(&Select::All)?;
+    trial.hears("a", EngineEventKind::Healthy)?;
+    let is_told = |kind: EngineEventKind| match kind {
+        EngineEventKind::Unhealthy => true,
+        // An engine may tell nothing but that it has ended it.
+        EngineEventKind::Exited(_) => restarts,
+        _ => false,
+    };
+    trial.until("a failed check of a", |trial| {
+        Ok(trial.seen.iter().any(|event| is_told(event.kind)))
+    })?;
+    if !restarts {
+        return Ok(());
+    }
+    trial.until("a start of a after it", |trial| {
+        let kinds = trial.seen.iter().map(|event| event.kind);
+        let mut kinds = kinds.skip_while(|kind| !is_told(*kind));
+        Ok(kinds.any(|kind| kind == EngineEventKind::Started))
     })
 }
 

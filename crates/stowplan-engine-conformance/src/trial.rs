@@ -101,6 +101,7 @@ impl<'a> Trial<'a> {
                 .iter()
                 .map(|(name, behaviour, limits)| ServiceStart {
                     restarts: false,
+                    health: None,
                     name: (*name).to_owned(),
                     program: behaviour.program(rootfs),
                     limits: limits.clone(),

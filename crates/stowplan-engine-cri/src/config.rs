@@ -205,6 +205,7 @@ mod tests {
             image_dir: "/images/0".to_owned(),
             services: vec![ServiceStart {
                 restarts: false,
+                health: None,
                 name: "sensing".to_owned(),
                 program,
                 limits,

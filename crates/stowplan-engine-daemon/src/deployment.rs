@@ -165,9 +165,10 @@ impl<B: Backend> ContainerDeployment<B> {
         if happened.kind == EngineEventKind::Started
             && service.start.restarts
             && service.has_ended()
-            && service.id.as_deref() == Some(&happened.container)
+            && !service.stopped.contains(&happened.container)
         {
-            // The daemon has started it again.
+            // The daemon has started it again, in the same container or another.
+            service.id = Some(happened.container);
             service.started();
         }
         Some(EngineEvent {

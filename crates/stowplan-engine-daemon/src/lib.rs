@@ -34,7 +34,8 @@ pub use pieces::{Writer, pieces};
 pub use place::{Place, is_elsewhere};
 pub use probe::in_probe_run;
 pub use program::{
-    CpuTime, access, agent_mount, arguments, contents, cpus, environment, memory_bytes, mounts,
+    CpuTime, access, agent_mount, arguments, check, contents, cpus, environment, memory_bytes,
+    mounts,
 };
 pub use runtime::{program_in_bundle, program_name, runtime_name, runtime_version};
 pub use serving::Serving;

@@ -6,8 +6,9 @@ use stowplan_engine::NODE_ENVIRONMENT;
 use stowplan_host::scheduling;
 use stowplan_image::{Contents, PROGRAM_NAME};
 use stowplan_wire::deployment::{
-    Access, BindMount, DeploymentPlan, LimitsPlan, Program, ServiceStart,
+    Access, BindMount, DeploymentPlan, HealthPlan, LimitsPlan, Program, ServiceStart,
 };
+use stowplan_wire::service::ALIVE_SOCKET;
 use stowplan_wire::words;
 
 /// Period of the CPU quota in µs, the kernel's default.
@@ -65,6 +66,16 @@ fn command(plan: &DeploymentPlan, service: &ServiceStart) -> Vec<String> {
             "/files".to_owned(),
         ],
     }
+}
+
+/// The program and arguments of a service's health check.
+#[must_use]
+pub fn check(plan: &DeploymentPlan, service: &ServiceStart, health: &HealthPlan) -> Vec<String> {
+    let own = || {
+        let socket = format!("{}/{}/{ALIVE_SOCKET}", plan.run_dir, service.name);
+        vec![format!("/{PROGRAM_NAME}"), "alive".to_owned(), socket]
+    };
+    health.command.clone().unwrap_or_else(own)
 }
 
 /// Environment variables.
@@ -181,6 +192,22 @@ mod tests {
             (mount.from.as_str(), mount.to.as_str()),
             ("/bin/agent", AGENT)
         );
+    }
+
+    #[test]
+    fn a_node_program_is_asked_at_its_own_socket() {
+        let mut plan = command_plan("7-1", "/run/7", None, &[("a", &["/x"])]);
+        plan.run_dir = "/run/7".to_owned();
+        let mut health = HealthPlan {
+            command: None,
+            every_ms: 1000,
+            within_ms: 1000,
+            start_ms: 60_000,
+        };
+        let asked = check(&plan, &plan.services[0], &health);
+        assert_eq!(asked, ["/stowplan-node", "alive", "/run/7/a/alive.sock"]);
+        health.command = Some(vec!["/check".to_owned()]);
+        assert_eq!(check(&plan, &plan.services[0], &health), ["/check"]);
     }
 
     #[test]

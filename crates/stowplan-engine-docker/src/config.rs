@@ -1,12 +1,12 @@
 //! What the daemon is asked for, for one service.
 
 use bollard::models::{
-    ContainerCreateBody, DeviceMapping, HostConfig, Mount, MountType, RestartPolicy,
+    ContainerCreateBody, DeviceMapping, HealthConfig, HostConfig, Mount, MountType, RestartPolicy,
     RestartPolicyNameEnum,
 };
 use stowplan_engine_daemon::{
-    Conversion, CpuTime, access, agent_mount, arguments, cpus, environment, labels, memory_bytes,
-    mounts, shares,
+    Conversion, CpuTime, access, agent_mount, arguments, check, cpus, environment, labels,
+    memory_bytes, mounts, shares,
 };
 use stowplan_wire::deployment::{BindMount, DeploymentPlan, LimitsPlan, ServiceStart};
 
@@ -49,9 +49,26 @@ pub(crate) fn container(
         user: access.user,
         working_dir: access.working_dir,
         labels: Some(labels(&plan.run, Some(&service.name))),
+        healthcheck: health(plan, service),
         host_config: Some(host_config),
         ..ContainerCreateBody::default()
     }
+}
+
+/// How the daemon checks a service.
+pub(crate) fn health(plan: &DeploymentPlan, service: &ServiceStart) -> Option<HealthConfig> {
+    let health = service.health.as_ref()?;
+    let nanos = |ms: u64| i64::try_from(ms * 1_000_000).ok();
+    let command = check(plan, service, health).into_iter();
+    Some(HealthConfig {
+        // Without a shell.
+        test: Some(std::iter::once("CMD".to_owned()).chain(command).collect()),
+        interval: nanos(health.every_ms),
+        timeout: nanos(health.within_ms),
+        retries: Some(1),
+        start_period: nanos(health.start_ms),
+        start_interval: None,
+    })
 }
 
 /// The network of the run, or one for each container with nothing but a loopback.
@@ -110,6 +127,7 @@ mod tests {
             image_dir: "/images/0".to_owned(),
             services: vec![ServiceStart {
                 restarts: false,
+                health: None,
                 name: "sensing".to_owned(),
                 program,
                 limits,

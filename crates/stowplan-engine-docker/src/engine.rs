@@ -5,7 +5,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, IsolationFeature, Probe, SharedNetwork, Variant,
+    Capabilities, Deployment, Engine, EngineError, HealthSupport, IsolationFeature, Probe,
+    SharedNetwork, Variant,
 };
 use stowplan_engine_daemon::Images;
 use stowplan_host::Host;
@@ -76,6 +77,11 @@ impl Engine for DockerEngine {
             variants: vec![Variant {
                 command: false,
                 restarts: Some("restart policy `always`".to_owned()),
+                // Podman leaves its checks to timers of systemd.
+                health: (self.daemon == Daemon::Docker).then(|| HealthSupport {
+                    name: "health check".to_owned(),
+                    restarts: false,
+                }),
                 isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")
             }],

@@ -109,6 +109,8 @@ fn happened(message: EventMessage) -> Option<Happened> {
             let status = attributes.get("exitCode")?.parse().ok()?;
             EngineEventKind::Exited(status)
         }
+        "health_status: healthy" => EngineEventKind::Healthy,
+        "health_status: unhealthy" => EngineEventKind::Unhealthy,
         "pause" => EngineEventKind::Paused,
         "unpause" => EngineEventKind::Resumed,
         // The second is Podman's word.

@@ -10,6 +10,7 @@ use stowplan_engine_docker::{Daemon, DockerEngine};
 
 const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
 const MATRIX: &str = include_str!("matrix.txt");
+const MATRIX_OF_PODMAN: &str = include_str!("matrix-podman.txt");
 /// On a kernel that accounts for swap, of which a limit of a swarm says nothing.
 const MATRIX_OF_SWARM: &str = include_str!("matrix-swarm.txt");
 
@@ -24,7 +25,7 @@ fn docker() {
 
 #[test]
 fn podman() {
-    conforms(&engine(Daemon::Podman), SCRATCH, MATRIX, &[]);
+    conforms(&engine(Daemon::Podman), SCRATCH, MATRIX_OF_PODMAN, &[]);
 }
 
 #[test]

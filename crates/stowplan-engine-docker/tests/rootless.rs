@@ -242,10 +242,12 @@ fn inside_as_a_user() {
         name.starts_with("limits.") || ["life.accounting", "life.pause"].contains(&name)
     };
     let report = run_some(&setup, |name| !needs_groups(name));
-    // They find the processes of a service by its group.
-    let by_groups = ["ends.stop-takes-children", "ends.kill-tree"];
-    let without = by_groups.map(|case| format!("{case} unsupported(accounting)"));
-    let others: &[String] = if has_groups { &[] } else { &without };
+    let mut others = vec!["ends.unhealthy unsupported(health)"];
+    if !has_groups {
+        // They find the processes of a service by its group.
+        others.push("ends.stop-takes-children unsupported(accounting)");
+        others.push("ends.kill-tree unsupported(accounting)");
+    }
     assert_eq!(report.others(), others);
     if !has_groups {
         limits_are_told(&stage, &home);

@@ -43,6 +43,8 @@ pub(crate) struct Wanted {
     pub(crate) image: String,
     /// Its kubelet starts it again when it ends.
     pub(crate) restarts: bool,
+    /// Its kubelet checks it.
+    pub(crate) is_checked: bool,
 }
 
 /// What has been told of a pod.
@@ -53,6 +55,8 @@ pub(super) struct Told {
     pub(super) started: Option<String>,
     /// It was said to have ended.
     pub(super) ended: bool,
+    /// The last container that was said to have passed a check.
+    pub(super) healthy: Option<String>,
 }
 
 /// A pod that is to be made, or has been.
@@ -70,6 +74,13 @@ pub(super) struct Made {
     log: Option<File>,
     /// Its control groups.
     groups: BTreeSet<PathBuf>,
+}
+
+impl Made {
+    /// Whether nothing more is to be told of it.
+    pub(super) const fn is_over(&self) -> bool {
+        self.is_stopped || (self.told.ended && !self.wanted.restarts)
+    }
 }
 
 /// Pods of one run.

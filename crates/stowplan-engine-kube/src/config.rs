@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Container, EnvVar, HostPathVolumeSource, NodeAffinity, NodeSelector,
-    NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec, SecurityContext, Volume, VolumeMount,
+    Affinity, Container, EnvVar, ExecAction, HostPathVolumeSource, NodeAffinity, NodeSelector,
+    NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec, Probe, SecurityContext, Volume,
+    VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 use stowplan_engine::EngineError;
-use stowplan_engine_daemon::{access, arguments, environment, mounts, of_service};
+use stowplan_engine_daemon::{access, arguments, check, environment, mounts, of_service};
 use stowplan_host::Ids;
-use stowplan_wire::deployment::{BindMount, DeploymentPlan, Program, ServiceStart};
+use stowplan_wire::deployment::{BindMount, DeploymentPlan, HealthPlan, Program, ServiceStart};
 
 use crate::node::Node;
 use crate::parameters::{self, Parameters};
@@ -147,6 +148,9 @@ pub(crate) fn of(
             ..SecurityContext::default()
         });
     }
+    if let Some(health) = &service.health {
+        probes(&mut container, plan, service, health);
+    }
     let name = of_service(&plan.run, &service.name);
     let of = (plan.run.as_str(), Some(service.name.as_str()));
     let mut pod = pod(&name, namespace, &node.name, of, vec![container]);
@@ -163,6 +167,33 @@ pub(crate) fn of(
         }
     }
     Ok((pod, parameters))
+}
+
+/// The probes of a service that is checked: one that it passes once, and then one that ends it where it does not.
+fn probes(
+    container: &mut Container,
+    plan: &DeploymentPlan,
+    service: &ServiceStart,
+    health: &HealthPlan,
+) {
+    // The API has whole seconds, and none is less than one.
+    let seconds = |ms: u64| i32::try_from(ms.div_ceil(1000).max(1)).unwrap_or(i32::MAX);
+    let every = seconds(health.every_ms);
+    let probe = |failures: i32| Probe {
+        exec: Some(ExecAction {
+            command: Some(check(plan, service, health)),
+        }),
+        period_seconds: Some(every),
+        timeout_seconds: Some(seconds(health.within_ms)),
+        failure_threshold: Some(failures),
+        ..Probe::default()
+    };
+    container.startup_probe = Some(probe((seconds(health.start_ms) / every).max(1)));
+    container.liveness_probe = Some(Probe {
+        // What hangs does not hear that it is asked to end.
+        termination_grace_period_seconds: Some(1),
+        ..probe(1)
+    });
 }
 
 fn some<T>(all: Vec<T>) -> Option<Vec<T>> {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, CpuGroups, Deployment, Engine, EngineError, IsolationFeature, LimitSupport,
-    Probe, SharedNetwork, Variant, WITH_HOST_NETWORK,
+    Capabilities, CpuGroups, Deployment, Engine, EngineError, HealthSupport, IsolationFeature,
+    LimitSupport, Probe, SharedNetwork, Variant, WITH_HOST_NETWORK,
 };
 use stowplan_engine_daemon::cri::{self, image_digests};
 use stowplan_engine_daemon::{ContainerDeployment, Images, Prepared, of_service};
@@ -171,6 +171,7 @@ fn wanted(
             changes: Vec::new(),
             image: image_digests(runtime, image)?.join(" "),
             restarts: service.restarts,
+            is_checked: service.health.is_some(),
         });
     }
     let dry = cluster
@@ -239,6 +240,10 @@ impl Engine for KubeEngine {
             device_kinds: vec![GPU.to_owned()],
             default_weight: false,
             restarts: Some("restart policy `Always`".to_owned()),
+            health: Some(HealthSupport {
+                name: "liveness probe".to_owned(),
+                restarts: true,
+            }),
             limits,
             isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
             ..Variant::container("")

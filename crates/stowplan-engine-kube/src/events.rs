@@ -11,7 +11,7 @@ use stowplan_engine_daemon::{Happened, monotonic_ns};
 use stowplan_host::process::clock_ns;
 use stowplan_wire::deployment::EngineEventKind;
 
-use crate::backend::{KubeBackend, Told};
+use crate::backend::{KubeBackend, Made, Told};
 use crate::state::{End, Phase};
 use crate::watch::Change;
 
@@ -23,6 +23,27 @@ struct Instants {
     created: u64,
     started: u64,
     finished: u64,
+}
+
+/// What a change is of.
+struct Subject {
+    id: String,
+    service: String,
+    pod: String,
+    is_checked: bool,
+    told: Told,
+}
+
+impl Subject {
+    fn of(id: &str, made: &Made) -> Self {
+        Self {
+            id: id.to_owned(),
+            service: made.wanted.service.clone(),
+            pod: made.wanted.pod.clone(),
+            is_checked: made.wanted.is_checked,
+            told: made.told.clone(),
+        }
+    }
 }
 
 impl KubeBackend {
@@ -74,23 +95,19 @@ impl KubeBackend {
         let found = {
             let made = self.made.borrow();
             let mut all = made.iter();
-            all.find(|(_, made)| made.uid == *uid).map(|(id, made)| {
-                let wanted = (made.wanted.service.clone(), made.wanted.pod.clone());
-                let is_over = made.told.ended && !made.wanted.restarts;
-                (
-                    id.clone(),
-                    wanted,
-                    made.is_stopped || is_over,
-                    made.told.clone(),
-                )
-            })
+            let found = all.find(|(_, made)| made.uid == *uid && !made.is_over());
+            found.map(|(id, made)| Subject::of(id, made))
         };
-        let Some((id, (service, pod), is_over, mut told)) = found else {
+        let Some(Subject {
+            id,
+            service,
+            pod,
+            is_checked,
+            mut told,
+        }) = found
+        else {
             return Ok(());
         };
-        if is_over {
-            return Ok(());
-        }
         let at = self.at(&pod);
         let by_others = |what: String| Err(EngineError::new(what).of_service(&service, None));
         let Some(seen) = &change.seen else {
@@ -134,6 +151,10 @@ impl KubeBackend {
             }
             self.tell(&service, &id, EngineEventKind::Started, instants.started);
             (told.started, told.ended) = (Some(container.clone()), false);
+        }
+        if is_checked && seen.has_begun && told.healthy.as_ref() != Some(container) {
+            self.tell(&service, &id, EngineEventKind::Healthy, change.t_ns);
+            told.healthy = Some(container.clone());
         }
         if let Some(end) = end.filter(|_| !told.ended) {
             self.ended(&service, &id, end);

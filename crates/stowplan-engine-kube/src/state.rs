@@ -60,6 +60,8 @@ pub(crate) struct Seen {
     pub(crate) ended_before: Option<End>,
     /// How often it has restarted.
     pub(crate) restarts: i32,
+    /// Whether its container has passed the probe of its start, where it has one.
+    pub(crate) has_begun: bool,
     /// Of which image its container is, as the runtime calls it.
     pub(crate) image: String,
     /// Every container that has been made.
@@ -82,6 +84,7 @@ impl Seen {
             phase: phase(status),
             ended_before: before.and_then(|end| Some(End::of(end.container_id.as_deref()?, end))),
             restarts: first.map(|of| of.restart_count).unwrap_or_default(),
+            has_begun: first.and_then(|of| of.started).unwrap_or_default(),
             image: first.map(|of| of.image_id.clone()).unwrap_or_default(),
             containers: ids.map(plain_id).collect(),
         }

@@ -100,6 +100,7 @@ fn plan(run: &str, root: &Path, name: &str) -> DeploymentPlan {
     };
     let services = (0..SERVICES).map(|number| ServiceStart {
         restarts: false,
+        health: None,
         name: format!("s{number}"),
         program: program.clone(),
         limits: LimitsPlan::default(),

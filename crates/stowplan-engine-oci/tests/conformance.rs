@@ -17,13 +17,13 @@ fn conforms(isolation: IsolationPlan) {
     let mut setup = Setup::plain(&stage, None);
     setup.isolation = isolation;
     let report = run(&setup);
-    // This engine claims every capability of the suite but a restart policy.
+    // This engine claims every capability of the suite but a restart policy and health checks.
     let others = report.others();
-    assert_eq!(
-        others,
-        ["ends.restarted unsupported(restarts)"],
-        "{isolation:?}"
-    );
+    let expected = [
+        "ends.restarted unsupported(restarts)",
+        "ends.unhealthy unsupported(health)",
+    ];
+    assert_eq!(others, expected, "{isolation:?}");
     if isolation.mount {
         let others = access(&setup).others();
         assert_eq!(others, Vec::<String>::new(), "{isolation:?}");

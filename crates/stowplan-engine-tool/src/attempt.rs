@@ -87,6 +87,7 @@ fn plan(run: &str, folder: &Path) -> Result<DeploymentPlan, EngineError> {
         run: run.to_owned(),
         services: vec![ServiceStart {
             restarts: false,
+            health: None,
             name: "hold".to_owned(),
             program: Program::Command {
                 command: vec![PROGRAM.to_owned(), "hold".to_owned()],

@@ -39,6 +39,9 @@ pub struct Variant {
     /// What the engine calls its own way to start a service again that has ended by itself; `None` where it has none.
     #[serde(default)]
     pub restarts: Option<String>,
+    /// Its health checks; `None` where it has none.
+    #[serde(default)]
+    pub health: Option<HealthSupport>,
     /// Each service has CPU and memory accounting of its own.
     pub accounting: bool,
     /// Services can be put into the network of the experiment. Where they cannot at one of its places, the whole experiment runs in
@@ -79,6 +82,7 @@ impl Variant {
             exit_status: true,
             oom_event: true,
             restarts: None,
+            health: None,
             accounting: true,
             joins_network: true,
             command: true,
@@ -125,6 +129,15 @@ impl Variant {
             joins_network: self.joins_network,
         }
     }
+}
+
+/// The health checks of an engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthSupport {
+    /// What the engine calls them.
+    pub name: String,
+    /// Whether it ends a service that fails one, and starts it again where that restarts.
+    pub restarts: bool,
 }
 
 /// Which limits a service can have.
@@ -304,11 +317,13 @@ impl Capabilities {
             let program = variant.cannot_run(&service.program);
             let missing = variant.limits.missing(&service.limits);
             let restarts = service.restarts && variant.restarts.is_none();
+            let health = service.health.is_some() && variant.health.is_none();
             refusals.extend(
                 missing
                     .into_iter()
                     .chain(program)
                     .chain(restarts.then_some("restarts"))
+                    .chain(health.then_some("health"))
                     .map(|capability| Refusal {
                         service: Some(service.name.clone()),
                         capability: capability.to_owned(),
@@ -427,6 +442,7 @@ mod tests {
             image_dir: "/i".to_owned(),
             services: vec![ServiceStart {
                 restarts: false,
+                health: None,
                 name: "sensing".to_owned(),
                 program: Program::Node,
                 limits,

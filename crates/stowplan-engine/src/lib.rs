@@ -10,7 +10,9 @@ mod log;
 mod network;
 mod parts;
 
-pub use capabilities::{Capabilities, IsolationFeature, LimitSupport, Refusal, Variant};
+pub use capabilities::{
+    Capabilities, HealthSupport, IsolationFeature, LimitSupport, Refusal, Variant,
+};
 pub use engine::{Deployment, Engine, ImageFiles, Probe, selected};
 pub use error::EngineError;
 pub use label::{Facts, ObservedContainer, agreed, contradiction, group_of};

@@ -267,6 +267,7 @@ mod tests {
                 .iter()
                 .map(|(name, scheduling)| ServiceStart {
                     restarts: false,
+                    health: None,
                     name: (*name).to_owned(),
                     program: Program::Node,
                     limits: LimitsPlan {

@@ -56,6 +56,8 @@ pub struct Bench<'a> {
     pub(crate) plans: &'a [ServicePlan],
     /// The one that is tried.
     pub(crate) plan: &'a ServicePlan,
+    /// Whether it has passed a health check since its start.
+    pub(crate) is_healthy: bool,
 }
 
 impl Bench<'_> {
@@ -78,6 +80,16 @@ impl Bench<'_> {
         let watched = self.site.watch(wait_ms)?;
         let mut events = watched.engine;
         events.extend(self.deployment.events(Duration::ZERO)?);
+        for event in events
+            .iter()
+            .filter(|event| event.service == self.plan.service)
+        {
+            match event.kind {
+                EngineEventKind::Healthy => self.is_healthy = true,
+                EngineEventKind::Unhealthy | EngineEventKind::Exited(_) => self.is_healthy = false,
+                _ => {}
+            }
+        }
         Ok(Heard {
             events,
             said: watched.announcements,
@@ -154,6 +166,7 @@ impl Bench<'_> {
         let only = self.only();
         self.deployment.stop(&only, StopMode::Kill)?;
         self.look(0)?;
+        self.is_healthy = false;
         let removed = self.now()?;
         self.deployment.create(&only)?;
         let created = self.now()?;
@@ -164,6 +177,21 @@ impl Bench<'_> {
             created_ns: self.can.separate_create.then_some(created),
             ..started
         })
+    }
+
+    /// Waits until the service has passed a health check of its engine.
+    pub(crate) fn until_healthy(&mut self) -> Result<(), RunError> {
+        let since = self.now()?;
+        while !self.is_healthy {
+            self.look(LOOK_MS)?;
+            if self.now()?.saturating_sub(since) >= nanos(STALL) {
+                let service = self.service();
+                let message =
+                    format!("service '{service}' has not passed a health check in {STALL:?}");
+                return Err(RunError::new(message));
+            }
+        }
+        Ok(())
     }
 
     /// Waits until every process has answered a ping of this instant.
@@ -216,12 +244,12 @@ pub(crate) fn take(readiness: &mut Readiness<'_>, heard: &Heard) -> Result<(), R
     Ok(())
 }
 
-/// When an engine told the end of a service, or that it is out of memory, as the first of these events has it.
+/// When an engine told the end of a service, or that it is out of memory or unhealthy, as the first of these events has it.
 pub(crate) fn end_ns(heard: &Heard, service: &str) -> Option<u64> {
     let ends = heard.events.iter().filter(|event| {
         let ends = matches!(
             event.kind,
-            EngineEventKind::Exited(_) | EngineEventKind::OutOfMemory
+            EngineEventKind::Exited(_) | EngineEventKind::OutOfMemory | EngineEventKind::Unhealthy
         );
         ends && event.service == service
     });

@@ -93,6 +93,26 @@ pub enum Keeper {
     Supervisor,
     /// Ours: it also starts the service again when a ping is not answered in time.
     Watchdog,
+    /// The engine with its health checks and its restart policy.
+    Health,
+    /// Ours: it starts the service again when the engine tells that a health check has failed. Only where the engine does not.
+    HealthSupervisor,
+}
+
+/// What an engine is given, beside its defaults, to bring a service back by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Settings {
+    /// Nothing.
+    Default,
+    /// Its restart policy, where it has one.
+    Restarts,
+    /// Its health checks, and its restart policy.
+    HealthChecks,
+}
+
+impl Settings {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Default, Self::Restarts, Self::HealthChecks];
 }
 
 impl Keeper {
@@ -104,23 +124,49 @@ impl Keeper {
             Self::Policy => "policy",
             Self::Supervisor => "supervisor",
             Self::Watchdog => "watchdog",
+            Self::Health => "health-check",
+            Self::HealthSupervisor => "health-check-supervisor",
         }
+    }
+
+    /// What the engine is given meanwhile.
+    #[must_use]
+    pub const fn settings(self) -> Settings {
+        match self {
+            Self::Engine | Self::Supervisor | Self::Watchdog => Settings::Default,
+            Self::Policy => Settings::Restarts,
+            Self::Health | Self::HealthSupervisor => Settings::HealthChecks,
+        }
+    }
+
+    /// Whether it says when a fault is detected: another one of the same settings does that for it.
+    #[must_use]
+    pub const fn detects(self) -> bool {
+        matches!(self, Self::Engine | Self::Watchdog | Self::Health)
     }
 
     /// Whether it is Stowplan that brings the service back.
     #[must_use]
     pub const fn is_ours(self) -> bool {
-        matches!(self, Self::Supervisor | Self::Watchdog)
+        matches!(
+            self,
+            Self::Supervisor | Self::Watchdog | Self::HealthSupervisor
+        )
     }
 
-    /// Those that a fault is put before. A watchdog does what a supervisor does where processes end.
+    /// Those that a fault is put before. A watchdog and a health check do what a supervisor and a policy do where processes end.
     #[must_use]
     pub const fn of(fault: Fault) -> &'static [Self] {
         match fault {
             Fault::FailedStart => &[Self::Engine],
-            Fault::Hang | Fault::Deadlock => {
-                &[Self::Engine, Self::Policy, Self::Supervisor, Self::Watchdog]
-            }
+            Fault::Hang | Fault::Deadlock => &[
+                Self::Engine,
+                Self::Policy,
+                Self::Supervisor,
+                Self::Watchdog,
+                Self::Health,
+                Self::HealthSupervisor,
+            ],
             _ => &[Self::Engine, Self::Policy, Self::Supervisor],
         }
     }
@@ -145,6 +191,8 @@ mod tests {
         for fault in Fault::ALL {
             let watched = Keeper::of(fault).contains(&Keeper::Watchdog);
             assert_eq!(watched, !fault.ends_processes(), "{fault}");
+            let checked = Keeper::of(fault).contains(&Keeper::Health);
+            assert_eq!(checked, watched, "{fault}");
         }
     }
 }

@@ -18,7 +18,7 @@ mod suite;
 mod summary;
 mod trials;
 
-pub use fault::{EXIT_STATUS, Fault, Keeper, NoSuchFault};
+pub use fault::{EXIT_STATUS, Fault, Keeper, NoSuchFault, Settings};
 pub use figures::{
     DETECTED, Figure, Operation, PRIMARY, READY_AGAIN, RECOVERY, RecoveryStep, STANDING_MEMORY,
     metrics, step_subject, subject,

@@ -5,15 +5,24 @@ use std::rc::Rc;
 use stowplan_engine::{Engine, Variant};
 use stowplan_measure::RunError;
 use stowplan_site::Site;
-use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan, Program, ServiceStart};
+use stowplan_wire::deployment::{DeploymentPlan, HealthPlan, LimitsPlan, Program, ServiceStart};
 use stowplan_wire::service::ServicePlan;
 
+use crate::fault::Settings;
 use crate::figures::Figure;
 use crate::stand::Stand;
 use crate::trials::{PLANLESS, Trials};
 
 /// Nothing is recorded: a trace buffer that is not used has the least size.
 const RING_BYTES: u64 = 4096;
+
+/// As short as every engine lets it be: Kubernetes counts whole seconds.
+const CHECKS: HealthPlan = HealthPlan {
+    command: None,
+    every_ms: 1_000,
+    within_ms: 1_000,
+    start_ms: 60_000,
+};
 
 /// What is started, on which host, and what is tried of it.
 pub struct Session<'a> {
@@ -43,6 +52,11 @@ impl Session<'_> {
     /// # Errors
     /// When a service does not come up, or an engine fails where it should not.
     pub fn run(mut self) -> Result<Vec<Figure>, RunError> {
+        let health = self.trials.settings == Settings::HealthChecks;
+        let mut services = self.services.to_vec();
+        for service in &mut services {
+            service.answers = health && service.service == self.service;
+        }
         let memory = self.trials.memory_bytes.filter(|_| self.can.limits.memory);
         self.fill(memory);
         let trials = Trials {
@@ -54,7 +68,7 @@ impl Session<'_> {
             site: self.site,
             engine: self.engine,
             can: self.can,
-            services: self.services,
+            services: &services,
             plan: self.plan,
             cyclonedds_xml: &self.cyclonedds_xml,
             ring_bytes: RING_BYTES,
@@ -65,7 +79,7 @@ impl Session<'_> {
             |bench, _| {
                 bench.bring_up()?;
                 let mut figures = Vec::new();
-                if !trials.restarts {
+                if trials.settings == Settings::Default {
                     figures = bench.operations()?;
                 }
                 figures.extend(bench.faults(&trials, block)?);
@@ -77,6 +91,7 @@ impl Session<'_> {
     fn fill(&mut self, memory_bytes: Option<u64>) {
         self.plan.services.push(ServiceStart {
             restarts: false,
+            health: None,
             name: PLANLESS.to_owned(),
             program: Program::Node,
             limits: LimitsPlan::default(),
@@ -86,7 +101,9 @@ impl Session<'_> {
         let tried = all.find(|service| service.name == self.service);
         if let Some(tried) = tried {
             tried.limits.memory_bytes = memory_bytes;
-            tried.restarts = self.trials.restarts;
+            tried.restarts =
+                self.trials.settings != Settings::Default && self.can.restarts.is_some();
+            tried.health = (self.trials.settings == Settings::HealthChecks).then_some(CHECKS);
         }
     }
 }

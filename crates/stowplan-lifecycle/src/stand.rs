@@ -86,6 +86,7 @@ impl Stand<'_> {
             can: self.can,
             plans: self.services,
             plan,
+            is_healthy: false,
         })
     }
 }

@@ -20,7 +20,7 @@ use stowplan_suite::{
 };
 use stowplan_wire::agent::FailureKind;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Settings};
 use crate::figures::{Figure, PRIMARY, metrics};
 use crate::images::Images;
 use crate::scenario::{self, OnDemand, chains_of};
@@ -322,13 +322,17 @@ impl Lifecycle<'_> {
         }
     }
 
-    /// Verbs and faults; then the faults once more, with the restart policy of the engine, where it has one.
+    /// Verbs and faults; then the faults once more with the restart policy of the engine, and with its health checks, where it has
+    /// those.
     fn tried(&self, job: Job, run: &str, plan: &Plan) -> Result<Vec<Figure>, RunError> {
         let mut figures = self.images(job, run)?;
-        figures.extend(self.session(job, run, plan, false)?);
-        if !plan.faults.is_empty() {
-            let run = format!("{run}-policy");
-            figures.extend(self.session(job, &run, plan, true)?);
+        for settings in Settings::ALL {
+            let run = match settings {
+                Settings::Default => run.to_owned(),
+                Settings::Restarts => format!("{run}-policy"),
+                Settings::HealthChecks => format!("{run}-health"),
+            };
+            figures.extend(self.session(job, &run, plan, settings)?);
         }
         Ok(figures)
     }
@@ -368,7 +372,7 @@ impl Lifecycle<'_> {
         job: Job,
         run: &str,
         plan: &Plan,
-        restarts: bool,
+        settings: Settings,
     ) -> Result<Vec<Figure>, RunError> {
         let staged = self.stage.run(job.deployment, job.block, run)?;
         let trials = Trials {
@@ -376,11 +380,19 @@ impl Lifecycle<'_> {
             patience: Duration::from_nanos(plan.patience_ns),
             memory_bytes: Some(plan.memory_bytes),
             seed: self.stage.request().seed,
-            restarts,
+            settings,
         };
-        if restarts && staged.can.restarts.is_none() {
-            return Ok(trials.without_policy());
+        let faults = trials.with_settings();
+        if faults.is_empty() && settings != Settings::Default {
+            return Ok(Vec::new());
         }
+        let can = &staged.can;
+        if (settings == Settings::Restarts && can.restarts.is_none())
+            || (settings == Settings::HealthChecks && can.health.is_none())
+        {
+            return Ok(trials.without());
+        }
+        let trials = Trials { faults, ..trials };
         Session {
             site: Rc::clone(self.stage.host()) as Rc<dyn stowplan_site::Site>,
             engine: staged.engine.as_ref(),

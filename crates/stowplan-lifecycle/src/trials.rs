@@ -11,7 +11,7 @@ use stowplan_wire::announce::{Announcement, Control, OwnFault};
 use stowplan_wire::deployment::StopMode;
 
 use crate::bench::{Again, Bench, Heard, LOOK_MS, end_ns, nanos, only, take};
-use crate::fault::{EXIT_STATUS, Fault, Keeper};
+use crate::fault::{EXIT_STATUS, Fault, Keeper, Settings};
 use crate::figures::{DETECTED, Figure, READY_AGAIN, RecoveryStep};
 use crate::ready::{Answers, Readiness};
 
@@ -30,6 +30,9 @@ pub(crate) const UNANSWERED: Duration = Duration::from_millis(300);
 /// Longest wait for a process to say that it is about to fail.
 const OBEYING: Duration = Duration::from_secs(10);
 
+/// What a check that fails takes at most: the time between two of them, its own, and that in which an engine ends a service.
+const CHECKED: Duration = Duration::from_secs(4);
+
 /// Using memory up takes time, on a busy machine more than a second: this fault has so many times the patience of others.
 const FILLING: u32 = 20;
 
@@ -42,8 +45,8 @@ pub struct Trials {
     pub patience: Duration,
     /// Memory limit of the service, where the place has one.
     pub memory_bytes: Option<u64>,
-    /// Whether the engine starts the service again by itself: then nobody else does.
-    pub restarts: bool,
+    /// What the engine is given to bring the service back by itself.
+    pub settings: Settings,
     /// Seed of instants and order.
     pub seed: u64,
 }
@@ -92,25 +95,46 @@ impl Trials {
     /// Who is to bring the service back after a fault, one after the other.
     fn keepers(&self, fault: Fault) -> impl Iterator<Item = Keeper> {
         let all = Keeper::of(fault).iter().copied();
-        let restarts = self.restarts;
-        all.filter(move |keeper| (*keeper == Keeper::Policy) == restarts)
+        let settings = self.settings;
+        all.filter(move |keeper| keeper.settings() == settings)
     }
 
-    /// Rows of an engine that has no restart policy.
+    /// The faults that somebody brings the service back from with these settings.
     #[must_use]
-    pub fn without_policy(&self) -> Vec<Figure> {
-        let why = || Err("this engine restarts nothing by itself".to_owned());
+    pub fn with_settings(&self) -> Vec<Fault> {
         let all = self.faults.iter().copied();
-        let all = all.filter(|fault| Keeper::of(*fault).contains(&Keeper::Policy));
-        all.map(|fault| Figure::of_fault(READY_AGAIN, fault, Keeper::Policy, why()))
+        all.filter(|fault| self.keepers(*fault).next().is_some())
             .collect()
     }
 
-    /// How long a fault is given: memory has to be used up first.
-    fn patience_with(&self, fault: Fault) -> Duration {
-        match fault {
-            Fault::Memory => self.patience * FILLING,
+    /// Rows of an engine that does not have what it would be given.
+    #[must_use]
+    pub fn without(&self) -> Vec<Figure> {
+        let (keeper, why) = match self.settings {
+            Settings::Default => return Vec::new(),
+            Settings::Restarts => (Keeper::Policy, "this engine restarts nothing by itself"),
+            Settings::HealthChecks => (Keeper::Health, "this engine has no health checks"),
+        };
+        let all = self.faults.iter().copied();
+        let all = all.filter(|fault| Keeper::of(*fault).contains(&keeper));
+        let why = || Err(why.to_owned());
+        all.map(|fault| Figure::of_fault(READY_AGAIN, fault, keeper, why()))
+            .collect()
+    }
+
+    /// How long the way back is given once the fault is told: a failed check may be told before the engine ends the service.
+    fn patience_when_told(&self) -> Duration {
+        match self.settings {
+            Settings::HealthChecks => self.patience + CHECKED,
             _ => self.patience,
+        }
+    }
+
+    /// How long a fault is given: memory has to be used up first, and a check to come and to fail.
+    fn patience_with(&self, fault: Fault) -> Duration {
+        match (fault, self.settings) {
+            (Fault::Memory, _) => self.patience * FILLING,
+            _ => self.patience_when_told(),
         }
     }
 
@@ -135,7 +159,7 @@ impl Bench<'_> {
         let mut figures = Vec::new();
         for (fault, phase) in trials.order(block) {
             figures.extend(match fault {
-                Fault::FailedStart if trials.restarts => Vec::new(),
+                Fault::FailedStart if trials.settings != Settings::Default => Vec::new(),
                 Fault::FailedStart => vec![self.failed_start(trials)?],
                 Fault::Memory if trials.memory_bytes.is_none() => without_limit(trials),
                 _ => self.fault(fault, phase, trials)?,
@@ -151,31 +175,38 @@ impl Bench<'_> {
         trials: &Trials,
     ) -> Result<Vec<Figure>, RunError> {
         let mut figures = Vec::new();
-        let mut is_told = true;
+        let mut before = Became {
+            told_ns: Some(0),
+            ..Became::default()
+        };
         for keeper in trials.keepers(fault) {
-            if keeper == Keeper::Supervisor && !is_told {
+            if keeper == Keeper::HealthSupervisor && before.ready_ns.is_some() {
+                // The engine does it.
+                continue;
+            }
+            let waits_for_engine = matches!(keeper, Keeper::Supervisor | Keeper::HealthSupervisor);
+            if waits_for_engine && before.told_ns.is_none() {
                 // It starts nothing that nobody tells it of.
                 figures.push(figure(READY_AGAIN, fault, keeper, None, trials));
                 continue;
             }
-            if keeper == Keeper::Policy {
+            if trials.settings != Settings::Default {
                 // An engine waits the longer the more often it has restarted a service.
                 self.begin_again()?;
+            }
+            if trials.settings == Settings::HealthChecks {
+                self.until_healthy()?;
             }
             self.pass(phase)?;
             let asked = self.inject(fault, trials)?;
             let became = self.observe(asked, keeper, trials, fault)?;
             let since = |at: Option<u64>| at.map(|ns| ns.saturating_sub(became.fault_ns));
-            let detected = match keeper {
-                Keeper::Engine => Some(became.told_ns),
-                Keeper::Supervisor | Keeper::Policy => None,
-                Keeper::Watchdog => Some(earlier(became.told_ns, became.unanswered_ns)),
-            };
-            if keeper == Keeper::Engine {
-                is_told = became.told_ns.is_some();
-            }
-            if let Some(at) = detected {
+            if keeper.detects() {
+                let at = earlier(became.told_ns, became.unanswered_ns);
                 figures.push(figure(DETECTED, fault, keeper, since(at), trials));
+            }
+            if matches!(keeper, Keeper::Engine | Keeper::Health) {
+                before = became;
             }
             figures.push(figure(
                 READY_AGAIN,
@@ -258,7 +289,9 @@ impl Bench<'_> {
             }
             let in_vain = match became.told_ns {
                 // What is told and does not come back is given its time from there on.
-                Some(told) => self.now()?.saturating_sub(told) >= nanos(trials.patience),
+                Some(told) => {
+                    self.now()?.saturating_sub(told) >= nanos(trials.patience_when_told())
+                }
                 None => has_failed && waited >= nanos(trials.patience_with(fault)),
             };
             if became.ready_ns.is_some() || in_vain {
@@ -376,7 +409,7 @@ fn figure(
     value: Option<u64>,
     trials: &Trials,
 ) -> Figure {
-    let value = value.ok_or_else(|| never(trials.patience));
+    let value = value.ok_or_else(|| never(trials.patience_when_told()));
     Figure::of_fault(metric, fault, keeper, value)
 }
 
@@ -391,7 +424,7 @@ fn without_limit(trials: &Trials) -> Vec<Figure> {
     let keepers = trials.keepers(Fault::Memory);
     let ready = keepers.map(|keeper| Figure::of_fault(READY_AGAIN, Fault::Memory, keeper, why()));
     let detected = Figure::of_fault(DETECTED, Fault::Memory, Keeper::Engine, why());
-    let detected = (!trials.restarts).then_some(detected);
+    let detected = (trials.settings == Settings::Default).then_some(detected);
     detected.into_iter().chain(ready).collect()
 }
 

@@ -258,6 +258,7 @@ impl Bench {
 fn start(service: &ServicePlan) -> ServiceStart {
     ServiceStart {
         restarts: false,
+        health: None,
         name: service.service.clone(),
         program: Program::Node,
         limits: LimitsPlan::default(),

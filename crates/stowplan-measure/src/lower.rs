@@ -173,6 +173,7 @@ impl<'a> Lowering<'a> {
             launch: (self.options.launching == Launching::Ros2).then(|| launch(&self.stack.launch)),
             topics: self.topics(),
             recordings: replay::recordings(&self.options.replay, &processes),
+            answers: false,
             processes,
         }
     }

@@ -142,6 +142,7 @@ fn only_sockets_that_listen_have_a_port() {
 fn programs_get_the_domain_unless_the_stack_says_another() {
     let program = |env: &[(&str, &str)]| ServiceStart {
         restarts: false,
+        health: None,
         name: "pong".to_owned(),
         program: Program::Command {
             command: vec!["pong".to_owned()],

@@ -253,6 +253,7 @@ mod tests {
     fn shown(can: &Capabilities, mount: bool) -> [Shown; 2] {
         let start = |name: &str| ServiceStart {
             restarts: false,
+            health: None,
             name: name.to_owned(),
             program: Program::Command {
                 command: vec!["/program".to_owned()],

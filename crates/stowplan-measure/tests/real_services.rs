@@ -112,6 +112,7 @@ impl Run {
         plan.image_dir = image.display().to_string();
         let start = |name: &str, program| ServiceStart {
             restarts: false,
+            health: None,
             name: name.to_owned(),
             program,
             limits: LimitsPlan::default(),

@@ -15,7 +15,8 @@ use crate::pingpong::{PingPongArgs, Role, Wake};
 pub const USAGE: &str = "stowplan-node launch PLAN --files DIR | exec PLAN PROCESS --files DIR [--load-fd N] | \
      calibrate --working-set BYTES[,BYTES…] --cpu N | \
      pingpong ping|pong --domain N --config XML --bytes N [--seconds N] [--reliability best-effort|reliable] [--wake waitset|listener] | \
-     bench NAME [--ms N] [--folder DIR] [--disk image|volume|tmpfs] [--read FILE] [--bytes N] [--config XML --domain N] | version";
+     bench NAME [--ms N] [--folder DIR] [--disk image|volume|tmpfs] [--read FILE] [--bytes N] [--config XML --domain N] | \
+     alive SOCKET | version";
 
 /// What the program is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,11 @@ pub enum Command {
     PingPong(PingPongArgs),
     /// Run a benchmark.
     Bench(BenchArgs),
+    /// Ask a service whether it does its work.
+    Alive {
+        /// Where it answers.
+        socket: PathBuf,
+    },
     /// Print the build id.
     Version,
 }
@@ -74,6 +80,9 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, NodeErr
         ["pingpong", "ping"] => Command::PingPong(given.pingpong(Role::Ping)?),
         ["pingpong", "pong"] => Command::PingPong(given.pingpong(Role::Pong)?),
         ["bench", name] => Command::Bench(given.bench(name)?),
+        ["alive", socket] => Command::Alive {
+            socket: socket.into(),
+        },
         ["version"] => Command::Version,
         [] => return Err(usage("no command".into())),
         _ => return Err(usage(format!("'{}' is no command", plain.join(" ")))),

@@ -75,6 +75,14 @@ pub enum NodeError {
         /// Why.
         source: std::io::Error,
     },
+    /// A health check is not answered.
+    #[error("nobody answers at '{path}'")]
+    Silent {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A start-up file cannot be mapped.
     #[error("cannot map start-up file '{path}'")]
     StartUpFile {

@@ -5,7 +5,9 @@
 //! - `calibrate`: the speed of the work kernel on one CPU.
 //! - `pingpong`: round trips over DDS without an executor.
 //! - `bench`: one benchmark of the generic suite.
+//! - `alive`: a health check.
 
+mod alive;
 mod announce;
 mod args;
 mod bench;
@@ -74,6 +76,7 @@ fn run(first_ns: u64) -> Result<(), NodeError> {
             println!("{}", bench::run(&args)?);
             Ok(())
         }
+        Command::Alive { socket } => alive::ask(&socket),
         Command::Version => {
             println!("stowplan-node {}", stowplan_wire::build_id());
             Ok(())

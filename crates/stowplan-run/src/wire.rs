@@ -27,6 +27,7 @@ pub fn deployment_plan(
     };
     let start = |name: &str, program| ServiceStart {
         restarts: false,
+        health: None,
         name: name.to_owned(),
         program,
         limits: limits(name),

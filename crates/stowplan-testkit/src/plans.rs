@@ -27,6 +27,7 @@ pub fn service_plan(run: &str, service: &str) -> ServicePlan {
         }),
         topics: vec![],
         recordings: vec![],
+        answers: false,
         processes: vec![process_plan("p", vec![])],
     }
 }
@@ -108,6 +109,7 @@ pub fn command_plan(
             .iter()
             .map(|(name, command)| ServiceStart {
                 restarts: false,
+                health: None,
                 name: (*name).to_owned(),
                 program: Program::Command {
                     command: command.iter().map(|word| (*word).to_owned()).collect(),

@@ -39,6 +39,24 @@ pub struct ServiceStart {
     /// Whether its engine starts it again by itself when it has ended (`Variant::restarts`).
     #[serde(default)]
     pub restarts: bool,
+    /// How its engine checks whether it still does its work (`Variant::health`); `None` where it does not.
+    #[serde(default)]
+    pub health: Option<HealthPlan>,
+}
+
+/// How an engine checks a service. One check that fails is enough for it to be unhealthy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HealthPlan {
+    /// Program and arguments that the engine runs in the service, which succeed while all is well. `None` for a node program, which
+    /// has a check of its own (`ServicePlan::answers`).
+    pub command: Option<Vec<String>>,
+    /// Time between two checks, in ms.
+    pub every_ms: u64,
+    /// Longest time that a check may take, in ms.
+    pub within_ms: u64,
+    /// For so long checks of a service may fail that has not passed one yet, in ms.
+    pub start_ms: u64,
 }
 
 /// What runs in a service.
@@ -261,6 +279,10 @@ pub enum EngineEventKind {
     Exited(i32),
     /// The kernel ended it for lack of memory.
     OutOfMemory,
+    /// It has passed a health check for the first time since it started.
+    Healthy,
+    /// It has failed a health check.
+    Unhealthy,
     /// Frozen.
     Paused,
     /// Thawed.

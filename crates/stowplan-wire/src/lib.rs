@@ -21,7 +21,7 @@ pub mod service;
 pub mod words;
 
 /// Version of everything in this crate. Programs of another version are refused.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 /// Identity of a build: the crate version and the protocol. All three programs must carry the same.
 #[must_use]

@@ -30,7 +30,13 @@ pub struct ServicePlan {
     /// What sources replay. The agent writes each into a file beside the plan, which then has none of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recordings: Vec<RecordingPlan>,
+    /// Whether its first process answers health checks, at [`ALIVE_SOCKET`] in the service's run folder.
+    #[serde(default)]
+    pub answers: bool,
 }
+
+/// The socket at which the first process of a service answers health checks.
+pub const ALIVE_SOCKET: &str = "alive.sock";
 
 /// What one source replays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -113,6 +113,7 @@ impl Backend for SwarmBackend {
 
     /// As a container of the daemon: removing the service would remove its log.
     async fn end(&self, id: &str, how: StopMode) -> Result<(), EngineError> {
+        service::stays_ended(&self.client, id).await?;
         container::end(&self.client, id, how).await
     }
 

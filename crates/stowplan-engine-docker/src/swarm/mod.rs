@@ -1,7 +1,7 @@
 //! Services of a swarm of one node, Docker's own orchestrator: its manager, scheduler and agent are in the daemon.
 //!
-//! Every service of a run is a service of the swarm with one task, which stays where it is when it has ended. Its container is
-//! the daemon's, and looked at, stopped and logged as every other of it.
+//! Every service of a run is a service of the swarm with one task, which stays where it is when it has ended, unless it is to
+//! restart. Its container is the daemon's, and looked at, stopped and logged as every other of it.
 
 mod backend;
 mod member;
@@ -15,7 +15,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use stowplan_engine::{
-    Capabilities, Deployment, Engine, EngineError, LimitSupport, Probe, SharedNetwork, Variant,
+    Capabilities, Deployment, Engine, EngineError, HealthSupport, LimitSupport, Probe,
+    SharedNetwork, Variant,
 };
 use stowplan_engine_daemon::Images;
 use stowplan_host::Host;
@@ -67,6 +68,11 @@ impl Engine for SwarmEngine {
         Capabilities {
             variants: vec![Variant {
                 separate_create: false,
+                restarts: Some("restart policy `any`".to_owned()),
+                health: Some(HealthSupport {
+                    name: "health check".to_owned(),
+                    restarts: true,
+                }),
                 joins_network: false,
                 command: false,
                 devices: false,

@@ -3,9 +3,13 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use bollard::models::{ServiceSpec, Task, TaskState};
+use bollard::models::{
+    ServiceSpec, ServiceSpecMode, ServiceSpecModeReplicated, Task,
+    TaskSpecRestartPolicyConditionEnum, TaskState,
+};
 use bollard::query_parameters::{
     InspectServiceOptions, ListContainersOptionsBuilder, ListTasksOptionsBuilder,
+    UpdateServiceOptionsBuilder,
 };
 use stowplan_engine::{EngineError, FailureKind};
 use stowplan_engine_daemon::{RUN, SERVICE, is_ours};
@@ -91,6 +95,47 @@ pub(super) async fn make(
             None => {}
         }
     }
+}
+
+/// Sees to it that no other task follows the one of this container, where the swarm would start one. It ends the container by that.
+pub(super) async fn stays_ended(client: &Client, container: &str) -> Result<(), EngineError> {
+    let failed = |error| client.error("stop a service of a swarm", error);
+    let found = match client.inspect(container).await {
+        Ok(found) => found,
+        Err(error) if is_absent(&error) => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    let labels = found.config.and_then(|config| config.labels);
+    let Some(name) = labels.and_then(|labels| labels.get(OF_SERVICE).cloned()) else {
+        return Ok(());
+    };
+    let api = client.api();
+    let service = match api
+        .inspect_service(&name, None::<InspectServiceOptions>)
+        .await
+    {
+        Ok(service) => service,
+        Err(error) if is_absent(&error) => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    let (Some(mut spec), Some(version)) = (service.spec, service.version.and_then(|v| v.index))
+    else {
+        return Ok(());
+    };
+    let task = spec.task_template.as_ref();
+    let policy = task.and_then(|task| task.restart_policy.as_ref()?.condition);
+    if policy == Some(TaskSpecRestartPolicyConditionEnum::NONE) {
+        return Ok(());
+    }
+    spec.mode = Some(ServiceSpecMode {
+        replicated: Some(ServiceSpecModeReplicated { replicas: Some(0) }),
+        ..ServiceSpecMode::default()
+    });
+    let options = UpdateServiceOptionsBuilder::default()
+        .version(i32::try_from(version).unwrap_or(i32::MAX))
+        .build();
+    let updated = api.update_service(&name, spec, options, None).await;
+    updated.map(drop).map_err(failed)
 }
 
 /// Looks at the one task of a service: the container of one that has run and ended; an error of one that cannot.

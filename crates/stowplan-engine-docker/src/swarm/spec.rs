@@ -11,7 +11,7 @@ use stowplan_engine_daemon::{
 use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan, ServiceStart};
 
 use super::service;
-use crate::config::mount;
+use crate::config::{health, mount};
 use crate::ground::{Ground, HOST};
 
 /// The service of a swarm that a service of the plan is, on this node. `image` is the id of one: of a name the daemon would ask
@@ -45,11 +45,7 @@ fn task(
     TaskSpec {
         container_spec: Some(container(plan, start, ground, image)),
         resources: resources(&start.limits),
-        // What has ended stays as it is, to be looked at.
-        restart_policy: Some(TaskSpecRestartPolicy {
-            condition: Some(TaskSpecRestartPolicyConditionEnum::NONE),
-            ..TaskSpecRestartPolicy::default()
-        }),
+        restart_policy: Some(restart_policy(start)),
         placement: Some(TaskSpecPlacement {
             constraints: Some(vec![format!("node.id == {node}")]),
             ..TaskSpecPlacement::default()
@@ -63,6 +59,21 @@ fn task(
             options: None,
         }),
         ..TaskSpec::default()
+    }
+}
+
+fn restart_policy(start: &ServiceStart) -> TaskSpecRestartPolicy {
+    let condition = if start.restarts {
+        TaskSpecRestartPolicyConditionEnum::ANY
+    } else {
+        // What has ended stays as it is, to be looked at.
+        TaskSpecRestartPolicyConditionEnum::NONE
+    };
+    TaskSpecRestartPolicy {
+        condition: Some(condition),
+        // It would wait for five seconds.
+        delay: start.restarts.then_some(0),
+        ..TaskSpecRestartPolicy::default()
     }
 }
 
@@ -84,6 +95,7 @@ fn container(
         dir: access.working_dir,
         user: access.user,
         mounts: Some(mounts(plan, start).into_iter().map(mount).collect()),
+        health_check: health(plan, start),
         // Removing is killing; who is to be asked to end is asked before.
         stop_grace_period: Some(0),
         ulimits: ground.ulimits.clone(),

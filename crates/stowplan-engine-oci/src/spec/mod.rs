@@ -228,6 +228,7 @@ pub(crate) mod tests {
             image_dir: "/images/0".into(),
             service: ServiceStart {
                 restarts: false,
+                health: None,
                 name: "sensing".into(),
                 program: Program::Node,
                 limits: LimitsPlan::default(),

@@ -70,6 +70,7 @@ impl Run {
     pub fn service(&self, name: &str, command: &[&str]) -> ServiceStart {
         ServiceStart {
             restarts: false,
+            health: None,
             name: name.to_owned(),
             program: Program::Command {
                 command: command.iter().map(|&word| word.to_owned()).collect(),

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use stowplan_engine::{Engine as _, FailureKind, Variant};
 use stowplan_testkit::fake::{
-    self, DYING_NS, FakeEngine, FakeHost, Fault as Wrong, LATE_NS, MATCHED_NS, RESTART_NS, UP_NS,
+    self, CHECK_NS, DYING_NS, FakeEngine, FakeHost, Fault as Wrong, LATE_NS, MATCHED_NS,
+    RESTART_NS, UP_NS,
 };
 use stowplan_testkit::{command_plan, service_plan};
 use stowplan_wire::deployment::Program;
@@ -27,7 +28,7 @@ fn trials(faults: &[Fault]) -> Trials {
         patience: PATIENCE,
         memory_bytes: Some(256 << 20),
         seed: 1,
-        restarts: false,
+        settings: Settings::Default,
     }
 }
 
@@ -159,7 +160,7 @@ fn nobody_but_a_watchdog_detects_a_hang_or_a_deadlock() {
 fn an_engine_with_a_policy_restarts_what_ends_and_nothing_that_hangs() {
     let (host, engine) = fake::fake();
     let trials = Trials {
-        restarts: true,
+        settings: Settings::Restarts,
         ..trials(&Fault::ALL)
     };
     let found = run(&host, &engine, &trials, |_| {}).unwrap();
@@ -173,9 +174,57 @@ fn an_engine_with_a_policy_restarts_what_ends_and_nothing_that_hangs() {
         assert_eq!(ready(fault), Err("never, within 2 s".to_owned()));
     }
     assert!(found.iter().all(|figure| figure.metric != DETECTED));
-    let without = trials.without_policy();
+    let without = trials.without();
     assert_eq!(without.len(), Fault::ALL.len() - 1);
     assert!(without.iter().all(|figure| figure.value.is_err()));
+}
+
+#[test]
+fn an_engine_with_health_checks_restarts_what_hangs() {
+    let (host, engine) = fake::fake();
+    let trials = Trials {
+        settings: Settings::HealthChecks,
+        ..trials(&Fault::ALL)
+    };
+    let trials = Trials {
+        faults: trials.with_settings(),
+        ..trials
+    };
+    assert_eq!(trials.faults, [Fault::Hang, Fault::Deadlock]);
+    let found = run(&host, &engine, &trials, |_| {}).unwrap();
+    assert_eq!(host.living(), 0, "nothing is left");
+    for fault in [Fault::Hang, Fault::Deadlock] {
+        let of = Some((fault, Keeper::Health));
+        let detected = value(&found, DETECTED, of).unwrap();
+        assert!(detected <= CHECK_NS + ASKING_NS, "{detected}");
+        let ready = value(&found, READY_AGAIN, of);
+        is_about(ready, detected + RESTART_NS + MATCHED_NS);
+    }
+    // Nothing is left to do for a supervisor.
+    let supervised = |figure: &Figure| {
+        let of = figure.subject.as_deref();
+        of.is_some_and(|of| of.contains(Keeper::HealthSupervisor.name()))
+    };
+    assert!(!found.iter().any(supervised));
+    assert_eq!(trials.without().len(), 2);
+}
+
+#[test]
+fn where_an_engine_only_tells_of_a_failed_check_a_supervisor_acts() {
+    let (host, engine) = fake::fake();
+    let trials = Trials {
+        settings: Settings::HealthChecks,
+        ..trials(&[Fault::Hang])
+    };
+    let never_restarts = |can: &mut Variant| can.restarts = None;
+    let found = run(&host, &engine, &trials, never_restarts).unwrap();
+    let of = |keeper| Some((Fault::Hang, keeper));
+    let alone = value(&found, READY_AGAIN, of(Keeper::Health));
+    assert_eq!(alone, Err("never, within 6 s".to_owned()));
+    let supervised = value(&found, READY_AGAIN, of(Keeper::HealthSupervisor)).unwrap();
+    let least = LATE_NS + CREATE_NS + MATCHED_NS;
+    let most = least + CHECK_NS + ASKING_NS;
+    assert!((least..most).contains(&supervised), "{supervised}");
 }
 
 #[test]

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Signal, WaitOptions, WaitStatus, kill_process};
 use stowplan_wire::announce::{Announcement, Control};
-use stowplan_wire::service::{ProfilePlan, ServicePlan};
+use stowplan_wire::service::{ALIVE_SOCKET, ProfilePlan, ServicePlan};
 
+use crate::alive::Answering;
 use crate::announce::{Agent, AgentMessage};
 use crate::dds::{Matching, Participant};
 use crate::error::NodeError;
@@ -47,6 +48,7 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
             .map_or(0, |l| l.start_iterations),
     );
     let result = prepare(&planned, files).and_then(|ros| {
+        let answering = answering(&planned)?;
         let t_ns = record::now();
         agent.say(&Announcement::LaunchReady { t_ns })?;
         let mut launcher = Launcher {
@@ -58,6 +60,7 @@ pub fn run(plan: &Path, files: &Path, first_ns: u64) -> Result<(), NodeError> {
             signals,
             work,
             children: Vec::new(),
+            answering,
             ros,
             ready: false,
             end: false,
@@ -111,6 +114,13 @@ fn prepare(planned: &Planned, files: &Path) -> Result<Option<Ros>, NodeError> {
     }))
 }
 
+/// Where health checks are answered, if any are asked for.
+fn answering(planned: &Planned) -> Result<Option<Answering>, NodeError> {
+    let path = planned.folder.join(ALIVE_SOCKET);
+    let asked = planned.plan.answers.then(|| Answering::at(&path));
+    asked.transpose()
+}
+
 /// Launch's own node is of the release that the processes are of.
 fn profile(plan: &ServicePlan) -> ProfilePlan {
     let mut profiles = plan.processes.iter().map(|process| process.profile);
@@ -128,6 +138,7 @@ struct Launcher<'a> {
     work: WorkingSet,
     progress: Progress,
     children: Vec<Child>,
+    answering: Option<Answering>,
     /// None for a plain supervisor.
     ros: Option<Ros>,
     ready: bool,
@@ -210,6 +221,14 @@ impl Launcher<'_> {
             PollFd::from_borrowed_fd(self.signals.readable(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.agent.readable(), PollFlags::IN),
         ];
+        let asked_at = self.answering.as_ref().map(|answering| {
+            fds.push(PollFd::from_borrowed_fd(
+                answering.readable(),
+                PollFlags::IN,
+            ));
+            fds.len() - 1
+        });
+        let first = fds.len();
         let mut sources = Vec::new();
         if !self.ready {
             for (index, child) in self.children.iter().enumerate() {
@@ -230,37 +249,48 @@ impl Launcher<'_> {
         let ready: Vec<bool> = fds.iter().map(is_ready).collect();
         drop(fds);
         for (at, (index, matching)) in sources.into_iter().enumerate() {
-            if ready[at + 2] {
+            if ready[first + at] {
                 self.hear_child(index, matching);
             }
         }
+        if let Some(answering) = self.answering.as_ref()
+            && asked_at.is_some_and(|at| ready[at])
+        {
+            answering.answer();
+        }
         if ready[1] {
-            match self.agent.hear()? {
-                AgentMessage::Gone => self.end = true,
-                AgentMessage::Control(Control::Stop) => {
-                    self.end = true;
-                    self.stopped = true;
-                }
-                AgentMessage::Control(Control::Arm { .. }) => {
-                    let domain = self.ros.as_ref().map(|_| self.plan.domain);
-                    let found = fingerprint::at_arming(None, domain);
-                    self.agent.say(&found)?;
-                    self.agent.say(&Announcement::Armed { process: None })?;
-                }
-                AgentMessage::Control(Control::Ping) => {
-                    let (process, t_ns) = (None, record::now());
-                    self.agent.say(&Announcement::Answer { process, t_ns })?;
-                }
-                AgentMessage::Control(Control::Fault(fault)) => {
-                    fault::happen(self.agent, None, fault)?;
-                }
-            }
+            self.obey()?;
         }
         // After the agent, which asks the processes to end, too: on a busy machine they may have done so already.
         if ready[0] {
             let signals = self.signals.take();
             self.end |= asks_to_end(&signals);
             self.reap()?;
+        }
+        Ok(())
+    }
+
+    /// Does what the agent asks for.
+    fn obey(&mut self) -> Result<(), NodeError> {
+        match self.agent.hear()? {
+            AgentMessage::Gone => self.end = true,
+            AgentMessage::Control(Control::Stop) => {
+                self.end = true;
+                self.stopped = true;
+            }
+            AgentMessage::Control(Control::Arm { .. }) => {
+                let domain = self.ros.as_ref().map(|_| self.plan.domain);
+                let found = fingerprint::at_arming(None, domain);
+                self.agent.say(&found)?;
+                self.agent.say(&Announcement::Armed { process: None })?;
+            }
+            AgentMessage::Control(Control::Ping) => {
+                let (process, t_ns) = (None, record::now());
+                self.agent.say(&Announcement::Answer { process, t_ns })?;
+            }
+            AgentMessage::Control(Control::Fault(fault)) => {
+                fault::happen(self.agent, None, fault)?;
+            }
         }
         Ok(())
     }

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stowplan_engine::{
-    Capabilities, CpuGroups, Deployment, Engine, EngineError, LimitSupport, Probe, Variant,
-    selected,
+    Capabilities, CpuGroups, Deployment, Engine, EngineError, HealthSupport, LimitSupport, Probe,
+    Variant, selected,
 };
 use stowplan_host::Host;
 use stowplan_host::ledger::Object;
@@ -16,6 +16,7 @@ use stowplan_wire::deployment::{
     DeploymentPlan, EngineEvent, EngineEventKind, LimitsPlan, Locator, Program, Select, StopMode,
 };
 
+use super::health::Checked;
 use super::process::{FakeProcess, Life, NODE, behaviour_of};
 use super::world::{Fault, World};
 
@@ -54,6 +55,10 @@ impl Engine for FakeEngine {
                 pause: false,
                 user: false,
                 restarts: Some("its own policy".to_owned()),
+                health: Some(HealthSupport {
+                    name: "its own checks".to_owned(),
+                    restarts: true,
+                }),
                 ..Variant::processes(
                     "",
                     CpuGroups::InRun,
@@ -144,6 +149,7 @@ impl FakeDeployment {
             is_stopped: false,
             restarts: start.restarts,
             begins_at: None,
+            checked: start.health.as_ref().map(|_| Checked::not_yet()),
             is_frozen: false,
             pinged: None,
             log: String::new(),

@@ -8,6 +8,7 @@
 //! node program announce what real ones do, at instants that are known.
 
 mod engine;
+mod health;
 mod host;
 mod nodes;
 mod process;
@@ -18,6 +19,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 pub use engine::FakeEngine;
+pub use health::CHECK_NS;
 pub use host::FakeHost;
 pub use nodes::{ANSWER_NS, DYING_NS, LAUNCHED_NS, MATCHED_NS, UP_NS};
 pub use world::{Fault, LATE_NS, RESTART_NS};

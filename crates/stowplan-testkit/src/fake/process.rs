@@ -3,6 +3,8 @@
 use stowplan_wire::agent::Recipients;
 use stowplan_wire::deployment::{LimitsPlan, Program, ServiceStart};
 
+use super::health::Checked;
+
 /// Where a fake process is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
@@ -31,6 +33,8 @@ pub(super) struct FakeProcess {
     pub(super) restarts: bool,
     /// When that is.
     pub(super) begins_at: Option<u64>,
+    /// Its health checks, where the engine has to make any.
+    pub(super) checked: Option<Checked>,
     /// Its control group is frozen.
     pub(super) is_frozen: bool,
     /// Whom a ping waits for that came while it was frozen.
@@ -66,6 +70,8 @@ impl FakeProcess {
     /// What it says and does when it begins at `now`.
     pub(super) fn begin(&mut self, now: u64) {
         self.life = Life::Running;
+        self.is_stopped = false;
+        self.checked = self.checked.map(|_| Checked::from(now));
         let soon = |status| Some((now + 2_000_000, status));
         let said = match self.behaviour.as_str() {
             "idle" => "complaint\nready\n".to_owned(),

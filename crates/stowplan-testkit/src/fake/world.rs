@@ -137,6 +137,7 @@ impl World {
         let ns = self.time.get() - self.seen_ns;
         self.seen_ns = self.time.get();
         let now = self.clock_ns();
+        self.check(now);
         let mut ended = Vec::new();
         for (process, rate) in self.processes.iter_mut().zip(rates) {
             #[expect(
@@ -227,9 +228,11 @@ impl World {
             .filter_map(|p| Some(p.ends_at?.0));
         let said = self.announcements.iter().map(|(at, _)| *at);
         let begins = self.processes.iter().filter_map(|p| p.begins_at);
+        let checks = self.processes.iter().filter_map(|p| p.checked?.next_ns);
         told.chain(ends)
             .chain(said)
             .chain(begins)
+            .chain(checks)
             .fold(limit, u64::min)
             .max(self.clock_ns())
     }

@@ -47,10 +47,28 @@ fn of_verbs(
 
 /// A row for each fault and place: until the engine, and until a watchdog, knows of it, and until it is ready again by each.
 fn who_detects(summary: &Summary, plan: &Plan) -> Piece {
-    let columns = [Keeper::Engine, Keeper::Watchdog];
-    let back = [Keeper::Policy, Keeper::Supervisor, Keeper::Watchdog];
-    let head = ["fault", "deployment", "detected: engine", "watchdog"];
-    let ready = ["ready again: policy", "supervisor", "watchdog"];
+    let columns = [Keeper::Engine, Keeper::Watchdog, Keeper::Health];
+    let back = [
+        Keeper::Policy,
+        Keeper::Supervisor,
+        Keeper::Watchdog,
+        Keeper::Health,
+        Keeper::HealthSupervisor,
+    ];
+    let head = [
+        "fault",
+        "deployment",
+        "detected: engine",
+        "watchdog",
+        "health check",
+    ];
+    let ready = [
+        "ready again: policy",
+        "supervisor",
+        "watchdog",
+        "health check",
+        "health check and supervisor",
+    ];
     let mut rows = Vec::new();
     for fault in plan.faults.iter().copied() {
         for (number, (_, label)) in summary.deployments.iter().enumerate() {

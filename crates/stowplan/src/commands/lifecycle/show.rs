@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stowplan_judge::Judgement;
-use stowplan_lifecycle::{Cell, Operation, Plan, Row, Summary};
+use stowplan_lifecycle::{Cell, Fault, Operation, Plan, Row, Summary};
 use stowplan_model::units::show_ns;
 use stowplan_results::Comparison;
 use stowplan_stats::Verdict;
@@ -25,14 +25,14 @@ pub fn screen(summary: &Summary, judgement: &Judgement, plan: &Plan) -> String {
     let mut back: Vec<&Row> = Vec::new();
     // One screen is for a service's life; its images stand in the full table.
     let operations = summary.operations.iter().filter(|row| !is_of_images(row));
+    let detected = summary.detected.iter().filter(|row| !is_of_deadlock(row));
     let mut groups: Vec<(&str, Vec<&Row>)> = vec![
         ("", operations.collect()),
-        ("fault → detected", summary.detected.iter().collect()),
+        ("fault → detected", detected.collect()),
     ];
     for row in &summary.ready_again {
-        let by_engine = is_of(row, "engine") || is_of(row, "policy");
-        // That engines bring nothing back is one line, not one for each fault.
-        if !(by_engine && row.is_never()) {
+        // That somebody brings nothing back stands below, and not once for each fault.
+        if !(row.is_never() || is_of_deadlock(row)) {
             back.push(row);
         }
     }
@@ -94,6 +94,18 @@ fn notes(summary: &Summary, judgement: &Judgement) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if all().any(|row| is_of(row, "health-check") && !row.is_never()) {
+        notes.push(
+            "health-check: the engine's own, each second, with its restart policy.".to_owned(),
+        );
+    }
+    if all().any(|row| is_of(row, "health-check-supervisor")) {
+        notes
+            .push("health-check-supervisor: ours; it acts where the engine only tells.".to_owned());
+    }
+    if all().any(is_of_deadlock) {
+        notes.push("deadlock: in the report.".to_owned());
+    }
     let all = [&summary.operations, &summary.detected, &summary.ready_again];
     let shown = || all.into_iter().flatten().filter(|row| !is_of_images(row));
     let reasons = || {
@@ -122,6 +134,13 @@ fn is_of_images(row: &Row) -> bool {
         Operation::ImageThere,
     ];
     images.iter().any(|of| of.metric() == row.metric)
+}
+
+/// Whether a row is of a deadlock, which one screen has no room for beside a hang.
+fn is_of_deadlock(row: &Row) -> bool {
+    let fault = Fault::Deadlock.name();
+    let subject = row.subject.as_deref();
+    subject.is_some_and(|of| of.split(", ").next() == Some(fault))
 }
 
 /// Whether a row is of this keeper.

@@ -119,15 +119,20 @@ fn figures(deployment: u64, block: u64) -> Vec<Figure> {
     let never = || Err("never, within 2 s".to_owned());
     for fault in Fault::ALL {
         for keeper in Keeper::of(fault).iter().copied() {
-            let is_told = fault.ends_processes() || keeper == Keeper::Watchdog;
+            let is_told =
+                fault.ends_processes() || matches!(keeper, Keeper::Watchdog | Keeper::Health);
             let value = if is_told { Ok(ns / 10) } else { never() };
-            if matches!(keeper, Keeper::Engine | Keeper::Watchdog) {
+            if keeper.detects() {
                 all.push(Figure::of_fault(DETECTED, fault, keeper, value.clone()));
             }
             let back = match keeper {
                 Keeper::Engine => never(),
                 Keeper::Policy => Err("this engine restarts nothing by itself".to_owned()),
-                Keeper::Supervisor | Keeper::Watchdog => value,
+                Keeper::Health if deployment == 0 => {
+                    Err("this engine has no health checks".to_owned())
+                }
+                Keeper::HealthSupervisor => continue,
+                Keeper::Supervisor | Keeper::Watchdog | Keeper::Health => value,
             };
             all.push(Figure::of_fault(READY_AGAIN, fault, keeper, back));
         }
