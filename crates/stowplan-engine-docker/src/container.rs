@@ -31,7 +31,9 @@ pub(crate) async fn end(client: &Client, id: &str, how: StopMode) -> Result<(), 
         Ok(()) => {}
         // It is gone, or it has ended already.
         Err(error) if is_absent(&error) || status(&error) == Some(409) => {}
-        Err(error) => return Err(failed(error)),
+        // Podman gives every failure one status: whether it runs is seen by looking.
+        Err(error) if runs(client, id).await => return Err(failed(error)),
+        Err(_) => {}
     }
     let options = WaitContainerOptionsBuilder::default()
         .condition("not-running")
@@ -43,6 +45,13 @@ pub(crate) async fn end(client: &Client, id: &str, how: StopMode) -> Result<(), 
         Some(Err(error)) if is_absent(&error) => Ok(()),
         Some(Err(error)) => Err(failed(error)),
     }
+}
+
+/// Whether the program of a container runs, as far as the daemon tells.
+async fn runs(client: &Client, id: &str) -> bool {
+    let found = client.inspect(id).await.ok();
+    let state = found.and_then(|found| found.state);
+    state.is_none_or(|state| state.running != Some(false))
 }
 
 /// Where a container is.
