@@ -36,6 +36,7 @@ pub fn deployment(
 ) -> DeploymentPlan {
     let start = |name: String| ServiceStart {
         restarts: false,
+        health: None,
         log: format!("{run_dir}/{name}/service.log"),
         name,
         program: Program::Node,
@@ -117,6 +118,7 @@ fn service_plan(service: String) -> ServicePlan {
         record: false,
         record_callback_cpu: false,
         recordings: Vec::new(),
+        answers: false,
         launch: Some(LaunchPlan {
             start_iterations: 0,
             entity_iterations: 0,
