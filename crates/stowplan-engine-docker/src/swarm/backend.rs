@@ -41,6 +41,8 @@ const PARTS: [Part; 3] = [
 struct SwarmBackend {
     client: Client,
     feed: Feed,
+    /// Whether any of them starts again when its task has ended.
+    restarts: bool,
 }
 
 /// Loads images and lays the ground.
@@ -74,6 +76,7 @@ pub(super) fn prepare(
     let backend = SwarmBackend {
         feed: Feed::open(&client, &plan.run),
         client,
+        restarts: plan.services.iter().any(|service| service.restarts),
     };
     Ok(Box::new(ContainerDeployment::new(
         backend, prepared, plan, host,
@@ -113,7 +116,9 @@ impl Backend for SwarmBackend {
 
     /// As a container of the daemon: removing the service would remove its log.
     async fn end(&self, id: &str, how: StopMode) -> Result<(), EngineError> {
-        service::stays_ended(&self.client, id).await?;
+        if self.restarts {
+            service::stays_ended(&self.client, id).await?;
+        }
         container::end(&self.client, id, how).await
     }
 
