@@ -5,24 +5,16 @@ use std::rc::Rc;
 use stowplan_engine::{Engine, Variant};
 use stowplan_measure::RunError;
 use stowplan_site::Site;
-use stowplan_wire::deployment::{DeploymentPlan, HealthPlan, LimitsPlan, Program, ServiceStart};
+use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan, Program, ServiceStart};
 use stowplan_wire::service::ServicePlan;
 
 use crate::fault::Settings;
 use crate::figures::Figure;
 use crate::stand::Stand;
-use crate::trials::{PLANLESS, Trials};
+use crate::trials::{CHECKS, PLANLESS, Trials};
 
 /// Nothing is recorded: a trace buffer that is not used has the least size.
 const RING_BYTES: u64 = 4096;
-
-/// As short as every engine lets it be: Kubernetes counts whole seconds.
-const CHECKS: HealthPlan = HealthPlan {
-    command: None,
-    every_ms: 1_000,
-    within_ms: 1_000,
-    start_ms: 60_000,
-};
 
 /// What is started, on which host, and what is tried of it.
 pub struct Session<'a> {

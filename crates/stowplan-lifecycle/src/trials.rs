@@ -8,7 +8,7 @@ use rand_pcg::Pcg64;
 use stowplan_measure::RunError;
 use stowplan_wire::agent::{Recipients, ServiceSignal};
 use stowplan_wire::announce::{Announcement, Control, OwnFault};
-use stowplan_wire::deployment::StopMode;
+use stowplan_wire::deployment::{HealthPlan, StopMode};
 
 use crate::bench::{Again, Bench, Heard, LOOK_MS, end_ns, nanos, only, take};
 use crate::fault::{EXIT_STATUS, Fault, Keeper, Settings};
@@ -31,7 +31,15 @@ pub(crate) const UNANSWERED: Duration = Duration::from_millis(300);
 const OBEYING: Duration = Duration::from_secs(10);
 
 /// What a check that fails takes at most: the time between two of them, its own, and that in which an engine ends a service.
-const CHECKED: Duration = Duration::from_secs(4);
+const CHECKED: Duration = Duration::from_millis(2 * (CHECKS.every_ms + CHECKS.within_ms));
+
+/// As short as every engine lets it be: Kubernetes counts whole seconds.
+pub(crate) const CHECKS: HealthPlan = HealthPlan {
+    command: None,
+    every_ms: 1_000,
+    within_ms: 1_000,
+    start_ms: 60_000,
+};
 
 /// Using memory up takes time, on a busy machine more than a second: this fault has so many times the patience of others.
 const FILLING: u32 = 20;
@@ -175,17 +183,16 @@ impl Bench<'_> {
         trials: &Trials,
     ) -> Result<Vec<Figure>, RunError> {
         let mut figures = Vec::new();
-        let mut before = Became {
-            told_ns: Some(0),
-            ..Became::default()
-        };
+        let mut alone: Option<Became> = None;
         for keeper in trials.keepers(fault) {
-            if keeper == Keeper::HealthSupervisor && before.ready_ns.is_some() {
+            if keeper == Keeper::HealthSupervisor
+                && alone.is_some_and(|became| became.ready_ns.is_some())
+            {
                 // The engine does it.
                 continue;
             }
             let waits_for_engine = matches!(keeper, Keeper::Supervisor | Keeper::HealthSupervisor);
-            if waits_for_engine && before.told_ns.is_none() {
+            if waits_for_engine && alone.is_some_and(|became| became.told_ns.is_none()) {
                 // It starts nothing that nobody tells it of.
                 figures.push(figure(READY_AGAIN, fault, keeper, None, trials));
                 continue;
@@ -206,7 +213,7 @@ impl Bench<'_> {
                 figures.push(figure(DETECTED, fault, keeper, since(at), trials));
             }
             if matches!(keeper, Keeper::Engine | Keeper::Health) {
-                before = became;
+                alone = Some(became);
             }
             figures.push(figure(
                 READY_AGAIN,
