@@ -28,6 +28,9 @@ pub(crate) fn build_static(root: &Path) -> Result<PathBuf, String> {
     let mut command = Command::new(&cargo);
     command
         .current_dir(root)
+        // They would stand in the place of the flags given here.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .args(["build", "--profile", "node", "--target", &target])
         .args(["--config", &flags, "--target-dir"])
         .arg(&folder);
