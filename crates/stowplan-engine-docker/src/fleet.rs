@@ -1,5 +1,6 @@
 //! Containers by name: making and removing them.
 
+use std::future::Future;
 use std::time::Duration;
 
 use bollard::errors::Error;
@@ -15,6 +16,12 @@ use crate::client::{Client, is_absent, status};
 
 /// Longest wait until a container that somebody else removes is gone.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Longest wait until a daemon can remove what it could not remove at once.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Time between two looks at a container.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Makes a container; gives its id.
 pub(crate) fn make(
@@ -88,19 +95,87 @@ pub(crate) async fn remove_one(client: &Client, name: &str) -> Result<bool, Engi
         // From version 5 on it would give the program ten seconds to end. One that does not run is told by the removal.
         let _ = kill(client, &id).await;
     }
-    match remove_by_id(client, &id).await {
+    match remove_patiently(|| remove_by_id(client, &id), BUSY).await {
         Ok(()) => Ok(true),
         Err(error) if is_absent(&error) => Ok(true),
         // It is being removed already.
         Err(error) if status(&error) == Some(409) => {
             let gone = async {
                 while !client.inspect(&id).await.is_err_and(|e| is_absent(&e)) {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    tokio::time::sleep(LOOK).await;
                 }
             };
             let waited = tokio::time::timeout(PATIENCE, gone).await;
             waited.map(|()| true).map_err(|_| failed(error))
         }
         Err(error) => Err(failed(error)),
+    }
+}
+
+/// Asks for a removal until it is done, absent or refused, at most for `longest`. Gives the first failure: after it a
+/// daemon may have forgotten half of what it names.
+///
+/// A daemon that was killed while it started a container may find its file system busy, and free a moment later.
+async fn remove_patiently<F>(mut ask: impl FnMut() -> F, longest: Duration) -> Result<(), Error>
+where
+    F: Future<Output = Result<(), Error>>,
+{
+    let Err(first) = ask().await else {
+        return Ok(());
+    };
+    if status(&first) != Some(500) {
+        return Err(first);
+    }
+    let again = async {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            match ask().await {
+                Err(error) if status(&error) == Some(500) => {}
+                Err(error) if !is_absent(&error) => return Err(error),
+                _ => return Ok(()),
+            }
+        }
+    };
+    tokio::time::timeout(longest, again)
+        .await
+        .unwrap_or(Err(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How a removal ends whose answers have these statuses, and how often it was asked for. The last is repeated.
+    fn removal(statuses: &[u16], longest: Duration) -> (Option<u16>, usize) {
+        let asked = std::cell::Cell::new(0);
+        let ask = || {
+            let at = asked.replace(asked.get() + 1);
+            let status = statuses[at.min(statuses.len() - 1)];
+            std::future::ready(match status {
+                204 => Ok(()),
+                status_code => Err(Error::DockerResponseServerError {
+                    status_code,
+                    message: String::from("device or resource busy"),
+                }),
+            })
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let ended = runtime.block_on(remove_patiently(ask, longest));
+        (ended.err().and_then(|error| status(&error)), asked.get())
+    }
+
+    #[test]
+    fn a_busy_container_is_removed_as_soon_as_it_is_not() {
+        let long = Duration::from_secs(600);
+        assert_eq!(removal(&[204], long), (None, 1));
+        assert_eq!(removal(&[500, 500, 204], long), (None, 3));
+        assert_eq!(removal(&[500, 404], long), (None, 2));
+        assert_eq!(removal(&[404], long), (Some(404), 1));
+        assert_eq!(removal(&[500, 403], long), (Some(403), 2));
+        assert_eq!(removal(&[409], long), (Some(409), 1));
+        assert_eq!(removal(&[500], Duration::ZERO), (Some(500), 1));
     }
 }
