@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use stowplan_engine::HealthSupport;
 use stowplan_wire::deployment::{EngineEventKind, HealthPlan, Locator, Program, Select, StopMode};
 
 use crate::trial::{Stop, Trial, ensure, needs, plain};
@@ -201,7 +202,7 @@ fn killed(setup: &Setup<'_>) -> Checked {
 
 /// By the engine's own policy, and each time it is told.
 fn restarted(setup: &Setup<'_>) -> Checked {
-    let restarts = setup.can().is_some_and(|can| can.restarts.is_some());
+    let restarts = setup.can().is_some_and(|can| can.restarts);
     needs(restarts, "restarts")?;
     let mut plan = Trial::plan(setup, &[plain("a", Behaviour::ExitLater(5))])?;
     plan.services[0].restarts = true;
@@ -225,7 +226,7 @@ const SICKENS: &str =
 fn unhealthy(setup: &Setup<'_>) -> Checked {
     let support = setup.can().and_then(|can| can.health);
     needs(support.is_some(), "health")?;
-    let restarts = support.is_some_and(|support| support.restarts);
+    let restarts = support == Some(HealthSupport::Ends);
     let mut plan = Trial::plan(setup, &[plain("a", Behaviour::Idle)])?;
     let service = &mut plan.services[0];
     service.restarts = true;

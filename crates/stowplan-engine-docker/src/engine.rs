@@ -76,12 +76,9 @@ impl Engine for DockerEngine {
         Capabilities {
             variants: vec![Variant {
                 command: false,
-                restarts: Some("restart policy `always`".to_owned()),
+                restarts: true,
                 // Podman leaves its checks to timers of systemd.
-                health: (self.daemon == Daemon::Docker).then(|| HealthSupport {
-                    name: "health check".to_owned(),
-                    restarts: false,
-                }),
+                health: (self.daemon == Daemon::Docker).then_some(HealthSupport::Tells),
                 isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
                 ..Variant::container("")
             }],

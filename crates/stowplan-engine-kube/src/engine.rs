@@ -239,11 +239,8 @@ impl Engine for KubeEngine {
             devices: false,
             device_kinds: vec![GPU.to_owned()],
             default_weight: false,
-            restarts: Some("restart policy `Always`".to_owned()),
-            health: Some(HealthSupport {
-                name: "liveness probe".to_owned(),
-                restarts: true,
-            }),
+            restarts: true,
+            health: Some(HealthSupport::Ends),
             limits,
             isolation: vec![IsolationFeature::Ipc, IsolationFeature::Net],
             ..Variant::container("")

@@ -36,9 +36,9 @@ pub struct Variant {
     pub exit_status: bool,
     /// An event comes when the kernel ends a process of a service for lack of memory.
     pub oom_event: bool,
-    /// What the engine calls its own way to start a service again that has ended by itself; `None` where it has none.
+    /// The engine can start a service again that has ended by itself.
     #[serde(default)]
-    pub restarts: Option<String>,
+    pub restarts: bool,
     /// Its health checks; `None` where it has none.
     #[serde(default)]
     pub health: Option<HealthSupport>,
@@ -81,7 +81,7 @@ impl Variant {
             pause: true,
             exit_status: true,
             oom_event: true,
-            restarts: None,
+            restarts: false,
             health: None,
             accounting: true,
             joins_network: true,
@@ -131,13 +131,14 @@ impl Variant {
     }
 }
 
-/// The health checks of an engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HealthSupport {
-    /// What the engine calls them.
-    pub name: String,
-    /// Whether it ends a service that fails one, and starts it again where that restarts.
-    pub restarts: bool,
+/// What an engine does about a service that fails a health check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HealthSupport {
+    /// It tells that.
+    Tells,
+    /// It ends the service, and starts it again where that restarts.
+    Ends,
 }
 
 /// Which limits a service can have.
@@ -316,7 +317,7 @@ impl Capabilities {
         for service in &plan.services {
             let program = variant.cannot_run(&service.program);
             let missing = variant.limits.missing(&service.limits);
-            let restarts = service.restarts && variant.restarts.is_none();
+            let restarts = service.restarts && !variant.restarts;
             let health = service.health.is_some() && variant.health.is_none();
             refusals.extend(
                 missing

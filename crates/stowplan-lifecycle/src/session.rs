@@ -93,8 +93,7 @@ impl Session<'_> {
         let tried = all.find(|service| service.name == self.service);
         if let Some(tried) = tried {
             tried.limits.memory_bytes = memory_bytes;
-            tried.restarts =
-                self.trials.settings != Settings::Default && self.can.restarts.is_some();
+            tried.restarts = self.trials.settings != Settings::Default && self.can.restarts;
             tried.health = (self.trials.settings == Settings::HealthChecks).then_some(CHECKS);
         }
     }

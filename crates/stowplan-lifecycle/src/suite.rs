@@ -386,11 +386,8 @@ impl Lifecycle<'_> {
         if faults.is_empty() && settings != Settings::Default {
             return Ok(Vec::new());
         }
-        let can = &staged.can;
-        if (settings == Settings::Restarts && can.restarts.is_none())
-            || (settings == Settings::HealthChecks && can.health.is_none())
-        {
-            return Ok(trials.without());
+        if let Some(reasons) = trials.without(&staged.can) {
+            return Ok(reasons);
         }
         let trials = Trials { faults, ..trials };
         Session {

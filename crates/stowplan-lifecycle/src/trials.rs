@@ -5,10 +5,12 @@ use std::time::Duration;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use stowplan_engine::Variant;
 use stowplan_measure::RunError;
 use stowplan_wire::agent::{Recipients, ServiceSignal};
 use stowplan_wire::announce::{Announcement, Control, OwnFault};
 use stowplan_wire::deployment::{HealthPlan, StopMode};
+use stowplan_wire::service::ANSWERED_WITHIN_MS;
 
 use crate::bench::{Again, Bench, Heard, LOOK_MS, end_ns, nanos, only, take};
 use crate::fault::{EXIT_STATUS, Fault, Keeper, Settings};
@@ -25,7 +27,7 @@ const PHASE: Duration = Duration::from_millis(500);
 pub(crate) const PING_EVERY: Duration = Duration::from_millis(100);
 
 /// A watchdog gives a service up that has not answered for so long.
-pub(crate) const UNANSWERED: Duration = Duration::from_millis(300);
+pub(crate) const UNANSWERED: Duration = Duration::from_millis(ANSWERED_WITHIN_MS);
 
 /// Longest wait for a process to say that it is about to fail.
 const OBEYING: Duration = Duration::from_secs(10);
@@ -115,19 +117,23 @@ impl Trials {
             .collect()
     }
 
-    /// Rows of an engine that does not have what it would be given.
+    /// Rows of an engine that lacks these settings; `None` where it has them.
     #[must_use]
-    pub fn without(&self) -> Vec<Figure> {
+    pub fn without(&self, can: &Variant) -> Option<Vec<Figure>> {
         let (keeper, why) = match self.settings {
-            Settings::Default => return Vec::new(),
-            Settings::Restarts => (Keeper::Policy, "this engine restarts nothing by itself"),
-            Settings::HealthChecks => (Keeper::Health, "this engine has no health checks"),
+            Settings::Restarts if !can.restarts => {
+                (Keeper::Policy, "this engine restarts nothing by itself")
+            }
+            Settings::HealthChecks if can.health.is_none() => {
+                (Keeper::Health, "this engine has no health checks")
+            }
+            _ => return None,
         };
         let all = self.faults.iter().copied();
         let all = all.filter(|fault| Keeper::of(*fault).contains(&keeper));
         let why = || Err(why.to_owned());
-        all.map(|fault| Figure::of_fault(READY_AGAIN, fault, keeper, why()))
-            .collect()
+        let all = all.map(|fault| Figure::of_fault(READY_AGAIN, fault, keeper, why()));
+        Some(all.collect())
     }
 
     /// How long the way back is given once the fault is told: a failed check may be told before the engine ends the service.

@@ -6,10 +6,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
+use stowplan_wire::service::ANSWERED_WITHIN_MS;
+
 use crate::error::NodeError;
 
 /// Longest wait for an answer: as long as a watchdog of ours waits.
-const PATIENCE: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_millis(ANSWERED_WITHIN_MS);
 
 /// Where checks are answered.
 #[derive(Debug)]

@@ -38,6 +38,9 @@ pub struct ServicePlan {
 /// The socket at which the first process of a service answers health checks.
 pub const ALIVE_SOCKET: &str = "alive.sock";
 
+/// What has not answered a ping or a health check for so long hangs, in ms.
+pub const ANSWERED_WITHIN_MS: u64 = 300;
+
 /// What one source replays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -68,11 +68,8 @@ impl Engine for SwarmEngine {
         Capabilities {
             variants: vec![Variant {
                 separate_create: false,
-                restarts: Some("restart policy `any`".to_owned()),
-                health: Some(HealthSupport {
-                    name: "health check".to_owned(),
-                    restarts: true,
-                }),
+                restarts: true,
+                health: Some(HealthSupport::Ends),
                 joins_network: false,
                 command: false,
                 devices: false,

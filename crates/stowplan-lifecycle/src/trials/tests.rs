@@ -174,7 +174,8 @@ fn an_engine_with_a_policy_restarts_what_ends_and_nothing_that_hangs() {
         assert_eq!(ready(fault), Err("never, within 2 s".to_owned()));
     }
     assert!(found.iter().all(|figure| figure.metric != DETECTED));
-    let without = trials.without();
+    assert_eq!(trials.without(&engine.capabilities().variants[0]), None);
+    let without = trials.without(&Variant::container("")).unwrap();
     assert_eq!(without.len(), Fault::ALL.len() - 1);
     assert!(without.iter().all(|figure| figure.value.is_err()));
 }
@@ -206,7 +207,8 @@ fn an_engine_with_health_checks_restarts_what_hangs() {
         of.is_some_and(|of| of.contains(Keeper::HealthSupervisor.name()))
     };
     assert!(!found.iter().any(supervised));
-    assert_eq!(trials.without().len(), 2);
+    let without = trials.without(&Variant::container("")).unwrap();
+    assert_eq!(without.len(), 2);
 }
 
 #[test]
@@ -216,7 +218,7 @@ fn where_an_engine_only_tells_of_a_failed_check_a_supervisor_acts() {
         settings: Settings::HealthChecks,
         ..trials(&[Fault::Hang])
     };
-    let never_restarts = |can: &mut Variant| can.restarts = None;
+    let never_restarts = |can: &mut Variant| can.restarts = false;
     let found = run(&host, &engine, &trials, never_restarts).unwrap();
     let of = |keeper| Some((Fault::Hang, keeper));
     let alone = value(&found, READY_AGAIN, of(Keeper::Health));

@@ -54,11 +54,8 @@ impl Engine for FakeEngine {
             variants: vec![Variant {
                 pause: false,
                 user: false,
-                restarts: Some("its own policy".to_owned()),
-                health: Some(HealthSupport {
-                    name: "its own checks".to_owned(),
-                    restarts: true,
-                }),
+                restarts: true,
+                health: Some(HealthSupport::Ends),
                 ..Variant::processes(
                     "",
                     CpuGroups::InRun,
