@@ -3,7 +3,7 @@
 
 # What a build needs, and what tests run beside it (Debian 12 and Ubuntu 24.04 package names).
 BUILD_PACKAGES="build-essential cmake clang libclang-dev libseccomp-dev pkg-config"
-TEST_PACKAGES="babeltrace2 zstd cyclonedds-tools chromium git iproute2 jq lttng-tools liblttng-ust-dev"
+TEST_PACKAGES="babeltrace2 zstd cyclonedds-tools chromium git iproute2 jq lttng-tools liblttng-ust-dev python3"
 # Engines that are not built in. runc for Podman too: crun does not take control groups of version 1. LXD is cold on btrfs alone. mmdebstrap
 # makes the root of a real program. openssl, curl and the plugins of CNI are what the Kubernetes of tests needs beside
 # containerd. docker-registry is what it pulls images from.
@@ -24,16 +24,19 @@ missing_packages() {
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
-# ask_to_install YES PACKAGE...: lists what would be installed, asks once, installs.
+# ask_to_install YES PACKAGE... [-- PACKAGE...]: lists what would be installed, asks once, installs. What stands behind -- is installed
+# while the caller goes on, until it calls await_packages.
 ask_to_install() {
-  local yes=$1 missing rust=""
+  local yes=$1 missing later rust="" now=()
   shift
-  missing=$(missing_packages "$@")
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do now+=("$1"); shift; done
+  missing=$(missing_packages "${now[@]}")
+  later=$(missing_packages "${@:2}")
   command -v cargo >/dev/null || [ -x "$HOME/.cargo/bin/cargo" ] || rust=yes
   [ -x "$HOME/.cargo/bin/cargo" ] && PATH="$HOME/.cargo/bin:$PATH"
-  [ -n "$missing$rust" ] || return 0
+  [ -n "$missing$later$rust" ] || return 0
   echo "This installs:"
-  [ -n "$missing" ] && echo "  packages: $missing"
+  [ -n "$missing$later" ] && echo "  packages: $missing$later"
   [ -n "$rust" ] && echo "  the Rust toolchain named in rust-toolchain.toml, by rustup, into $HOME/.cargo"
   if [ "$yes" != yes ]; then
     read -r -p "Go on? [y/N] " answer || answer=n
@@ -41,7 +44,15 @@ ask_to_install() {
   fi
   [ -z "$missing" ] || install_packages $missing
   [ -z "$rust" ] || install_rust
+  [ -n "$later" ] || return 0
+  LATER_LOG=$(mktemp)
+  install_packages $later >"$LATER_LOG" 2>&1 &
+  LATER=$!
 }
+
+# await_packages: waits until all that was asked for is installed.
+LATER="" LATER_LOG=""
+await_packages() { [ -z "$LATER" ] || wait "$LATER" || { tail -n 20 "$LATER_LOG"; return 1; }; }
 
 install_packages() {
   as_root apt-get update -qq
