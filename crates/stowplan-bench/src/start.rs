@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use stowplan_engine::{Deployment, Engine, EngineError};
+use stowplan_engine::{Deployment, Engine, EngineError, shell_in};
 use stowplan_host::Host;
 use stowplan_host::ledger::Object;
 use stowplan_image::Image;
@@ -22,7 +22,7 @@ use stowplan_wire::deployment::{
 use crate::benchmarks::{Benchmark, Disk};
 use crate::request::Size;
 use crate::toolbox::Toolbox;
-use crate::tools::{Told, Tool, quoted};
+use crate::tools::{Told, Tool};
 
 /// Name of the service.
 const SERVICE: &str = "bench";
@@ -245,19 +245,10 @@ impl Shared<'_> {
             domain,
             dds: &dds,
         });
-        let mut words = vec!["/bin/sh".to_owned(), "-c".to_owned()];
         if place.is_plain() {
-            let tree = quoted(&toolbox.tree().display().to_string());
-            words.splice(0..0, ["/usr/bin/unshare".to_owned(), "--mount".to_owned()]);
-            words.push(format!(
-                "export PATH=/usr/sbin:/usr/bin:/sbin:/bin; mount --rbind /proc {tree}/proc && \
-                 mount --rbind /dev {tree}/dev && exec chroot {tree} /bin/sh -c {}",
-                quoted(&script)
-            ));
-        } else {
-            words.push(script);
+            return shell_in(&toolbox.tree(), &[], &script);
         }
-        words
+        vec!["/bin/sh".to_owned(), "-c".to_owned(), script]
     }
 
     /// The command line of the node program, which lies at the root of a container and in the image folder for plain processes.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use stowplan_engine::quoted;
 use stowplan_wire::bench::{BENCH_SCHEMA, BenchFigure, BenchResult};
 
 /// What the script prints behind the tool's output, with the tool's status.
@@ -231,11 +232,6 @@ impl Tool {
     }
 }
 
-/// A word for the shell.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 /// The number behind a word.
 fn after(output: &str, word: &str) -> Option<f64> {
     let (_, rest) = output.split_once(word)?;
@@ -402,6 +398,5 @@ mod tests {
                 "{script}"
             );
         }
-        assert_eq!(quoted("it's"), "'it'\\''s'");
     }
 }

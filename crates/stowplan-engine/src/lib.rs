@@ -9,6 +9,7 @@ mod label;
 mod log;
 mod network;
 mod parts;
+mod tree;
 
 pub use capabilities::{
     Capabilities, HealthSupport, IsolationFeature, LimitSupport, Refusal, Variant,
@@ -21,6 +22,7 @@ pub use network::SharedNetwork;
 pub use parts::{CGROUPFS, parts};
 pub use stowplan_model::{CpuGroups, ServiceKind};
 pub use stowplan_wire::agent::FailureKind;
+pub use tree::{quoted, shell_in};
 
 /// The hint of an engine that works, but not for services in the network of the run.
 pub const WITH_HOST_NETWORK: &str = "run the experiment with --host-network";

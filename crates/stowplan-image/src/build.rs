@@ -22,6 +22,20 @@ const ETC: [(&str, &str); 3] = [
     ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
 ];
 
+/// Makes a root for a static program in a folder: mount points, and enough of `/etc`.
+///
+/// # Errors
+/// When something cannot be written.
+pub fn lay_root(root: &Path) -> io::Result<()> {
+    for folder in FOLDERS {
+        fs::create_dir_all(root.join(folder))?;
+    }
+    for (path, text) in ETC {
+        fs::write(root.join(path), text)?;
+    }
+    Ok(())
+}
+
 /// A complete image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
@@ -135,14 +149,7 @@ impl Builder {
         files: &BTreeMap<&str, u64>,
     ) -> Result<(), ImageError> {
         let root = self.temporary.join("root");
-        for folder in FOLDERS {
-            let path = root.join(folder);
-            fs::create_dir_all(&path).map_err(ImageError::io("create", &path))?;
-        }
-        for (name, text) in ETC {
-            let path = root.join(name);
-            fs::write(&path, text).map_err(ImageError::io("write", &path))?;
-        }
+        lay_root(&root).map_err(ImageError::io("create", &root))?;
         self.place(
             &image.program_sha256,
             0o755,

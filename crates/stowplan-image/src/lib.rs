@@ -29,7 +29,7 @@ mod store;
 mod unpack;
 
 pub use archive::{Blob, Contents, Settings, blobs, write_archive, write_unified_archive};
-pub use build::{Image, build};
+pub use build::{Image, build, lay_root};
 pub use elf::require_static;
 pub use error::ImageError;
 pub use oci::RootConfig;

@@ -139,7 +139,7 @@ pub const STANDING_MEMORY: &str = "standing_memory";
 /// The metric that answers the question of the suite: how long until it is back?
 pub const PRIMARY: &str = "restart";
 
-/// Names of all metrics.
+/// Names of the metrics of operations and faults.
 #[must_use]
 pub fn metrics() -> Vec<&'static str> {
     let all = Operation::ALL.into_iter().map(Operation::metric);

@@ -4,6 +4,7 @@
 //! Every figure is of one service of a stack while the others run. Ready is what it is for a start-up (docs/measuring.md §4):
 //! launched, with every endpoint matched. All instants are of the one clock of the host.
 
+mod applications;
 mod bench;
 mod fault;
 mod figures;
@@ -18,6 +19,7 @@ mod suite;
 mod summary;
 mod trials;
 
+pub use applications::{Application, NoSuchApplication, Step};
 pub use fault::{EXIT_STATUS, Fault, Keeper, NoSuchFault, Settings};
 pub use figures::{
     DETECTED, Figure, Operation, PRIMARY, READY_AGAIN, RECOVERY, RecoveryStep, STANDING_MEMORY,
@@ -27,6 +29,6 @@ pub use images::Images;
 pub use ready::{Answers, Readiness};
 pub use recovery::{Recovery, recoveries};
 pub use session::Session;
-pub use suite::{LifecycleError, Plan, SUITE, Trial, begin, resume, trial_of};
+pub use suite::{CompilerRoot, LifecycleError, Plan, SUITE, Trial, begin, resume, trial_of};
 pub use summary::{Cell, Row, Summary};
 pub use trials::Trials;

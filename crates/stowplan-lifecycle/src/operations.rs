@@ -7,10 +7,10 @@ use crate::bench::{ASKED, Bench};
 use crate::figures::{Figure, Operation};
 
 /// Why there is no figure of `create` and of `start` alone.
-const AT_ONCE: &str = "this engine creates and starts at once";
+pub(crate) const AT_ONCE: &str = "this engine creates and starts at once";
 
 /// Why nothing is paused.
-const NO_PAUSE: &str = "this place cannot pause services";
+pub(crate) const NO_PAUSE: &str = "this place cannot pause services";
 
 impl Bench<'_> {
     /// Every operation once, on a service that runs. It runs at the end, too.

@@ -1,8 +1,8 @@
 //! The life cycle as a suite: each job starts one deployment, and tries every operation and every fault once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -20,6 +20,7 @@ use stowplan_suite::{
 };
 use stowplan_wire::agent::FailureKind;
 
+use crate::applications::{Application, Applications, Step};
 use crate::fault::{Fault, Settings};
 use crate::figures::{Figure, PRIMARY, metrics};
 use crate::images::Images;
@@ -45,6 +46,22 @@ pub struct Plan {
     pub patience_ns: u64,
     /// Memory limit of the service, where the place has memory limits.
     pub memory_bytes: u64,
+    /// What is built and started beside that.
+    #[serde(default)]
+    pub applications: Vec<Application>,
+    /// What they are compiled with; there where there are applications.
+    #[serde(default)]
+    pub toolbox: Option<CompilerRoot>,
+}
+
+/// A root file system with a compiler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompilerRoot {
+    /// Digest of its packages with their versions.
+    pub digest: String,
+    /// Its folder on this machine.
+    pub tree: PathBuf,
 }
 
 /// Key in [`Experiment::parameters`] of the scenario that was played.
@@ -82,7 +99,7 @@ pub fn begin(
     settle: Duration,
     stage: StageCaller<'_>,
     caller: Caller<'_, '_>,
-) -> Result<(std::path::PathBuf, Outcome), LifecycleError> {
+) -> Result<(PathBuf, Outcome), LifecycleError> {
     let (stage, mut record) = Stage::open(request, stage)?;
     let chains = fits(&stage, &record, trial)?;
     describe(&mut record, trial);
@@ -105,7 +122,7 @@ pub fn resume(
     settle: Duration,
     stage: StageCaller<'_>,
     caller: Caller<'_, '_>,
-) -> Result<(std::path::PathBuf, Outcome), LifecycleError> {
+) -> Result<(PathBuf, Outcome), LifecycleError> {
     let (stage, result) = Stage::resume(dir, budget, stage)?;
     let record = result.experiment().clone();
     let trial = trial_of(&record)?;
@@ -119,7 +136,7 @@ fn run(
     (trial, chains): (&Trial, Vec<Chain>),
     settle: Duration,
     caller: Caller<'_, '_>,
-) -> Result<(std::path::PathBuf, Outcome), LifecycleError> {
+) -> Result<(PathBuf, Outcome), LifecycleError> {
     let request = stage.request();
     for warning in stage.warnings() {
         caller.observer.warning(warning);
@@ -164,7 +181,15 @@ fn fits(
         });
     }
     match trial {
-        Trial::Verbs(plan) => has(record, &plan.service).map(|()| Vec::new()),
+        Trial::Verbs(plan) => {
+            has(record, &plan.service)?;
+            match &plan.toolbox {
+                Some(toolbox) if !toolbox.tree.is_dir() => Err(LifecycleError::NoToolbox {
+                    tree: toolbox.tree.clone(),
+                }),
+                _ => Ok(Vec::new()),
+            }
+        }
         Trial::Scenario(scenario) => {
             let partitions = &stage.request().partitions;
             let services = partitions.first().map_or(&[][..], |of| &of.services[..]);
@@ -197,7 +222,12 @@ fn has(record: &Experiment, service: &str) -> Result<(), LifecycleError> {
 fn describe(record: &mut Experiment, trial: &Trial) {
     record.suite = SUITE.to_owned();
     let (metrics, primary, key, value) = match trial {
-        Trial::Verbs(plan) => (metrics(), PRIMARY, KEY, serde_json::to_value(plan)),
+        Trial::Verbs(plan) => {
+            let steps = (!plan.applications.is_empty()).then_some(Step::ALL);
+            let steps = steps.into_iter().flatten().map(Step::metric);
+            let all = metrics().into_iter().chain(steps).collect();
+            (all, PRIMARY, KEY, serde_json::to_value(plan))
+        }
         Trial::Scenario(scenario) => {
             let value = serde_json::to_value(scenario);
             (scenario::metrics(), scenario::READY, SCENARIO, value)
@@ -251,6 +281,12 @@ pub enum LifecycleError {
         service: String,
         /// What there is.
         have: String,
+    },
+    /// What applications were compiled with is not there any more.
+    #[error("the toolbox '{}' is not there, and applications are compiled with it", tree.display())]
+    NoToolbox {
+        /// Its root file system.
+        tree: PathBuf,
     },
     /// The scenario cannot be played with the partition.
     #[error("the scenario cannot be played: {message}")]
@@ -334,7 +370,38 @@ impl Lifecycle<'_> {
             };
             figures.extend(self.session(job, &run, plan, settings)?);
         }
+        if let Some(toolbox) = &plan.toolbox {
+            let run = format!("{run}-applications");
+            figures.extend(self.applications(job, &run, plan, toolbox)?);
+        }
         Ok(figures)
+    }
+
+    fn applications(
+        &self,
+        job: Job,
+        run: &str,
+        plan: &Plan,
+        toolbox: &CompilerRoot,
+    ) -> Result<Vec<Figure>, RunError> {
+        let staged = self.stage.run(job.deployment, job.block, run)?;
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH);
+        self.in_scratch(run, |scratch| {
+            let scratch = scratch
+                .canonicalize()
+                .map_err(|error| unwritable(scratch, &error))?;
+            Applications {
+                site: Rc::clone(self.stage.host()) as Rc<dyn stowplan_site::Site>,
+                engine: staged.engine.as_ref(),
+                can: &staged.can,
+                plan: staged.plan,
+                toolbox: &toolbox.tree,
+                scratch: &scratch,
+                // Seconds of ten years have 28 bits.
+                first_revision: seconds.map_or(1, |since| (since.as_secs() as u32) & 0x0fff_ffff),
+            }
+            .run(&plan.applications)
+        })
     }
 
     fn images(&self, job: Job, run: &str) -> Result<Vec<Figure>, RunError> {

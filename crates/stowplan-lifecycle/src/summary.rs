@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use stowplan_results::{Results, ResultsError, RunStatus};
 use stowplan_stats::Sorted;
 
+use crate::applications::{Application, Step};
 use crate::fault::{Fault, Keeper};
 use crate::figures::{DETECTED, Operation, READY_AGAIN, subject};
 
@@ -80,6 +81,8 @@ pub struct Summary {
     pub detected: Vec<Row>,
     /// Until a service was ready again.
     pub ready_again: Vec<Row>,
+    /// What applications take.
+    pub applications: Vec<Row>,
 }
 
 /// Values and reasons by metric, subject and deployment.
@@ -151,7 +154,16 @@ impl Summary {
             });
             rows.collect()
         };
+        let applications = Application::ALL.into_iter().flat_map(|application| {
+            let steps = Step::ALL.into_iter();
+            steps.map(move |step| (application, step))
+        });
+        let applications = applications.filter_map(|(application, step)| {
+            let label = format!("{application}: {}", step.label());
+            row(step.metric(), Some(application.to_string()), label)
+        });
         Self {
+            applications: applications.collect(),
             operations: operations.collect(),
             detected: of_faults(DETECTED),
             ready_again: of_faults(READY_AGAIN),

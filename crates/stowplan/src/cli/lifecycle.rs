@@ -17,6 +17,7 @@ Faults:
 Examples:
   stowplan lifecycle
   stowplan lifecycle hello --place bare:flat,bare:grouped,oci,docker --faults crash,hang --blocks 20
+  stowplan lifecycle --faults none --applications all
   stowplan lifecycle --scenario parking-to-intersection --place oci,docker
   stowplan lifecycle --resume results/RESULT --budget 30m";
 
@@ -45,6 +46,9 @@ pub struct LifecycleArgs {
     /// How services of the scenario wait: cold, created, paused, frozen, always-on [default: as the scenario says]
     #[arg(long, value_delimiter = ',', value_name = "STRATEGY,…", help_heading = WHAT, requires = "scenario")]
     pub strategies: Vec<String>,
+    /// Applications that the toolbox compiles, separated by commas: adas, control, server; all is every one [default: none]
+    #[arg(long, value_delimiter = ',', value_name = "APPLICATION,…", help_heading = WHAT, conflicts_with_all = ["scenario", "resume"])]
+    pub applications: Vec<String>,
     /// Memory limit of the service, where the place has memory limits [default: 256MiB]
     #[arg(long, value_name = "SIZE", help_heading = WHAT, conflicts_with = "resume")]
     pub memory: Option<String>,

@@ -1,7 +1,7 @@
 //! `bench`: benchmarks at several places, and their table.
 
 mod shown;
-mod toolbox;
+pub(super) mod toolbox;
 
 use std::path::Path;
 use std::time::Duration;

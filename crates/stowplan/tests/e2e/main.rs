@@ -4,6 +4,7 @@
 
 mod ablation;
 mod against;
+mod applications;
 mod bench;
 mod bounds;
 mod command_lines;

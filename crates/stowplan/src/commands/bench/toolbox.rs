@@ -12,6 +12,11 @@ pub fn find() -> Result<Option<Toolbox>, CommandError> {
     Toolbox::find(&image_store()).map_err(failed)
 }
 
+/// The same, where there has to be one.
+pub fn require() -> Result<Toolbox, CommandError> {
+    Toolbox::require(&image_store()).map_err(failed)
+}
+
 /// `stowplan bench toolbox`.
 pub fn run(action: Option<&ToolboxAction>) -> Result<(), CommandError> {
     match action {
@@ -24,7 +29,7 @@ pub fn run(action: Option<&ToolboxAction>) -> Result<(), CommandError> {
             describe(&toolbox)
         }
         Some(ToolboxAction::Show) | None => {
-            let toolbox = Toolbox::require(&image_store()).map_err(failed)?;
+            let toolbox = require()?;
             describe(&toolbox)?;
             toolbox
                 .packages

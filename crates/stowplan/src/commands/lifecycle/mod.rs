@@ -8,13 +8,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use stowplan_lifecycle::scenario::ScenarioSummary;
-use stowplan_lifecycle::{Fault, LifecycleError, Plan, Summary, Trial};
+use stowplan_lifecycle::{Application, CompilerRoot, Fault, LifecycleError, Plan, Summary, Trial};
 use stowplan_model::{Isolation, Partition, Resources, units};
 use stowplan_results::Results;
 use stowplan_run::{Ask, Question, Request, Starts};
 use stowplan_spec::RunOptions;
 use stowplan_suite::Outcome;
 
+use super::bench::toolbox;
 use super::measure::{BLOCKS, budget_end, ended, judged, nanos, or_default};
 use crate::cli::LifecycleArgs;
 use crate::documents;
@@ -151,7 +152,24 @@ fn plan(args: &LifecycleArgs, partition: &Partition) -> Result<Plan, CommandErro
     };
     let patience = args.patience.as_deref().map(inputs::duration).transpose()?;
     let memory = args.memory.as_deref().map(units::parse_bytes).transpose();
+    let applications = match &args.applications[..] {
+        [all] if all == "all" => Application::ALL.to_vec(),
+        words => words
+            .iter()
+            .map(|word| word.parse::<Application>())
+            .collect::<Result<Vec<_>, _>>()
+            .or_exit(ExitCode::Usage)?,
+    };
+    let toolbox = match applications.is_empty() {
+        true => None,
+        false => Some(toolbox::require()?),
+    };
     Ok(Plan {
+        toolbox: toolbox.map(|toolbox| CompilerRoot {
+            tree: toolbox.tree(),
+            digest: toolbox.digest,
+        }),
+        applications,
         service: args.service.clone().unwrap_or(first),
         faults,
         patience_ns: nanos(patience.unwrap_or(PATIENCE)),
@@ -203,6 +221,10 @@ fn failed(error: &LifecycleError) -> CommandError {
         }
         LifecycleError::NoService { .. } => {
             CommandError::from_error(ExitCode::Usage, error).hint("give one of these as --service")
+        }
+        LifecycleError::NoToolbox { .. } => {
+            let hint = "begin anew: another toolbox may have another compiler";
+            CommandError::from_error(ExitCode::EngineUnavailable, error).hint(hint)
         }
         LifecycleError::Unplayable { hint, .. } => {
             CommandError::from_error(ExitCode::BadInput, error).hint(hint.clone())

@@ -16,7 +16,12 @@ pub fn sections(results: &Results, judgement: &Judgement) -> Result<Vec<Section>
         Ok(Trial::Verbs(plan)) => {
             let summary = Summary::read(results)?;
             let recoveries = stowplan_lifecycle::recoveries(results)?;
-            vec![of_verbs(&summary, &recoveries, &plan, judgement)]
+            let mut sections = vec![
+                of_verbs(&summary, &recoveries, &plan, judgement),
+                of_applications(&summary),
+            ];
+            sections.retain(|section| !section.pieces.is_empty());
+            sections
         }
         Ok(Trial::Scenario(scenario)) => {
             let summary = ScenarioSummary::read(results, &scenario)?;
@@ -42,6 +47,24 @@ fn of_verbs(
     Section {
         title: "Detection and recovery".to_owned(),
         pieces,
+    }
+}
+
+/// A row for each application and step.
+fn of_applications(summary: &Summary) -> Section {
+    let labels = summary.deployments.iter().map(|(_, label)| label.clone());
+    let rows = summary.applications.iter().map(|row| {
+        let cells = row.cells.iter().map(|cell| told(cell.as_ref()));
+        std::iter::once(row.label.clone()).chain(cells).collect()
+    });
+    let table = Piece::Table {
+        caption: "Applications that the toolbox compiles: median".to_owned(),
+        head: std::iter::once("step".to_owned()).chain(labels).collect(),
+        rows: rows.collect(),
+    };
+    Section {
+        title: "Applications".to_owned(),
+        pieces: Vec::from_iter(Some(table).filter(|_| !summary.applications.is_empty())),
     }
 }
 

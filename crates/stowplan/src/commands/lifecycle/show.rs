@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stowplan_judge::Judgement;
-use stowplan_lifecycle::{Cell, Fault, Operation, Plan, Row, Summary};
+use stowplan_lifecycle::{Cell, Fault, Operation, Plan, Row, Step, Summary};
 use stowplan_model::units::show_ns;
 use stowplan_results::Comparison;
 use stowplan_stats::Verdict;
@@ -37,6 +37,9 @@ pub fn screen(summary: &Summary, judgement: &Judgement, plan: &Plan) -> String {
         }
     }
     groups.push(("fault → ready again", back));
+    let applications = summary.applications.iter();
+    let applications = applications.filter(|row| is_on_screen(row));
+    groups.push(("applications", applications.collect()));
     for (title, rows) in &groups {
         if !title.is_empty() && !rows.is_empty() {
             table.add_row([*title]);
@@ -106,6 +109,9 @@ fn notes(summary: &Summary, judgement: &Judgement) -> Vec<String> {
     if all().any(is_of_deadlock) {
         notes.push("deadlock: in the report.".to_owned());
     }
+    if !summary.applications.is_empty() {
+        notes.push("The other steps of applications: in the report.".to_owned());
+    }
     let all = [&summary.operations, &summary.detected, &summary.ready_again];
     let shown = || all.into_iter().flatten().filter(|row| !is_of_images(row));
     let reasons = || {
@@ -134,6 +140,12 @@ fn is_of_images(row: &Row) -> bool {
         Operation::ImageThere,
     ];
     images.iter().any(|of| of.metric() == row.metric)
+}
+
+/// Whether a row of an application is one of the few that a screen has room for.
+fn is_on_screen(row: &Row) -> bool {
+    let steps = [Step::Build, Step::UpdateCached, Step::Start];
+    steps.iter().any(|step| step.metric() == row.metric)
 }
 
 /// Whether a row is of a deadlock, which one screen has no room for beside a hang.
@@ -199,7 +211,12 @@ pub fn full(summary: &Summary, judgement: &Judgement) -> String {
         "why none",
     ];
     let mut table = table::new(head);
-    let all = [&summary.operations, &summary.detected, &summary.ready_again];
+    let all = [
+        &summary.operations,
+        &summary.detected,
+        &summary.ready_again,
+        &summary.applications,
+    ];
     for row in all.into_iter().flatten() {
         let name = match row.metric {
             stowplan_lifecycle::DETECTED => format!("detected: {}", row.label),
