@@ -12,7 +12,7 @@ use stowplan_site::Site;
 use stowplan_wire::deployment::DeploymentPlan;
 
 use crate::figures::{Figure, Operation};
-use crate::stand::lay_into;
+use crate::stand::in_run;
 
 /// The program in an image folder: what is changed by a line.
 const PROGRAM: &str = "stowplan-node";
@@ -64,21 +64,11 @@ impl Images<'_> {
         changed.map_err(|error| unmade(&copy, &error))?;
         self.plan.image_dir = copy.display().to_string();
         let site = Rc::clone(&self.site);
-        let run_dir = site.open_run(&run, Vec::new(), String::new(), 4096)?;
-        lay_into(&run_dir, &mut self.plan);
-        let services = self.plan.services.iter();
-        let services = services.map(|service| service.name.clone()).collect();
-        let made = site.add_real(services);
-        let measured = made
-            .map_err(RunError::from)
-            .and_then(|()| self.measured(&copy));
-        let closed = site.close_run();
-        let figures = measured?;
-        closed?;
-        Ok(figures)
+        let plan = self.plan.clone();
+        in_run(site.as_ref(), plan, |plan| self.measured(&plan, &copy))
     }
 
-    fn measured(&self, copy: &Path) -> Result<Vec<Figure>, RunError> {
+    fn measured(&self, plan: &DeploymentPlan, copy: &Path) -> Result<Vec<Figure>, RunError> {
         let mut figures = Vec::new();
         for row in ROWS {
             if row == Operation::ImageChanged {
@@ -87,7 +77,7 @@ impl Images<'_> {
             }
             let host: Rc<dyn Host> = Rc::clone(&self.site) as Rc<dyn Host>;
             let begin = self.site.clock()?;
-            let mut deployment = self.engine.prepare(&self.plan, host)?;
+            let mut deployment = self.engine.prepare(plan, host)?;
             let took = self.site.clock()? - begin;
             deployment.destroy()?;
             figures.push(Figure::of(row, Ok(took)));

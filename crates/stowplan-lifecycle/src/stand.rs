@@ -58,17 +58,16 @@ impl Stand<'_> {
         run_dir: &str,
         drive: impl FnOnce(&mut Bench<'_>, &str) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
-        let host: Rc<dyn Host> = Rc::clone(&self.site) as Rc<dyn Host>;
-        let mut deployment = self.engine.prepare(&self.plan, host)?;
-        let driven = self
-            .bench(deployment.as_mut())
-            .and_then(|mut bench| drive(&mut bench, run_dir));
-        let log = driven.as_ref().err();
-        let log = log.and_then(|_| deployment.log(self.service, 4096).ok());
-        let destroyed = deployment.destroy();
-        let given = driven.map_err(|error| error.with_log(log))?;
-        destroyed?;
-        Ok(given)
+        deployed(
+            &self.site,
+            self.engine,
+            &self.plan,
+            self.service,
+            |deployment| {
+                let mut bench = self.bench(deployment)?;
+                drive(&mut bench, run_dir)
+            },
+        )
     }
 
     fn bench<'b>(&'b self, deployment: &'b mut dyn Deployment) -> Result<Bench<'b>, RunError> {
@@ -89,6 +88,43 @@ impl Stand<'_> {
             is_healthy: false,
         })
     }
+}
+
+/// Prepares a plan for `drive`, and removes everything of it afterwards. The log of this service says why `drive` failed.
+pub(crate) fn deployed<T>(
+    site: &Rc<dyn Site>,
+    engine: &dyn Engine,
+    plan: &DeploymentPlan,
+    service: &str,
+    drive: impl FnOnce(&mut dyn Deployment) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    let host: Rc<dyn Host> = Rc::clone(site) as Rc<dyn Host>;
+    let mut deployment = engine.prepare(plan, host)?;
+    let driven = drive(deployment.as_mut());
+    let log = driven.as_ref().err();
+    let log = log.and_then(|_| deployment.log(service, 4096).ok());
+    let destroyed = deployment.destroy();
+    let given = driven.map_err(|error| error.with_log(log))?;
+    destroyed?;
+    Ok(given)
+}
+
+/// Opens a run of the plan's services, which are no modelled ones, for `measure`, and closes it whatever happens.
+pub(crate) fn in_run<T>(
+    site: &dyn Site,
+    mut plan: DeploymentPlan,
+    measure: impl FnOnce(DeploymentPlan) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    let run_dir = site.open_run(&plan.run, Vec::new(), String::new(), 4096)?;
+    lay_into(&run_dir, &mut plan);
+    let services = plan.services.iter();
+    let services = services.map(|service| service.name.clone()).collect();
+    let made = site.add_real(services).map_err(RunError::from);
+    let measured = made.and_then(|()| measure(plan));
+    let closed = site.close_run();
+    let given = measured?;
+    closed?;
+    Ok(given)
 }
 
 /// Fills in the run folder and the logs, which lie in it.

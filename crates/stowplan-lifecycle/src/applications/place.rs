@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stowplan_engine::{Deployment, Engine, Variant};
-use stowplan_host::Host;
 use stowplan_measure::RunError;
 use stowplan_site::Site;
 use stowplan_wire::deployment::{
@@ -17,7 +16,7 @@ use super::kinds::Application;
 use super::source::Source;
 use crate::bench::nanos;
 use crate::figures::Figure;
-use crate::stand::lay_into;
+use crate::stand::{deployed, in_run, lay_into};
 
 /// The service that compiles.
 pub(super) const COMPILER: &str = "compiler";
@@ -59,21 +58,15 @@ impl Applications<'_> {
     /// When an application cannot be built or does not run, or the engine fails.
     pub(crate) fn run(mut self, applications: &[Application]) -> Result<Vec<Figure>, RunError> {
         let site = Rc::clone(&self.site);
-        let run = self.plan.run.clone();
-        let run_dir = site.open_run(&run, Vec::new(), String::new(), 4096)?;
-        self.plan.services = std::iter::once(COMPILER)
+        let mut plan = self.plan.clone();
+        plan.services = std::iter::once(COMPILER)
             .chain(applications.iter().map(|application| application.name()))
             .map(|name| service(name, Vec::new(), None, Vec::new()))
             .collect();
-        lay_into(&run_dir, &mut self.plan);
-        let all = self.plan.services.iter();
-        let names = all.map(|service| service.name.clone()).collect();
-        let made = site.add_real(names).map_err(RunError::from);
-        let measured = made.and_then(|()| self.each(applications));
-        let closed = site.close_run();
-        let figures = measured?;
-        closed?;
-        Ok(figures)
+        in_run(site.as_ref(), plan, |plan| {
+            self.plan = plan;
+            self.each(applications)
+        })
     }
 
     fn each(&self, applications: &[Application]) -> Result<Vec<Figure>, RunError> {
@@ -110,26 +103,13 @@ impl Applications<'_> {
         self.can.services == stowplan_engine::ServiceKind::Processes
     }
 
-    pub(super) fn prepare(&self, plan: &DeploymentPlan) -> Result<Box<dyn Deployment>, RunError> {
-        let host: Rc<dyn Host> = Rc::clone(&self.site) as Rc<dyn Host>;
-        Ok(self.engine.prepare(plan, host)?)
-    }
-
-    /// Prepares a plan for `drive`, and removes everything of it afterwards.
+    /// Prepares a plan of one service for `drive`, and removes everything of it afterwards.
     pub(super) fn with_deployment<T>(
         &self,
         plan: &DeploymentPlan,
         drive: impl FnOnce(&mut dyn Deployment) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
-        let mut deployment = self.prepare(plan)?;
-        let name = &plan.services[0].name;
-        let driven = drive(deployment.as_mut());
-        let log = driven.as_ref().err();
-        let log = log.and_then(|_| deployment.log(name, LOG_BYTES).ok());
-        let destroyed = deployment.destroy();
-        let given = driven.map_err(|error| error.with_log(log))?;
-        destroyed?;
-        Ok(given)
+        deployed(&self.site, self.engine, plan, &plan.services[0].name, drive)
     }
 
     /// Looks at the log of a service, which was started after this instant, until a line of it says what is waited for.
