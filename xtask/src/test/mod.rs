@@ -49,11 +49,11 @@ enum Set {
 /// Builds and lints all targets.
 pub(crate) fn lint(with_peers: bool) -> Result<(), String> {
     let root = crate::root()?;
-    programs::build(root, &[])?;
-    programs::build(root, &["--benches"])?;
+    programs::build(root)?;
+    programs::compile(root, &["test", "--no-run", "--benches"])?;
     if with_peers {
         let peers = ["--bin", "xtask", "--features", "xtask/peers"];
-        programs::build(root, &peers)?;
+        programs::compile(root, &[&["test", "--no-run"], &peers[..]].concat())?;
     }
     Ok(())
 }
@@ -71,9 +71,14 @@ pub(crate) fn run(args: &TestArgs) -> Result<(), String> {
         _ => Set::Engines,
     };
     let config = Config::read(&root.join("tests/runner.toml"))?;
-    let built = crate::node::build_static(root)?;
-    let programs = programs::build(root, &[])?;
-    let all = select::listed(programs)?;
+    let built = programs::build(root)?;
+    // The everyday set, and tests that were named, do not wait for an optimised build.
+    let programs = if args.engines || args.full || args.ignored {
+        crate::node::build_static(root)?
+    } else {
+        built.programs
+    };
+    let all = select::listed(built.tests)?;
     config.names_exist(&all)?;
     let selected = select::selected(all, set, &args.parts, &config);
     let count: usize = selected.iter().map(|one| one.tests.len()).sum();
@@ -84,7 +89,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<(), String> {
     let unchecked = told::begin(&folder)?;
     let surroundings = run::Surroundings {
         root,
-        built: &built,
+        programs: &programs,
         unchecked: &unchecked,
         config: &config,
     };

@@ -23,19 +23,41 @@ pub(super) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Builds all of the workspace, or those of its targets that the options choose. The compiler is Clippy's, which lints what it
-/// compiles: `cargo clippy` beside a build would compile everything twice.
-pub(super) fn build(root: &Path, options: &[&str]) -> Result<Vec<Program>, String> {
-    let mut command = cargo();
-    let compiler = Path::new(command.get_program()).with_file_name("clippy-driver");
-    let made = command
+/// What a build made.
+pub(super) struct Built {
+    pub(super) tests: Vec<Program>,
+    /// Folder of the programs that are no tests. `stowplan-node` and `stowplan-agent` are static.
+    pub(super) programs: PathBuf,
+}
+
+/// Builds and lints the tests of the workspace, its programs and its examples.
+pub(super) fn build(root: &Path) -> Result<Built, String> {
+    let targets = ["build", "--lib", "--bins", "--tests", "--examples"];
+    let artifacts = compile(root, &targets)?;
+    let mut tests: Vec<Program> = artifacts.iter().filter_map(program).collect();
+    tests.sort_by(|a, b| a.name.cmp(&b.name));
+    let node = artifacts.iter().find_map(|one| {
+        let is_test = one["profile"]["test"] == true;
+        let executable = Path::new(one["executable"].as_str()?);
+        let is_node = executable.file_name()? == crate::node::PROGRAMS[0];
+        (is_node && !is_test).then(|| executable.parent())?
+    });
+    let programs = node.ok_or("Cargo tells no path of stowplan-node")?;
+    Ok(Built {
+        tests,
+        programs: programs.to_owned(),
+    })
+}
+
+/// Runs this command of Cargo's for the workspace and gives its messages. `script/compiler` lints what it compiles.
+pub(super) fn compile(root: &Path, command: &[&str]) -> Result<Vec<Value>, String> {
+    let made = cargo()
         .current_dir(root)
+        .env("RUSTC_WORKSPACE_WRAPPER", root.join("script/compiler"))
         // As cargo-clippy does it. Its arguments are separated by this mark.
-        .env("RUSTC_WORKSPACE_WRAPPER", compiler)
         .env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings")
-        .args(["test", "--workspace", "--no-run"])
-        .args(options)
-        .arg("--message-format=json-render-diagnostics")
+        .args(command)
+        .args(["--workspace", "--message-format=json-render-diagnostics"])
         .stderr(Stdio::inherit())
         .output()
         .map_err(|e| format!("cannot run cargo: {e}"))?;
@@ -43,14 +65,12 @@ pub(super) fn build(root: &Path, options: &[&str]) -> Result<Vec<Program>, Strin
         return Err(format!("building the tests failed: {}", made.status));
     }
     let text = String::from_utf8_lossy(&made.stdout);
-    let mut programs: Vec<Program> = text.lines().filter_map(program).collect();
-    programs.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(programs)
+    let message = |line: &str| serde_json::from_str(line).ok();
+    Ok(text.lines().filter_map(message).collect())
 }
 
 /// The program of a message of Cargo's, if it has one of tests.
-fn program(line: &str) -> Option<Program> {
-    let message: Value = serde_json::from_str(line).ok()?;
+fn program(message: &Value) -> Option<Program> {
     if message["profile"]["test"] != true {
         return None;
     }
@@ -78,18 +98,20 @@ mod tests {
 
     #[test]
     fn a_program_is_named_after_its_package_and_itself() {
-        let line = |kind: &str, test: bool| {
-            format!(
-                r#"{{"reason":"compiler-artifact","manifest_path":"/r/crates/p/Cargo.toml","executable":"/t/it-1f",
-                "target":{{"kind":["{kind}"],"name":"it"}},"profile":{{"test":{test}}}}}"#
-            )
-            .replace('\n', "")
+        let message = |kind: &str, test: bool| {
+            serde_json::json!({
+                "reason": "compiler-artifact",
+                "manifest_path": "/r/crates/p/Cargo.toml",
+                "executable": "/t/it-1f",
+                "target": {"kind": [kind], "name": "it"},
+                "profile": {"test": test}
+            })
         };
-        let it = program(&line("test", true)).unwrap();
+        let it = program(&message("test", true)).unwrap();
         assert_eq!((&*it.name, &*it.package, it.is_unit), ("p/it", "p", false));
         assert_eq!(it.folder, Path::new("/r/crates/p"));
-        assert_eq!(program(&line("lib", true)).unwrap().name, "p");
-        assert!(program(&line("bin", false)).is_none());
-        assert!(program("warning: something").is_none());
+        assert_eq!(program(&message("lib", true)).unwrap().name, "p");
+        assert!(program(&message("bin", false)).is_none());
+        assert!(program(&Value::Null).is_none());
     }
 }

@@ -16,7 +16,7 @@ use super::select::{Selected, with_json};
 pub(super) struct Surroundings<'a> {
     pub(super) root: &'a Path,
     /// Folder of the static programs.
-    pub(super) built: &'a Path,
+    pub(super) programs: &'a Path,
     /// The file where tests write what they have not looked at.
     pub(super) unchecked: &'a Path,
     pub(super) config: &'a Config,
@@ -72,7 +72,7 @@ fn start(one: &Selected, at: &Surroundings<'_>) -> std::io::Result<Child> {
         .env("CARGO_PKG_NAME", &one.program.package)
         // Else each program that has snapshots asks Cargo for it.
         .env("INSTA_WORKSPACE_ROOT", at.root)
-        .env("STOWPLAN_BUILT_PROGRAMS", at.built)
+        .env("STOWPLAN_BUILT_PROGRAMS", at.programs)
         .env("STOWPLAN_SKIPS", at.unchecked)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
