@@ -118,6 +118,7 @@ fn the_timeline_scrolls_by_keyboard_and_the_graph_fits_its_frame() {
 
 /// Galactic, 195 nodes: modules are drawn, and a picture for each.
 #[test]
+#[ignore = "long: two thirds of a million events, and a page of 195 nodes"]
 fn a_large_stack_is_drawn_by_modules() {
     let Some(page) = page("autoware-carla") else {
         return;

@@ -66,7 +66,7 @@ pub struct BenchArgs {
     /// The toolbox
     #[command(subcommand)]
     pub command: Option<BenchCommand>,
-    /// Places, separated by commas; the first is the reference [default: bare:flat,bare:grouped,oci]
+    /// Places, separated by commas; the first is the reference [default: bare:flat,bare:grouped,oci; with --full every engine that works here as well]
     #[arg(long, value_delimiter = ',', value_name = "PLACE,…", help_heading = WHAT)]
     pub place: Vec<String>,
     /// Benchmarks, separated by commas [default: all that are built in; with --full the tools as well, where there is a toolbox]

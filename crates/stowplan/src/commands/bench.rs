@@ -10,7 +10,7 @@ use stowplan_bench::{BenchTable, Executed, Request, Size};
 use stowplan_results::Results;
 
 use crate::cli::{BenchArgs, BenchCommand};
-use crate::commands::measure;
+use crate::commands::{doctor, measure};
 use crate::engines;
 use crate::execute::Sessions;
 use crate::failure::{CommandError, ExitCode, OrExit};
@@ -45,7 +45,7 @@ pub fn run(args: &BenchArgs) -> Result<(), CommandError> {
 }
 
 fn request(args: &BenchArgs, budget: Option<Duration>) -> Result<Request, CommandError> {
-    let places = measure::or_default(&args.place, &engines::CONTROLLED);
+    let places = places(args)?;
     let size = if args.quick { Size::QUICK } else { Size::FULL };
     let mut request = Request::new(inputs::places(&places)?, size);
     request.benchmarks.clone_from(&args.benchmark);
@@ -58,6 +58,22 @@ fn request(args: &BenchArgs, budget: Option<Duration>) -> Result<Request, Comman
     request.budget_ns = budget.map(measure::nanos);
     request.command = std::env::args().collect();
     Ok(request)
+}
+
+/// Those that were named, else the controlled ones, and with `--full` every engine that works here.
+fn places(args: &BenchArgs) -> Result<Vec<String>, CommandError> {
+    let mut places = measure::or_default(&args.place, &engines::CONTROLLED);
+    if args.full && args.place.is_empty() {
+        for engine in doctor::available()? {
+            let has = places
+                .iter()
+                .any(|one| one.split(':').next() == Some(&engine));
+            if !has {
+                places.push(engine);
+            }
+        }
+    }
+    Ok(places)
 }
 
 /// Keeps the verdicts, writes the report and prints the tables.

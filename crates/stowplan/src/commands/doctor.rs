@@ -21,6 +21,9 @@ use crate::{calibration, engines, programs, table};
 /// Status of what does not work here.
 const ABSENT: &str = "absent";
 
+/// Status of what works.
+const AVAILABLE: &str = "available";
+
 /// The condition of an engine that cannot be in a network of an experiment's own.
 const IN_MACHINES: &str = "only with the machine's network, in which the whole experiment then is";
 
@@ -30,26 +33,7 @@ const QUIET_MS: u64 = 3_000;
 /// Runs the command.
 pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     let host = AgentHost::spawn(&programs::agent()?, Network::Own).or_exit(ExitCode::RunFailed)?;
-    let mut statuses = Vec::new();
-    for name in host.engines() {
-        let engine = RemoteEngine::new(&host, name).or_exit(ExitCode::RunFailed)?;
-        statuses.push(status(name, engine.probe(host.as_ref())));
-    }
-    for name in engines::OUTSIDE {
-        let made = |network_of| engines::make(name, network_of);
-        let probe = |engine: Rc<dyn Engine>| engine.probe(host.as_ref());
-        // This process is in the machine's network.
-        let in_machines = || made(SharedNetwork::of_this_process());
-        let Some(engine) = made(host.shared_network()) else {
-            continue;
-        };
-        let variants = engine.capabilities().variants;
-        statuses.push(if variants.iter().any(|variant| variant.joins_network) {
-            status_of_either(name, probe(engine), || in_machines().map(probe))
-        } else {
-            status_in_machines(name, probe(in_machines().unwrap_or(engine)))
-        });
-    }
+    let mut statuses = statuses(&host)?;
     statuses.extend(engines::PLANNED.iter().map(|(name, _)| EngineStatus {
         name: (*name).to_owned(),
         status: ABSENT.to_owned(),
@@ -85,6 +69,39 @@ pub fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     print(&document)
 }
 
+/// What every engine is here.
+fn statuses(host: &Rc<AgentHost>) -> Result<Vec<EngineStatus>, CommandError> {
+    let mut statuses = Vec::new();
+    for name in host.engines() {
+        let engine = RemoteEngine::new(host, name).or_exit(ExitCode::RunFailed)?;
+        statuses.push(status(name, engine.probe(host.as_ref())));
+    }
+    for name in engines::OUTSIDE {
+        let made = |network_of| engines::make(name, network_of);
+        let probe = |engine: Rc<dyn Engine>| engine.probe(host.as_ref());
+        // This process is in the machine's network.
+        let in_machines = || made(SharedNetwork::of_this_process());
+        let Some(engine) = made(host.shared_network()) else {
+            continue;
+        };
+        let variants = engine.capabilities().variants;
+        statuses.push(if variants.iter().any(|variant| variant.joins_network) {
+            status_of_either(name, probe(engine), || in_machines().map(probe))
+        } else {
+            status_in_machines(name, probe(in_machines().unwrap_or(engine)))
+        });
+    }
+    Ok(statuses)
+}
+
+/// Names of the engines that work here.
+pub(super) fn available() -> Result<Vec<String>, CommandError> {
+    let host = AgentHost::spawn(&programs::agent()?, Network::Own).or_exit(ExitCode::RunFailed)?;
+    let works = statuses(&host)?.into_iter();
+    let works = works.filter(|engine| engine.status == AVAILABLE);
+    Ok(works.map(|engine| engine.name).collect())
+}
+
 fn status(name: &str, probe: Probe) -> EngineStatus {
     let ProbeAnswer {
         status,
@@ -112,7 +129,7 @@ fn status_of_either(
         return alone;
     }
     match in_machines().map(|probe| status(name, probe)) {
-        Some(works) if works.status == "available" => EngineStatus {
+        Some(works) if works.status == AVAILABLE => EngineStatus {
             reason: alone
                 .reason
                 .map(|why| format!("only with --host-network: {why}")),
@@ -142,7 +159,7 @@ fn lttng() -> EngineStatus {
     match stowplan_lttng::Tools::find() {
         Ok(tools) => EngineStatus {
             name,
-            status: "available".to_owned(),
+            status: AVAILABLE.to_owned(),
             version: Some(tools.version),
             reason: None,
             hint: None,
