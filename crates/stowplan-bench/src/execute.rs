@@ -13,7 +13,7 @@ use stowplan_remote::{AgentHost, Network};
 use stowplan_results::{DeploymentRecord, Experiment, MetricPlan};
 use stowplan_run::{
     CallerEngines, Engines, ExperimentError, Programs, environment, has_multicast, machine,
-    missing_places, place_record, same_station,
+    missing_places, network_note, place_record, same_station,
 };
 use stowplan_suite::{Caller, Observer, OpenResult, Outcome, Step, finish, run};
 use stowplan_wire::host::MachineFacts;
@@ -127,6 +127,8 @@ struct Station<'a> {
     toolbox: Option<Toolbox>,
     store: PathBuf,
     places: Vec<Place>,
+    /// Places for which all services are in the machine's network.
+    outside_network: Vec<String>,
 }
 
 impl<'a> Station<'a> {
@@ -136,15 +138,21 @@ impl<'a> Station<'a> {
         outside: CallerEngines<'a>,
         agent_started: &mut dyn FnMut(u32),
     ) -> Result<Self, ExperimentError> {
-        let host = AgentHost::spawn(&programs.agent, Network::Own)?;
-        agent_started(host.agent_pid());
-        let facts = host.facts()?;
-        let engines = Engines::new(&host, outside)?;
+        let mut host = AgentHost::spawn(&programs.agent, Network::Own)?;
+        let mut engines = Engines::new(&host, outside)?;
         let places = request
             .places
             .iter()
             .map(|text| engines.known().place(text));
         let places: Vec<Place> = places.collect::<Result<_, _>>()?;
+        let outside_network = outside_network(&places);
+        if !outside_network.is_empty() {
+            // An agent does not leave the network that it has entered.
+            host = AgentHost::spawn(&programs.agent, Network::Machine)?;
+            engines = Engines::new(&host, outside)?;
+        }
+        agent_started(host.agent_pid());
+        let facts = host.facts()?;
         require(&engines, &places)?;
         let toolbox = toolbox(request, &programs.image_store)?;
         let image = ImageSpec {
@@ -162,6 +170,7 @@ impl<'a> Station<'a> {
             engines,
             facts,
             places,
+            outside_network,
         })
     }
 
@@ -233,6 +242,10 @@ impl<'a> Station<'a> {
             parameters: [
                 ("time_ms".to_owned(), request.size.time_ms.into()),
                 ("file_bytes".to_owned(), request.size.file_bytes.into()),
+                (
+                    "host_network".to_owned(),
+                    (!self.outside_network.is_empty()).into(),
+                ),
             ]
             .into(),
             ..Experiment::new(SUITE, SUITE)
@@ -255,6 +268,12 @@ fn toolbox(request: &Request, store: &Path) -> Result<Option<Toolbox>, Experimen
         },
     });
     found.map(Some)
+}
+
+/// The places whose services cannot be in a network of the suite's own.
+fn outside_network(places: &[Place]) -> Vec<String> {
+    let outside = places.iter().filter(|place| !place.facts.joins_network);
+    outside.map(ToString::to_string).collect()
 }
 
 /// Fails where a place cannot be used here, before anything is started.
@@ -283,6 +302,9 @@ fn measure(
     let dir = result.dir().to_owned();
     let deployments = station.planned();
     let results = [result];
+    if let Some(note) = network_note(&station.outside_network) {
+        observer.warning(&note);
+    }
     let mut observer = InBlocks { observer, rounds };
     let caller = Caller {
         stop,

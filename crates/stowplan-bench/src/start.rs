@@ -30,6 +30,9 @@ const SERVICE: &str = "bench";
 /// File of every image that is read as a part of it.
 pub(crate) const IMAGE_FILE: &str = "bench.dat";
 
+/// Where a tool has its files.
+const TOOL_FILES: &str = "/srv";
+
 /// Longest time for a benchmark beyond what it is asked for, and how often one is asked whose engine does not tell its end.
 const LONGEST: Duration = Duration::from_secs(120);
 const PERIOD: Duration = Duration::from_millis(200);
@@ -246,7 +249,8 @@ impl Shared<'_> {
             dds: &dds,
         });
         if place.is_plain() {
-            return shell_in(&toolbox.tree(), &[], &script);
+            let volume = folders.own.as_deref().map(|own| (own, TOOL_FILES));
+            return shell_in(&toolbox.tree(), volume.as_slice(), &script);
         }
         vec!["/bin/sh".to_owned(), "-c".to_owned(), script]
     }
@@ -309,9 +313,9 @@ impl Folders {
         let volume = format!("volume-{run}");
         let toolbox = shared.toolbox_of(benchmark);
         let own = match benchmark.disk {
-            // Of a tool it is a folder of the toolbox: a chroot sees it, and containers have it mounted at the same place.
+            // Of a tool it is on the file system of the toolbox, and mounted at the same place everywhere.
             Some(Disk::Volume) => Some(match toolbox {
-                Some(toolbox) => toolbox.tree().join("srv").join(&volume),
+                Some(toolbox) => toolbox.dir.join("volumes").join(&volume),
                 None => shared.dir.join(&volume),
             }),
             Some(Disk::Image) if place.is_plain() => {
@@ -322,7 +326,7 @@ impl Folders {
         let shown = own.as_ref().map(|own| own.display().to_string());
         let files = match benchmark.disk {
             Some(Disk::Image) => shown.unwrap_or_else(|| "/tmp".to_owned()),
-            Some(Disk::Volume) if toolbox.is_some() => format!("/srv/{volume}"),
+            Some(Disk::Volume) if toolbox.is_some() => TOOL_FILES.to_owned(),
             Some(Disk::Volume) => shown.unwrap_or_default(),
             Some(Disk::Tmpfs) | None => format!("{run_dir}/{SERVICE}"),
         };

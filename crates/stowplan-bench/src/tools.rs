@@ -35,48 +35,50 @@ pub(crate) struct Tool {
     figures: &'static [Figure],
 }
 
+/// What most tools have in common.
+const TOOL: Tool = Tool {
+    name: "",
+    has_files: false,
+    longest_s: LONGEST_S,
+    script: "",
+    figures: &[],
+};
+
 /// Every tool.
 pub(crate) static TOOLS: [Tool; 10] = [
     Tool {
         name: "sysbench-cpu",
-        has_files: false,
-        longest_s: LONGEST_S,
         script: "sysbench cpu --time={seconds} --threads=1 --cpu-max-prime=10000 run",
         figures: &[higher("sysbench_cpu", "events/s", events_per_second)],
+        ..TOOL
     },
     Tool {
         name: "sysbench-memory",
-        has_files: false,
-        longest_s: LONGEST_S,
         script: "sysbench memory --time={seconds} --threads=1 --memory-block-size=1K --memory-total-size=100000G run",
         figures: &[higher("sysbench_memory", "MiB/s", memory)],
+        ..TOOL
     },
     Tool {
         name: "sysbench-threads",
-        has_files: false,
-        longest_s: LONGEST_S,
         script: "sysbench threads --time={seconds} --threads={threads} run",
         figures: &[higher("sysbench_threads", "events/s", events)],
+        ..TOOL
     },
     Tool {
         name: "sysbench-mutex",
-        has_files: false,
-        longest_s: LONGEST_S,
         script: "sysbench mutex --threads={threads} --mutex-locks=10000 run",
         figures: &[higher("sysbench_mutex", "locks/s", mutex)],
+        ..TOOL
     },
     // 0x1451 is the port: the server listens.
     Tool {
         name: "iperf3",
-        has_files: false,
-        longest_s: LONGEST_S,
         script: "iperf3 -s -1 -p 5201 >/dev/null 2>&1 & until grep -q :1451 /proc/net/tcp /proc/net/tcp6; do sleep 0.02; done; iperf3 -c 127.0.0.1 -p 5201 -l 128K -t {seconds} -J",
         figures: &[higher("iperf3_send", "MB/s", iperf3)],
+        ..TOOL
     },
     Tool {
         name: "ddsperf",
-        has_files: false,
-        longest_s: LONGEST_S,
         script: "ddsperf -i {domain} -D {longer} pong waitset >/dev/null 2>&1 & ddsperf -i {domain} -D {long} ping size 1024 waitset; status=$?; kill $!; exit $status",
         figures: &[Figure {
             metric: "ddsperf_round_trip",
@@ -84,33 +86,34 @@ pub(crate) static TOOLS: [Tool; 10] = [
             higher_is_better: false,
             read: ddsperf,
         }],
+        ..TOOL
     },
     Tool {
         name: "dbench",
         has_files: true,
-        longest_s: LONGEST_S,
         script: "cd {folder} && dbench -c /usr/share/dbench/client.txt -t {long} 1",
         figures: &[higher("dbench", "MB/s", dbench)],
+        ..TOOL
     },
     Tool {
         name: "bonnie",
         has_files: true,
-        longest_s: LONGEST_S,
         script: "bonnie++ -d {folder} -u root -s 128 -r 16 -n 16 -f -q 2>/dev/null",
         figures: &[
             higher("bonnie_write", "KiB/s", bonnie_write),
             higher("bonnie_create", "files/s", bonnie_create),
         ],
+        ..TOOL
     },
     Tool {
         name: "sysbench-fileio",
         has_files: true,
-        longest_s: LONGEST_S,
         script: "cd {folder} && set -- sysbench fileio --file-total-size=64M --file-num=16 --file-test-mode=rndwr --time={seconds} && \"$@\" prepare >/dev/null && \"$@\" --file-fsync-freq=0 --file-fsync-end=off run && \"$@\" --file-fsync-all=on run",
         figures: &[
             higher("sysbench_file_write", "MiB/s", written),
             higher("sysbench_file_write_fsync", "MiB/s", written_with_fsync),
         ],
+        ..TOOL
     },
     // The configuration and the number of jobs are those that the script says.
     Tool {

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 /// A command line that runs a script with this folder as its root, in a mount namespace that ends with it. The script sees folders
-/// of the machine at these paths, each of which is a folder of the root. It needs unshare(1), mount(8) and chroot(8).
+/// of the machine at these paths, each of which is a folder of the root, and an empty /tmp. It cannot write anywhere else: a root that
+/// changes is another image to an engine. It needs unshare(1), mount(8) and chroot(8).
 #[must_use]
 pub fn shell_in(root: &Path, folders: &[(&Path, &str)], script: &str) -> Vec<String> {
     let quoted_root = quoted(&root.display().to_string());
@@ -13,7 +14,9 @@ pub fn shell_in(root: &Path, folders: &[(&Path, &str)], script: &str) -> Vec<Str
         format!("mount --rbind {from} {quoted_root}{} && ", quoted(to))
     });
     let script = format!(
-        "export PATH=/usr/sbin:/usr/bin:/sbin:/bin; {}exec chroot {quoted_root} /bin/sh -c {}",
+        "export PATH=/usr/sbin:/usr/bin:/sbin:/bin; mount --bind {quoted_root} {quoted_root} && \
+         mount -o remount,bind,ro {quoted_root} && mount -t tmpfs tmpfs {quoted_root}/tmp && \
+         {}exec chroot {quoted_root} /bin/sh -c {}",
         seen.collect::<String>(),
         quoted(script)
     );

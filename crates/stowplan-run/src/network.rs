@@ -28,7 +28,8 @@ pub(crate) fn outside(
 }
 
 /// What to tell of an experiment that is in the machine's network because of these places.
-pub(crate) fn note(places: &[String]) -> Option<String> {
+#[must_use]
+pub fn note(places: &[String]) -> Option<String> {
     (!places.is_empty()).then(|| {
         format!(
             "all deployments run in the machine's network, as with --host-network, because services of {} cannot be in a \

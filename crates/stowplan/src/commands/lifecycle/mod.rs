@@ -4,7 +4,9 @@ mod on_demand;
 mod sections;
 mod show;
 
+use std::error::Error;
 use std::path::Path;
+use std::str::FromStr;
 use std::time::Duration;
 
 use stowplan_lifecycle::scenario::ScenarioSummary;
@@ -144,21 +146,13 @@ fn plan(args: &LifecycleArgs, partition: &Partition) -> Result<Plan, CommandErro
     let faults = match &args.faults[..] {
         [] => Fault::ALL.to_vec(),
         [none] if none == "none" => Vec::new(),
-        words => words
-            .iter()
-            .map(|word| word.parse::<Fault>())
-            .collect::<Result<Vec<_>, _>>()
-            .or_exit(ExitCode::Usage)?,
+        words => all_of::<Fault>(words)?,
     };
     let patience = args.patience.as_deref().map(inputs::duration).transpose()?;
     let memory = args.memory.as_deref().map(units::parse_bytes).transpose();
     let applications = match &args.applications[..] {
         [all] if all == "all" => Application::ALL.to_vec(),
-        words => words
-            .iter()
-            .map(|word| word.parse::<Application>())
-            .collect::<Result<Vec<_>, _>>()
-            .or_exit(ExitCode::Usage)?,
+        words => all_of::<Application>(words)?,
     };
     let toolbox = match applications.is_empty() {
         true => None,
@@ -175,6 +169,12 @@ fn plan(args: &LifecycleArgs, partition: &Partition) -> Result<Plan, CommandErro
         patience_ns: nanos(patience.unwrap_or(PATIENCE)),
         memory_bytes: memory.or_exit(ExitCode::Usage)?.unwrap_or(MEMORY_BYTES),
     })
+}
+
+/// What each of these words names.
+fn all_of<T: FromStr<Err: Error + 'static>>(words: &[String]) -> Result<Vec<T>, CommandError> {
+    let all = words.iter().map(|word| word.parse());
+    all.collect::<Result<_, _>>().or_exit(ExitCode::Usage)
 }
 
 /// Writes verdicts and report, and prints the tables or the verdicts.
