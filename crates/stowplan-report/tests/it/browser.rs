@@ -45,8 +45,8 @@ fn usual() -> PathBuf {
     static PAGE: OnceLock<PathBuf> = OnceLock::new();
     let size = common::Size {
         blocks: 8,
-        instances: 3_000,
-        samples: 120,
+        instances: 600,
+        samples: 60,
     };
     PAGE.get_or_init(|| written("report.html", size)).clone()
 }
