@@ -13,7 +13,7 @@ use stowplan_remote::{AgentHost, Network};
 use stowplan_results::{DeploymentRecord, Experiment, MetricPlan};
 use stowplan_run::{
     CallerEngines, Engines, ExperimentError, Programs, environment, has_multicast, machine,
-    missing_places, network_note, place_record, same_station,
+    missing_places, network_note, outside_network, place_record, same_station,
 };
 use stowplan_suite::{Caller, Observer, OpenResult, Outcome, Step, finish, run};
 use stowplan_wire::host::MachineFacts;
@@ -268,12 +268,6 @@ fn toolbox(request: &Request, store: &Path) -> Result<Option<Toolbox>, Experimen
         },
     });
     found.map(Some)
-}
-
-/// The places whose services cannot be in a network of the suite's own.
-fn outside_network(places: &[Place]) -> Vec<String> {
-    let outside = places.iter().filter(|place| !place.facts.joins_network);
-    outside.map(ToString::to_string).collect()
 }
 
 /// Fails where a place cannot be used here, before anything is started.

@@ -48,7 +48,7 @@ pub use error::ExperimentError;
 pub use execute::{Accept, Executed, Session, begin, resume};
 pub use expected::Expected;
 pub use missing::missing_places;
-pub use network::note as network_note;
+pub use network::{note as network_note, outside_of as outside_network};
 pub use prepare::place_record;
 pub use programs::Programs;
 pub use record::{environment, machine};

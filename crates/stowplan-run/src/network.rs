@@ -1,6 +1,6 @@
 //! Whether an experiment can have a network of its own: all of its deployments share one, so that all of its places have to be able to.
 
-use stowplan_model::Stack;
+use stowplan_model::{Place, Stack};
 use stowplan_plan::KnownEngines;
 use stowplan_remote::Network;
 
@@ -14,17 +14,23 @@ pub(crate) fn outside(
     stack: &Stack,
     known: &KnownEngines,
 ) -> Result<Vec<String>, ExperimentError> {
-    let mut places: Vec<String> = Vec::new();
     if request.network() == Network::Machine {
-        return Ok(places);
+        return Ok(Vec::new());
     }
-    for deployment in request.deployments(stack, known)? {
-        let place = deployment.place.to_string();
-        if !deployment.place.facts.joins_network && !places.contains(&place) {
-            places.push(place);
+    let deployments = request.deployments(stack, known)?;
+    Ok(outside_of(deployments.iter().map(|one| &one.place)))
+}
+
+/// Those of these places whose services cannot be in a network of the experiment's own, each once.
+pub fn outside_of<'a>(places: impl IntoIterator<Item = &'a Place>) -> Vec<String> {
+    let mut outside = Vec::new();
+    for place in places {
+        let name = place.to_string();
+        if !place.facts.joins_network && !outside.contains(&name) {
+            outside.push(name);
         }
     }
-    Ok(places)
+    outside
 }
 
 /// What to tell of an experiment that is in the machine's network because of these places.
