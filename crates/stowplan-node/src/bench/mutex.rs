@@ -1,6 +1,6 @@
 //! Threads that count and then take one of many locks for a moment, as `sysbench mutex` does.
 
-use std::hint::black_box;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::measure::{Timed, at_once};
@@ -10,7 +10,7 @@ use crate::error::NodeError;
 
 /// `--mutex-num` and `--mutex-loops` of sysbench by default.
 const LOCKS: usize = 4096;
-const LOOPS: u64 = 10_000;
+const LOOPS: u32 = 10_000;
 
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let threads = count();
@@ -27,14 +27,17 @@ pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
 }
 
 /// Lets each thread take so many locks, and count to `loops` before each.
-fn all(locks: &[Mutex<u64>], threads: usize, times: u64, loops: u64) {
+fn all(locks: &[Mutex<u64>], threads: usize, times: u64, loops: u32) {
+    let loops = &AtomicU32::new(loops);
     std::thread::scope(|scope| {
         for thread in 0..threads {
             scope.spawn(move || {
                 let mut state = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(thread as u64 + 1);
                 for _ in 0..times {
-                    for number in 0..loops {
-                        black_box(number);
+                    // The limit is read from memory each time, as in sysbench: that keeps the loop as well.
+                    let mut counted = 0;
+                    while counted < loops.load(Ordering::Relaxed) {
+                        counted += 1;
                     }
                     state ^= state << 13;
                     state ^= state >> 7;

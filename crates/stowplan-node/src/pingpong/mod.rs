@@ -58,8 +58,8 @@ pub struct PingPongArgs {
 /// Time after which a message counts as lost.
 const LOST_NS: i64 = 1_000_000_000;
 
-/// Time before the measurement, in which caches and clocks settle.
-const WARM_UP_NS: u64 = 500_000_000;
+/// Time before the measurement, in which caches, clocks and the places of threads settle.
+const WARM_UP: Duration = Duration::from_millis(500);
 
 /// Plays one side; what the measuring side found, as JSON.
 ///
@@ -111,8 +111,8 @@ pub fn series(
     let mut all = Vec::new();
     for bytes in sizes {
         path.buffer.resize(message_bytes(*bytes), 1);
-        // Before the first size all the time, for what both sides do only once; then a fifth of it, for the buffers of the size.
-        let warm_up = if sequence == 0 { time } else { time / 5 };
+        // Then for the buffers of the size alone.
+        let warm_up = if sequence == 0 { WARM_UP } else { time / 5 };
         let times = Times::new(warm_up, time, sequence);
         let times = path.round_trips(times)?;
         sequence = times.sequence;
@@ -282,7 +282,7 @@ struct Times {
 impl Times {
     fn of(args: &PingPongArgs) -> Self {
         let time = Duration::from_secs(args.seconds);
-        Self::new(Duration::from_nanos(WARM_UP_NS), time, 0)
+        Self::new(WARM_UP, time, 0)
     }
 
     /// Begins after the warm-up, with the message that follows `sequence`.

@@ -210,6 +210,45 @@ fn a_stack_is_measured_in_containers_of_every_engine() {
     }
 }
 
+#[test]
+fn benchmarks_of_clusters_are_in_the_network_of_the_machine() {
+    for engine in CLUSTERS {
+        if engines_missing(&["bare", engine]) {
+            continue;
+        }
+        let bench = Bench::new();
+        let _turn = shared_turn();
+        let places = format!("bare:flat,{engine}");
+        let child = bench
+            .command(["bench", "--quick", "--place", &places])
+            .args(["--benchmark", "cpu,tcp", "--blocks", "1"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let user = user_of(engine);
+        let pid = child.id();
+        let ended = Ended::new(child.wait_with_output().unwrap()).expect(0);
+        let warning = "all deployments run in the machine's network";
+        assert!(ended.err.contains(warning), "{}", ended.err);
+        assert_eq!(user.left_by(pid), Vec::<String>::new(), "{engine}");
+        assert_eq!(left_of(pid), Vec::<String>::new(), "{engine}");
+        let results = Results::open(only_result(&bench)).unwrap();
+        // Two benchmarks at two places, and at the reference again.
+        assert_eq!(results.runs.len(), 6, "{}", ended.err);
+        for run in &results.runs {
+            assert_eq!(run.status, RunStatus::Finished, "{run:?}");
+        }
+        let rows = results.measurements().unwrap();
+        for metric in ["cpu_primes", "tcp_send", "tcp_receive"] {
+            let row = rows
+                .iter()
+                .find(|row| &*row.metric == metric && &*row.deployment == engine);
+            assert!(row.is_some_and(|row| row.value.is_some()), "{row:?}");
+        }
+    }
+}
+
 fn the_engine_itself_is_told(usage: &[&UsageRow]) {
     for subject in ["engine", "engine idle"] {
         let row = usage.iter().find(|row| &*row.subject == subject);
