@@ -1,13 +1,11 @@
 //! Engines that are command lines: measured beside plain processes, with the same program and figures.
 
-use std::process::Stdio;
-
 use stowplan_results::{DeploymentRecord, Results, RunStatus, UsageRow};
 
 use crate::measured::{AT_ONCE, only_result};
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
-use crate::support::{Bench, Ended, engines_missing, fixture};
+use crate::support::{Bench, engines_missing, fixture, to_its_end};
 
 /// Measured beside plain processes in `control`, whose groups lie as the engine's do.
 pub fn measures(engine: &str, control: &str) {
@@ -18,16 +16,12 @@ pub fn measures(engine: &str, control: &str) {
     let _turn = shared_turn();
     let stack = fixture("tiny.yaml");
     let places = format!("{control},{engine}");
-    let child = bench
-        .command(["latency", stack.to_str().unwrap(), "--place", &places])
+    let mut command = bench.command(["latency", stack.to_str().unwrap(), "--place", &places]);
+    command
         .args(["--partition", "modules", "--blocks", "1", "--window", "1s"])
-        .args(AT_ONCE)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let pid = child.id();
-    let ended = Ended::new(child.wait_with_output().unwrap()).expect(0);
+        .args(AT_ONCE);
+    let (pid, ended) = to_its_end(&mut command);
+    let ended = ended.expect(0);
     assert!(ended.out.contains("scan_to_brake"), "{}", ended.out);
     assert_eq!(left_of(pid), Vec::<String>::new());
     let results = Results::open(only_result(&bench)).unwrap();

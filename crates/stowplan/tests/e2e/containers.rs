@@ -12,7 +12,7 @@ use crate::interrupted::{until_empty, until_nothing_is_left};
 use crate::measured::{AT_ONCE, only_result};
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
-use crate::support::{Bench, Ended, engines_missing};
+use crate::support::{Bench, Ended, engines_missing, to_its_end};
 
 /// Measured in one experiment.
 const PLACES: [&str; 5] = ["bare:grouped", "oci", "docker", "podman", "cri"];
@@ -154,13 +154,8 @@ fn a_stack_is_measured_in_containers_of_every_engine() {
         "1s",
     ]);
     command.args(AT_ONCE);
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let pid = child.id();
-    let ended = Ended::new(child.wait_with_output().unwrap()).expect(0);
+    let (pid, ended) = to_its_end(&mut command);
+    let ended = ended.expect(0);
     for engine in DAEMONS {
         assert_eq!(user_of(engine).left_by(pid), Vec::<String>::new());
     }
@@ -219,19 +214,17 @@ fn benchmarks_of_clusters_are_in_the_network_of_the_machine() {
         let bench = Bench::new();
         let _turn = shared_turn();
         let places = format!("bare:flat,{engine}");
-        let child = bench
-            .command(["bench", "--quick", "--place", &places])
-            .args(["--benchmark", "cpu,tcp", "--blocks", "1"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let user = user_of(engine);
-        let pid = child.id();
-        let ended = Ended::new(child.wait_with_output().unwrap()).expect(0);
+        let mut command = bench.command(["bench", "--quick", "--place", &places]);
+        command.args(["--benchmark", "cpu,tcp", "--blocks", "1"]);
+        let (pid, ended) = to_its_end(&mut command);
+        let ended = ended.expect(0);
         let warning = "all deployments run in the machine's network";
         assert!(ended.err.contains(warning), "{}", ended.err);
-        assert_eq!(user.left_by(pid), Vec::<String>::new(), "{engine}");
+        assert_eq!(
+            user_of(engine).left_by(pid),
+            Vec::<String>::new(),
+            "{engine}"
+        );
         assert_eq!(left_of(pid), Vec::<String>::new(), "{engine}");
         let results = Results::open(only_result(&bench)).unwrap();
         // Two benchmarks at two places, and at the reference again.

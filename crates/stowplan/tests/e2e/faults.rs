@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,7 +12,7 @@ use crate::interrupted::{begin, wait};
 use crate::measured::only_result;
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
-use crate::support::{Bench, Ended, engines_missing, fixture};
+use crate::support::{Bench, Ended, engines_missing, fixture, to_its_end};
 
 /// `tiny` with a real program beside it, in one run on `place`.
 pub fn with_program(bench: &Bench, place: &str, program: &str, window: &str) -> Ended {
@@ -34,14 +33,7 @@ fn run_one(bench: &Bench, place: &str, window: &str, more: &str) -> Ended {
              warm_up: 100ms\nwindow: {window}\n{more}"
         ),
     );
-    let child = bench
-        .command(["run", "one.yaml", "--settle", "0s"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let pid = child.id();
-    let ended = Ended::new(child.wait_with_output().unwrap());
+    let (pid, ended) = to_its_end(&mut bench.command(["run", "one.yaml", "--settle", "0s"]));
     assert_eq!(left_of(pid), Vec::<String>::new());
     ended
 }

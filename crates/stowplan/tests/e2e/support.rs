@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -90,6 +90,15 @@ pub fn through(words: &[&str], command: &Command) -> Command {
     outer.envs(set.filter_map(|(name, value)| Some((name, value?))));
     outer.current_dir(command.get_current_dir().expect("a folder of its own"));
     outer
+}
+
+/// Runs it to its end: how it ended, and the number of its process, which what it leaves is named after.
+pub fn to_its_end(command: &mut Command) -> (u32, Ended) {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the program can be started");
+    let pid = child.id();
+    let output = child.wait_with_output();
+    (pid, Ended::new(output.expect("it can be waited for")))
 }
 
 /// How the program ended.

@@ -14,7 +14,7 @@ use crate::measured::only_result;
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
 use crate::record::counted_in;
-use crate::support::{Bench, Ended, engines_missing, fixture};
+use crate::support::{Bench, Ended, engines_missing, fixture, to_its_end};
 
 /// Where the programs are and where they write their counts, as they see it, and what they have of the host.
 struct Place<'a> {
@@ -76,9 +76,8 @@ fn on_bare<'a>(counts: &'a str) -> Place<'a> {
 /// Runs it to its end, after which nothing may be left.
 fn run(bench: &Bench, place: &Place<'_>) -> Ended {
     let _turn = shared_turn();
-    let child = command(bench, place, "500ms").spawn().unwrap();
-    let pid = child.id();
-    let ended = Ended::new(child.wait_with_output().unwrap()).expect(0);
+    let (pid, ended) = to_its_end(&mut command(bench, place, "500ms"));
+    let ended = ended.expect(0);
     assert_eq!(left_of(pid), [""; 0]);
     ended
 }
