@@ -31,14 +31,14 @@ pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
 
 fn measure(args: &BenchArgs, folder: &Path) -> io::Result<Vec<BenchFigure>> {
     let target = u64::try_from(args.time.as_nanos()).unwrap_or(u64::MAX);
-    // The first time a file system may read its tables from the device. Whether it does depends on who used them before.
-    create(folder)?;
-    delete(folder)?;
     let mut created = Timed { count: 0, ns: 0 };
     let mut deleted = created;
     while created.count == 0 || created.ns + deleted.ns < target {
-        add(&mut created, create(folder)?);
-        add(&mut deleted, delete(folder)?);
+        add(
+            &mut created,
+            each(folder, |path| File::create_new(path).map(drop))?,
+        );
+        add(&mut deleted, each(folder, |path| fs::remove_file(path))?);
     }
     Ok(vec![
         created.rate("file_create", "files/s", 1.0),
@@ -49,14 +49,6 @@ fn measure(args: &BenchArgs, folder: &Path) -> io::Result<Vec<BenchFigure>> {
 fn add(all: &mut Timed, one: Timed) {
     all.count += one.count;
     all.ns += one.ns;
-}
-
-fn create(folder: &Path) -> io::Result<Timed> {
-    each(folder, |path| File::create_new(path).map(drop))
-}
-
-fn delete(folder: &Path) -> io::Result<Timed> {
-    each(folder, |path| fs::remove_file(path))
 }
 
 /// Does something with every file; how long that took.
@@ -79,10 +71,10 @@ mod tests {
     #[test]
     fn all_files_are_created_and_deleted_again() {
         let folder = tempfile::tempdir().unwrap();
-        create(folder.path()).unwrap();
+        each(folder.path(), |path| File::create_new(path).map(drop)).unwrap();
         let there = fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(there as u64, FILES);
-        delete(folder.path()).unwrap();
+        each(folder.path(), |path| fs::remove_file(path)).unwrap();
         let asked = BenchArgs {
             folder: Some(folder.path().to_owned()),
             ..args("files")

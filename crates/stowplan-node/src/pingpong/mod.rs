@@ -111,7 +111,7 @@ pub fn series(
     let mut all = Vec::new();
     for bytes in sizes {
         path.buffer.resize(message_bytes(*bytes), 1);
-        // Then for the buffers of the size alone.
+        // Before the first size all that settles only once; before the others what a size has of its own, its buffers.
         let warm_up = if sequence == 0 { WARM_UP } else { time / 5 };
         let times = Times::new(warm_up, time, sequence);
         let times = path.round_trips(times)?;
