@@ -1,10 +1,11 @@
 //! One benchmark in one service of one place: from the run folder to the line that it prints.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 use stowplan_engine::{Deployment, Engine, EngineError, shell_in};
 use stowplan_host::Host;
 use stowplan_host::ledger::Object;
@@ -78,7 +79,7 @@ impl Shared<'_> {
         let run_dir = self.host.open_run(run, Vec::new(), xml, 0)?;
         let folders = Folders::new(self, benchmark, place, run, &run_dir);
         let ended = self
-            .made(&folders)
+            .made(benchmark, &folders)
             .and_then(|()| self.opened(benchmark, place, engine, &folders, domain));
         let closed = self.host.close_run();
         let removed = folders.own.iter().try_for_each(|own| remove(own));
@@ -100,16 +101,17 @@ impl Shared<'_> {
         self.toolbox.filter(|_| benchmark.tool().is_some())
     }
 
-    fn made(&self, folders: &Folders) -> Result<(), EngineError> {
+    fn made(&self, benchmark: &Benchmark, folders: &Folders) -> Result<(), EngineError> {
         self.host.add_real(vec![SERVICE.to_owned()])?;
         if let Some(own) = &folders.own {
             self.host.enter(&Object::Folder {
                 path: own.display().to_string(),
             })?;
-            let made = fs::create_dir_all(own);
-            made.map_err(|error| {
-                EngineError::new(format!("cannot make {}", own.display())).because(error)
-            })?;
+            if let Some(toolbox) = self.toolbox_of(benchmark) {
+                make(&toolbox.volumes())?;
+                spread(&toolbox.volumes());
+            }
+            make(own)?;
         }
         Ok(())
     }
@@ -315,7 +317,7 @@ impl Folders {
         let own = match benchmark.disk {
             // Of a tool it is on the file system of the toolbox, and mounted at the same place everywhere.
             Some(Disk::Volume) => Some(match toolbox {
-                Some(toolbox) => toolbox.dir.join("volumes").join(&volume),
+                Some(toolbox) => toolbox.volumes().join(&volume),
                 None => shared.dir.join(&volume),
             }),
             Some(Disk::Image) if place.is_plain() => {
@@ -337,6 +339,20 @@ impl Folders {
             own,
         }
     }
+}
+
+fn make(folder: &Path) -> Result<(), EngineError> {
+    let made = fs::create_dir_all(folder);
+    made.map_err(|error| {
+        EngineError::new(format!("cannot make {}", folder.display())).because(error)
+    })
+}
+
+/// Has ext4 put the subfolders of a folder far from each other (chattr(1), `T`): it creates files more slowly where others were
+/// deleted a minute ago, as those of the run before. Other file systems have no such flag, and do without.
+fn spread(folder: &Path) {
+    let set = |folder: File| ioctl_setflags(&folder, ioctl_getflags(&folder)? | IFlags::TOPDIR);
+    let _ = File::open(folder).map(set);
 }
 
 fn remove(folder: &Path) -> Result<(), EngineError> {

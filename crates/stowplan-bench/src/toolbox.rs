@@ -105,6 +105,12 @@ impl Toolbox {
         self.dir.join("tree")
     }
 
+    /// Where the folders are made that its tools write into.
+    #[must_use]
+    pub(crate) fn volumes(&self) -> PathBuf {
+        self.dir.join("volumes")
+    }
+
     /// The one that was built last in this store.
     ///
     /// # Errors

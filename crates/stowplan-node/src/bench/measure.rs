@@ -62,6 +62,11 @@ pub(super) fn for_about(time: Duration, mut work: impl FnMut(u64)) -> Timed {
         all += piece.ns;
         pieces.push(piece);
     }
+    median(pieces)
+}
+
+/// The one of some pieces that took the median time; the later of the two in the middle.
+pub(super) fn median(mut pieces: Vec<Timed>) -> Timed {
     pieces.sort_unstable_by_key(|piece| piece.ns);
     pieces[pieces.len() / 2]
 }
