@@ -127,18 +127,27 @@ impl Benchmark {
 pub(crate) type Shown = (&'static str, &'static str, Option<&'static str>);
 
 /// Rows of tools.
-pub(crate) const SHOWN_OF_TOOLS: [Shown; 12] = [
+pub(crate) const SHOWN_OF_TOOLS: [Shown; 13] = [
     ("sysbench cpu", "sysbench_cpu", None),
     ("sysbench memory", "sysbench_memory", None),
     ("sysbench threads", "sysbench_threads", None),
     ("sysbench mutex", "sysbench_mutex", None),
     ("iperf3", "iperf3_send", None),
+    ("iperf3 -R", "iperf3_receive", None),
     ("ddsperf 1 KiB", "ddsperf_round_trip", None),
-    ("dbench", "dbench", None),
-    ("bonnie++, write", "bonnie_write", None),
-    ("bonnie++, create files", "bonnie_create", None),
-    ("sysbench fileio", "sysbench_file_write", None),
-    ("sysbench fileio, fsync", "sysbench_file_write_fsync", None),
+    ("dbench", "dbench", Some("volume, buffered")),
+    ("bonnie++, write", "bonnie_write", Some("volume, buffered")),
+    ("bonnie++, create files", "bonnie_create", Some("volume")),
+    (
+        "sysbench fileio",
+        "sysbench_file_write",
+        Some("volume, buffered"),
+    ),
+    (
+        "sysbench fileio, fsync",
+        "sysbench_file_write_fsync",
+        Some("volume, fsync"),
+    ),
     ("Kernel compile", "kernel_compile", None),
 ];
 

@@ -7,7 +7,7 @@ use stowplan_judge::{Judgement, Measurement};
 use stowplan_stats::t_interval;
 
 /// Pairs: a name for people, our metric and subject, the tool's metric.
-const PAIRS: [(&str, &str, Option<&str>, &str); 6] = [
+const PAIRS: [(&str, &str, Option<&str>, &str); 7] = [
     ("CPU / sysbench", "cpu_primes", None, "sysbench_cpu"),
     (
         "Memory write / sysbench",
@@ -18,6 +18,12 @@ const PAIRS: [(&str, &str, Option<&str>, &str); 6] = [
     ("Threads / sysbench", "threads", None, "sysbench_threads"),
     ("Mutex / sysbench", "mutex", None, "sysbench_mutex"),
     ("TCP send / iperf3", "tcp_send", None, "iperf3_send"),
+    (
+        "TCP receive / iperf3",
+        "tcp_receive",
+        None,
+        "iperf3_receive",
+    ),
     (
         "DDS 1 KiB / ddsperf",
         "dds_round_trip",

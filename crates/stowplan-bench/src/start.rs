@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use stowplan_measure::dds::{DdsConfig, cyclonedds_xml};
 use stowplan_model::Place;
 use stowplan_remote::AgentHost;
 use stowplan_site::Site as _;
-use stowplan_wire::bench::{BENCH_SCHEMA, BenchResult};
+use stowplan_wire::bench::{BENCH_SCHEMA, BenchResult, Storage};
 use stowplan_wire::deployment::{
     Access, BindMount, DeploymentPlan, EngineEventKind, IsolationPlan, LimitsPlan, Program, Select,
     ServiceStart,
@@ -64,6 +65,16 @@ pub(crate) enum Ended {
     Without(String),
 }
 
+impl Ended {
+    /// With what is behind the folder of its files, where it does not say that itself.
+    fn with(mut self, storage: Option<Storage>) -> Self {
+        if let Self::Measured(result) = &mut self {
+            result.storage = result.storage.take().or(storage);
+        }
+        self
+    }
+}
+
 impl Shared<'_> {
     /// Starts the benchmark and waits for its end. Whatever happens, everything of the run is removed.
     pub(crate) fn start(
@@ -80,7 +91,11 @@ impl Shared<'_> {
         let folders = Folders::new(self, benchmark, place, run, &run_dir);
         let ended = self
             .made(benchmark, &folders)
-            .and_then(|()| self.opened(benchmark, place, engine, &folders, domain));
+            .and_then(|()| self.storage(benchmark, &folders))
+            .and_then(|storage| {
+                let ended = self.opened(benchmark, place, engine, &folders, domain)?;
+                Ok(ended.with(storage))
+            });
         let closed = self.host.close_run();
         let removed = folders.own.iter().try_for_each(|own| remove(own));
         let ended = ended?;
@@ -114,6 +129,32 @@ impl Shared<'_> {
             make(own)?;
         }
         Ok(())
+    }
+
+    /// What is behind the folder that a tool writes into, and is the same for all places. Benchmarks of ours say it themselves.
+    fn storage(
+        &self,
+        benchmark: &Benchmark,
+        folders: &Folders,
+    ) -> Result<Option<Storage>, EngineError> {
+        let of_files = benchmark.tool().is_some_and(Tool::is_of_files);
+        let Some(own) = folders.own.as_ref().filter(|_| of_files) else {
+            return Ok(None);
+        };
+        let program = self.image.dir.join(stowplan_image::PROGRAM_NAME);
+        let asked = Command::new(program)
+            .args(["bench", "storage", "--ms", "0", "--folder"])
+            .arg(own)
+            .output();
+        let what = || format!("cannot see what is behind {}", own.display());
+        let told = asked.map_err(|error| EngineError::new(what()).because(error))?;
+        match result(&String::from_utf8_lossy(&told.stdout)) {
+            Some(result) => Ok(result.storage),
+            None => {
+                let said = String::from_utf8_lossy(&told.stderr);
+                Err(EngineError::new(format!("{}: {}", what(), said.trim())))
+            }
+        }
     }
 
     fn opened(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use stowplan_engine::quoted;
-use stowplan_wire::bench::{BENCH_SCHEMA, BenchFigure, BenchResult};
+use stowplan_wire::bench::{BENCH_SCHEMA, BenchFigure, BenchResult, Direction, FileAccess, Moved};
 
 /// What the script prints behind the tool's output, with the tool's status.
 const END: &str = "stowplan-tool-status=";
@@ -19,7 +19,32 @@ struct Figure {
     metric: &'static str,
     unit: &'static str,
     higher_is_better: bool,
+    bytes: Bytes,
     read: fn(&str) -> Option<f64>,
+}
+
+/// What a figure has to do with files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bytes {
+    /// Nothing.
+    None,
+    /// It is of files that are made and deleted.
+    OfNames,
+    /// It is of bytes that go into the page cache.
+    Buffered,
+    /// It is of bytes that the tool waits for until the device has them.
+    Synced,
+}
+
+impl Bytes {
+    /// How they are written, where bytes are.
+    const fn access(self) -> Option<FileAccess> {
+        match self {
+            Self::None | Self::OfNames => None,
+            Self::Buffered => Some(FileAccess::Buffered),
+            Self::Synced => Some(FileAccess::Synced),
+        }
+    }
 }
 
 /// A tool of the toolbox.
@@ -73,8 +98,11 @@ pub(crate) static TOOLS: [Tool; 10] = [
     // 0x1451 is the port: the server listens.
     Tool {
         name: "iperf3",
-        script: "iperf3 -s -1 -p 5201 >/dev/null 2>&1 & until grep -q :1451 /proc/net/tcp /proc/net/tcp6; do sleep 0.02; done; iperf3 -c 127.0.0.1 -p 5201 -l 128K -t {seconds} -J",
-        figures: &[higher("iperf3_send", "MB/s", iperf3)],
+        script: "iperf3 -s -p 5201 >/dev/null 2>&1 & until grep -q :1451 /proc/net/tcp /proc/net/tcp6; do sleep 0.02; done; set -- iperf3 -c 127.0.0.1 -p 5201 -l 128K -t {seconds} -J && \"$@\" && \"$@\" -R; status=$?; kill $!; exit $status",
+        figures: &[
+            higher("iperf3_send", "MB/s", iperf3_send),
+            higher("iperf3_receive", "MB/s", iperf3_receive),
+        ],
         ..TOOL
     },
     Tool {
@@ -84,6 +112,7 @@ pub(crate) static TOOLS: [Tool; 10] = [
             metric: "ddsperf_round_trip",
             unit: "ns",
             higher_is_better: false,
+            bytes: Bytes::None,
             read: ddsperf,
         }],
         ..TOOL
@@ -92,7 +121,7 @@ pub(crate) static TOOLS: [Tool; 10] = [
         name: "dbench",
         has_files: true,
         script: "cd {folder} && dbench -c /usr/share/dbench/client.txt -t {long} 1",
-        figures: &[higher("dbench", "MB/s", dbench)],
+        figures: &[of_files("dbench", "MB/s", Bytes::Buffered, dbench)],
         ..TOOL
     },
     Tool {
@@ -100,8 +129,8 @@ pub(crate) static TOOLS: [Tool; 10] = [
         has_files: true,
         script: "bonnie++ -d {folder} -u root -s 128 -r 16 -n 16 -f -q 2>/dev/null",
         figures: &[
-            higher("bonnie_write", "KiB/s", bonnie_write),
-            higher("bonnie_create", "files/s", bonnie_create),
+            of_files("bonnie_write", "KiB/s", Bytes::Buffered, bonnie_write),
+            of_files("bonnie_create", "files/s", Bytes::OfNames, bonnie_create),
         ],
         ..TOOL
     },
@@ -110,8 +139,13 @@ pub(crate) static TOOLS: [Tool; 10] = [
         has_files: true,
         script: "cd {folder} && set -- sysbench fileio --file-total-size=64M --file-num=16 --file-test-mode=rndwr --time={seconds} && \"$@\" prepare >/dev/null && \"$@\" --file-fsync-freq=0 --file-fsync-end=off run && \"$@\" --file-fsync-all=on run",
         figures: &[
-            higher("sysbench_file_write", "MiB/s", written),
-            higher("sysbench_file_write_fsync", "MiB/s", written_with_fsync),
+            of_files("sysbench_file_write", "MiB/s", Bytes::Buffered, written),
+            of_files(
+                "sysbench_file_write_fsync",
+                "MiB/s",
+                Bytes::Synced,
+                written_with_fsync,
+            ),
         ],
         ..TOOL
     },
@@ -126,10 +160,20 @@ pub(crate) static TOOLS: [Tool; 10] = [
 ];
 
 const fn higher(metric: &'static str, unit: &'static str, read: fn(&str) -> Option<f64>) -> Figure {
+    of_files(metric, unit, Bytes::None, read)
+}
+
+const fn of_files(
+    metric: &'static str,
+    unit: &'static str,
+    bytes: Bytes,
+    read: fn(&str) -> Option<f64>,
+) -> Figure {
     Figure {
         metric,
         unit,
         higher_is_better: true,
+        bytes,
         read,
     }
 }
@@ -181,6 +225,12 @@ impl Tool {
         )
     }
 
+    /// Whether one of its figures is of files.
+    pub(crate) fn is_of_files(&self) -> bool {
+        let mut figures = self.figures.iter();
+        figures.any(|figure| figure.bytes != Bytes::None)
+    }
+
     /// What it gave; `None` where it has not ended.
     pub(crate) fn ended(&self, log: &str) -> Option<Result<BenchResult, String>> {
         let (output, status) = log.rsplit_once(END)?;
@@ -219,9 +269,10 @@ impl Tool {
 
     fn figure(&self, figure: &Figure, output: &str) -> BenchFigure {
         let value = (figure.read)(output).filter(|value| value.is_finite() && *value > 0.0);
+        let access = figure.bytes.access();
         BenchFigure {
             metric: figure.metric.to_owned(),
-            subject: None,
+            subject: access.map(|access| access.word().to_owned()),
             unit: figure.unit.to_owned(),
             higher_is_better: figure.higher_is_better,
             value,
@@ -230,7 +281,15 @@ impl Tool {
                 .then(|| format!("{} printed no figure for it", self.name)),
             count: 0,
             ns: 0,
-            moved: None,
+            // A tool does not say how many bytes. Those that are synced are where the folder is.
+            moved: (access == Some(FileAccess::Buffered)).then_some(Moved {
+                direction: Direction::Write,
+                access: FileAccess::Buffered,
+                bytes: 0,
+                from_device: None,
+                to_device: None,
+                resident: None,
+            }),
         }
     }
 }
@@ -262,12 +321,20 @@ fn mutex(output: &str) -> Option<f64> {
     Some(events(output)? * 10_000.0)
 }
 
-fn iperf3(output: &str) -> Option<f64> {
-    let document: serde_json::Value = serde_json::from_str(&output[output.find('{')?..]).ok()?;
-    let bits = document
-        .pointer("/end/sum_sent/bits_per_second")?
-        .as_f64()?;
-    Some(bits / 8e6)
+fn iperf3_send(output: &str) -> Option<f64> {
+    iperf3(output, 0, "/end/sum_sent/bits_per_second")
+}
+
+/// Of the second document: there the server sends.
+fn iperf3_receive(output: &str) -> Option<f64> {
+    iperf3(output, 1, "/end/sum_received/bits_per_second")
+}
+
+fn iperf3(output: &str, document: usize, pointer: &str) -> Option<f64> {
+    let documents = serde_json::Deserializer::from_str(&output[output.find('{')?..]);
+    let mut documents = documents.into_iter::<serde_json::Value>();
+    let document = documents.nth(document)?.ok()?;
+    Some(document.pointer(pointer)?.as_f64()? / 8e6)
 }
 
 /// Mean over the lines of a second each, from µs. ddsperf tells half of the round trip.

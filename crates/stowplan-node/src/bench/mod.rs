@@ -67,10 +67,13 @@ impl Found {
     }
 }
 
+/// Compiler, level of optimisation, target and its features.
+const COMPILED: &str = env!("STOWPLAN_COMPILED");
+
 type Kernel = fn(&BenchArgs) -> Result<Found, NodeError>;
 
 /// Every benchmark by name.
-const KERNELS: [(&str, Kernel); 12] = [
+const KERNELS: [(&str, Kernel); 13] = [
     ("whetstone", whetstone::run),
     ("dhrystone", dhrystone::run),
     ("cpu", cpu::run),
@@ -83,6 +86,7 @@ const KERNELS: [(&str, Kernel); 12] = [
     ("file-sequential", sequential::run),
     ("file-random", sequential::run_random),
     ("files", files::run),
+    ("storage", storage::run),
 ];
 
 /// Measures one and describes the result as one line of JSON.
@@ -98,7 +102,7 @@ pub fn run(args: &BenchArgs) -> Result<String, NodeError> {
             message: format!("there is none of this name; hint: take one of {names}"),
         });
     };
-    let found = kernel(args)?;
+    let found = kernel(args)?.with("compiled", COMPILED);
     let result = BenchResult {
         schema: BENCH_SCHEMA.to_owned(),
         benchmark: (*name).to_owned(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use stowplan_wire::bench::{Backing, Storage};
 
-use super::{BenchArgs, failed};
+use super::{BenchArgs, Found, failed};
 use crate::error::NodeError;
 
 /// Bytes of the file that shows whether a device is behind a folder.
@@ -16,6 +16,15 @@ const PROBE: usize = 64 << 10;
 
 /// Alignment that `O_DIRECT` asks for on every device.
 const ALIGNMENT: usize = 4096;
+
+/// No benchmark: it says what is behind a folder, for programs that do not.
+pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
+    let (_, storage) = folder(args)?;
+    Ok(Found {
+        storage: Some(storage),
+        ..Found::default()
+    })
+}
 
 /// The folder of a benchmark with files, and what it is.
 pub(super) fn folder(args: &BenchArgs) -> Result<(PathBuf, Storage), NodeError> {

@@ -1,7 +1,9 @@
 //! `bench`: benchmarks at several places, and their table.
 
+mod full;
 mod shown;
 pub(super) mod toolbox;
+mod words;
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,6 +19,8 @@ use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::inputs;
 use crate::output::tell;
 use crate::progress::{ProgressLine, Style};
+
+pub use full::sections;
 
 /// `stowplan bench`.
 pub fn run(args: &BenchArgs) -> Result<(), CommandError> {
@@ -79,14 +83,17 @@ fn places(args: &BenchArgs) -> Result<Vec<String>, CommandError> {
 /// Keeps the verdicts, writes the report and prints the tables.
 fn show(executed: &Executed, args: &BenchArgs) -> Result<(), CommandError> {
     let results = Results::open(&executed.dir).or_exit(ExitCode::RunFailed)?;
-    let (judgement, _, page) = measure::judged(&results, |_| Ok(Vec::new()))?;
-    let table = BenchTable::read(&judgement, &executed.dir).or_exit(ExitCode::RunFailed)?;
+    let (judgement, _, page) = measure::judged(&results, |of| sections(&results, of))?;
+    let table = full::read(&executed.dir, &judgement).or_exit(ExitCode::RunFailed)?;
     let text = if args.full {
-        shown::full(&table)
+        full::tables(&table)
     } else {
         shown::short(&table)
     };
     tell!("{text}")?;
+    if let Some(files) = shown::files(&results.experiment, &table) {
+        tell!("{files}")?;
+    }
     if !table.ratios.is_empty() {
         tell!("{}", shown::ratios(&table))?;
         keep_ratios(&table, &executed.dir)?;

@@ -8,7 +8,7 @@ use stowplan_results::Results;
 
 use crate::calibration;
 use crate::cli::{ReportArgs, ReportForm};
-use crate::commands::lifecycle;
+use crate::commands::{bench, lifecycle};
 use crate::failure::{CommandError, ExitCode, OrExit};
 use crate::output::{tell, tell_on};
 use crate::table;
@@ -28,7 +28,10 @@ pub fn run(args: &ReportArgs) -> Result<(), CommandError> {
                 .output
                 .clone()
                 .unwrap_or_else(|| args.result.join("report.html"));
-            let sections = lifecycle::sections(&results, &judgement);
+            let sections = match &*results.experiment.suite {
+                stowplan_bench::SUITE => bench::sections(&results, &judgement),
+                _ => lifecycle::sections(&results, &judgement),
+            };
             let sections = sections.or_exit(ExitCode::RunFailed)?;
             let written = stowplan_report::write_html_with(&judgement, &sections, &path);
             written.or_exit(ExitCode::RunFailed)?;
