@@ -8,6 +8,9 @@ use stowplan_wire::bench::{BENCH_SCHEMA, BenchFigure, BenchResult, Direction, Fi
 /// What the script prints behind the tool's output, with the tool's status.
 const END: &str = "stowplan-tool-status=";
 
+/// What all tools say of a full disk, strerror(3).
+const FULL: &str = "No space left on device";
+
 /// Longest time for a tool beyond what it is asked for, s.
 const LONGEST_S: u64 = 60;
 
@@ -127,7 +130,7 @@ pub(crate) static TOOLS: [Tool; 10] = [
     Tool {
         name: "bonnie",
         has_files: true,
-        script: "bonnie++ -d {folder} -u root -s 128 -r 16 -n 16 -f -q 2>/dev/null",
+        script: "{ said=$(bonnie++ -d {folder} -u root -s 128 -r 16 -n 16 -f -q 2>&1 >&3); } 3>&1; status=$?; [ $status = 0 ] || echo \"$said\"; exit $status",
         figures: &[
             of_files("bonnie_write", "KiB/s", Bytes::Buffered, bonnie_write),
             of_files("bonnie_create", "files/s", Bytes::OfNames, bonnie_create),
@@ -137,7 +140,7 @@ pub(crate) static TOOLS: [Tool; 10] = [
     Tool {
         name: "sysbench-fileio",
         has_files: true,
-        script: "cd {folder} && set -- sysbench fileio --file-total-size=64M --file-num=16 --file-test-mode=rndwr --time={seconds} && \"$@\" prepare >/dev/null && \"$@\" --file-fsync-freq=0 --file-fsync-end=off run && \"$@\" --file-fsync-all=on run",
+        script: "cd {folder} && set -- sysbench fileio --file-total-size=64M --file-num=16 --file-test-mode=rndwr --time={seconds} && { said=$(\"$@\" prepare) || { echo \"$said\"; exit 1; }; } && \"$@\" --file-fsync-freq=0 --file-fsync-end=off run && \"$@\" --file-fsync-all=on run",
         figures: &[
             of_files("sysbench_file_write", "MiB/s", Bytes::Buffered, written),
             of_files(
@@ -239,8 +242,11 @@ impl Tool {
     }
 
     fn result(&self, output: &str, status: i32) -> Result<BenchResult, String> {
+        // Some say more after the reason.
+        let mut lines = output.lines().rev();
+        let full = lines.find(|line| line.contains(FULL));
         let last = output.lines().rev().find(|line| !line.trim().is_empty());
-        let last = last.unwrap_or("it said nothing");
+        let last = full.or(last).unwrap_or("it said nothing");
         match status {
             0 => {}
             124 | 137 => return Err(format!("{} did not end in time: {last}", self.name)),
@@ -451,6 +457,29 @@ mod tests {
                 "{why}"
             );
         }
+    }
+
+    #[test]
+    fn a_tool_that_hangs_is_ended_with_what_it_started() {
+        let tool = Tool {
+            name: "hanging",
+            longest_s: 0,
+            script: "echo begun; sleep 600 & sleep 600",
+            ..TOOL
+        };
+        let told = Told {
+            time_ms: 1,
+            folder: "",
+            domain: 0,
+            dds: "",
+        };
+        // It ends only when nobody has its output open any more.
+        let ran = std::process::Command::new("/bin/sh")
+            .args(["-c", &tool.script(&told)])
+            .output();
+        let log = String::from_utf8(ran.unwrap().stdout).unwrap();
+        let why = tool.ended(&log).unwrap().unwrap_err();
+        assert_eq!(why, "hanging did not end in time: begun");
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use stowplan_results::{MeasurementRow, Results};
 
 use crate::measured::only_result;
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
-use crate::support::{Bench, Ended, engines_missing};
+use crate::support::{Bench, Ended, engines_missing, to_its_end};
+use crate::toolbox::{lay_toolbox, said, with_libraries};
 
 const STEPS: [&str; 9] = [
     "build",
@@ -23,12 +23,6 @@ const STEPS: [&str; 9] = [
     "restart",
 ];
 
-/// What a program prints.
-fn said(program: &str, arguments: &[&str]) -> String {
-    let ended = Command::new(program).args(arguments).output().unwrap();
-    String::from_utf8_lossy(&ended.stdout).trim().to_owned()
-}
-
 /// Files and folders of the machine's own compiler, with the libraries that its programs are linked with.
 fn compiler() -> BTreeSet<PathBuf> {
     let found = |kind: &str, name: &str| {
@@ -41,17 +35,7 @@ fn compiler() -> BTreeSet<PathBuf> {
         .into();
     let commands = ["gcc", "cc", "as", "ld", "make", "sh", "rm"];
     programs.extend(commands.map(|name| Path::new("/usr/bin").join(name)));
-    let mut files = BTreeSet::new();
-    for program in programs {
-        let linked = said("ldd", &[&program.display().to_string()]);
-        let words = linked.split_whitespace();
-        files.extend(
-            words
-                .filter(|word| word.starts_with('/'))
-                .map(PathBuf::from),
-        );
-        files.insert(program);
-    }
+    let mut files = with_libraries(programs);
     let objects = ["crt1.o", "crti.o", "crtn.o", "crtbeginT.o", "crtend.o"];
     let libraries = [
         "libc.a",
@@ -79,38 +63,6 @@ fn compiler() -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// A toolbox with that compiler alone: one of Debian's packages is a download of half a gigabyte.
-fn lay_toolbox(store: &Path) {
-    let dir = store.join("toolbox/current");
-    let tree = dir.join("tree");
-    for folder in [
-        "proc",
-        "dev",
-        "sys",
-        "srv",
-        "tmp",
-        "usr/bin",
-        "usr/lib",
-        "usr/lib64",
-        "etc",
-    ] {
-        std::fs::create_dir_all(tree.join(folder)).unwrap();
-    }
-    for folder in ["bin", "lib", "lib64"] {
-        std::os::unix::fs::symlink(format!("usr/{folder}"), tree.join(folder)).unwrap();
-    }
-    for file in compiler() {
-        let folder = file.parent().unwrap().canonicalize().unwrap();
-        let to = tree.join(folder.strip_prefix("/").unwrap());
-        std::fs::create_dir_all(&to).unwrap();
-        let copied = Command::new("cp").arg("-rL").arg(&file).arg(&to).status();
-        assert!(copied.unwrap().success(), "{}", file.display());
-    }
-    let about =
-        r#"{"digest": "test", "suite": "test", "asked": ["gcc"], "packages": ["gcc 1 amd64"]}"#;
-    std::fs::write(dir.join("toolbox.json"), about).unwrap();
-}
-
 fn value(rows: &[MeasurementRow], deployment: &str, step: &str, application: &str) -> f64 {
     let metric = format!("application_{step}");
     let mut found = rows.iter().filter(|row| {
@@ -130,19 +82,20 @@ fn applications_are_built_changed_and_started_everywhere() {
         return;
     }
     let cache = tempfile::tempdir().unwrap();
-    lay_toolbox(&cache.path().join("stowplan/images"));
+    lay_toolbox(cache.path(), &compiler());
     let _turn = shared_turn();
     let bench = Bench::new();
     let options =
         "lifecycle --settle 0s --place bare:grouped,oci --faults none --blocks 1 --applications";
     let mut command = bench.command(options.split(' ').chain(["adas,control,server"]));
     command.env("XDG_CACHE_HOME", cache.path());
-    let ended = Ended::new(command.output().unwrap()).expect(0);
+    let (pid, ended) = to_its_end(&mut command);
+    let ended = ended.expect(0);
+    assert_eq!(left_of(pid), Vec::<String>::new());
     assert!(ended.out.lines().count() <= 40, "{}", ended.out);
     assert!(ended.out.contains("adas: build"), "{}", ended.out);
     let dir = only_result(&bench);
     let results = Results::open(&dir).unwrap();
-    assert_eq!(left_of(std::process::id()), Vec::<String>::new());
     let rows = results.measurements().unwrap();
     for deployment in ["bare-grouped.modules", "oci.modules"] {
         for application in ["adas", "control", "server"] {

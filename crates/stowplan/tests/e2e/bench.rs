@@ -2,11 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use stowplan_results::{Results, RunStatus};
+use stowplan_testkit::is_root;
 
 use crate::measured::only_result;
-use crate::support::{Bench, Ended, engines_missing};
+use crate::nothing_left::left_of;
+use crate::small_disk::SmallDisk;
+use crate::support::{Bench, Ended, engines_missing, to_its_end};
+use crate::toolbox::{add_tool, lay_toolbox, with_libraries};
 
 /// Everything but round trips, which have tests of their own, in fewer blocks than a verdict needs.
 const SOME: [&str; 8] = [
@@ -93,4 +98,65 @@ fn what_is_not_known_is_refused_before_anything_starts() {
         assert!(ended.err.contains(told), "{}", ended.err);
     }
     assert!(!bench.path().join("results").exists());
+}
+
+/// What `sysbench fileio` prints of a random write, with a rate.
+const WRITTEN: &str = "echo '    written, MiB/s:              123.45'";
+
+#[test]
+fn a_tool_that_fails_says_so_in_its_cell_and_the_others_stay() {
+    if engines_missing(&["bare", "oci"]) || !is_root("mount the small disk") {
+        return;
+    }
+    let cache = tempfile::tempdir().unwrap();
+    let programs = ["sh", "timeout", "dd"].map(|name| Path::new("/usr/bin").join(name));
+    let toolbox = lay_toolbox(cache.path(), &with_libraries(programs));
+    add_tool(
+        &toolbox,
+        "sysbench",
+        &format!("case \"$1\" in fileio) {WRITTEN} ;; *) echo hello ;; esac"),
+    );
+    let _disk = SmallDisk::new(toolbox.join("volumes"), 1 << 20);
+    add_tool(&toolbox, "dbench", "exec dd if=/dev/zero of=full bs=64k");
+    let bench = Bench::new();
+    let names = "cpu,sysbench-cpu,bonnie,dbench,sysbench-fileio";
+    let places = "bare:grouped,oci";
+    let mut command = bench.command([
+        "bench",
+        "--quick",
+        "--full",
+        "--blocks",
+        "1",
+        "--place",
+        places,
+        "--benchmark",
+        names,
+    ]);
+    command.env("XDG_CACHE_HOME", cache.path());
+    let (pid, ended) = to_its_end(&mut command);
+    let ended = ended.expect(0);
+    assert_eq!(left_of(pid), Vec::<String>::new());
+    let results = Results::open(only_result(&bench)).unwrap();
+    let rows = results.measurements().unwrap();
+    for place in ["bare-grouped", "oci"] {
+        let of = |metric: &str| {
+            let mut rows = rows.iter();
+            let row = rows.find(|row| (&*row.deployment, &*row.metric) == (place, metric));
+            row.unwrap_or_else(|| panic!("no {metric} at {place}: {rows:#?}"))
+        };
+        for (metric, why) in [
+            ("sysbench_cpu", "sysbench-cpu printed something else"),
+            ("bonnie_write", "bonnie is not in the toolbox"),
+            ("dbench", "No space left on device"),
+        ] {
+            let row = of(metric);
+            let told = row.reason.as_deref().unwrap_or_default();
+            assert!(row.value.is_none() && told.contains(why), "{row:#?}");
+        }
+        assert!(of("cpu_primes").value.is_some());
+        let written = of("sysbench_file_write");
+        assert_eq!(written.value, Some(123.45));
+        assert_eq!(written.subject.as_deref(), Some("volume, buffered, memory"));
+    }
+    assert!(ended.out.contains("sysbench fileio"), "{}", ended.out);
 }

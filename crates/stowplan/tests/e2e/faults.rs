@@ -1,9 +1,8 @@
 //! Services that do not start, do not get ready or end, and results that cannot be written.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use stowplan_results::{Results, RunStatus};
 use stowplan_testkit::is_root;
@@ -12,6 +11,7 @@ use crate::interrupted::{begin, wait};
 use crate::measured::only_result;
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
+use crate::small_disk::SmallDisk;
 use crate::support::{Bench, Ended, engines_missing, fixture, to_its_end};
 
 /// `tiny` with a real program beside it, in one run on `place`.
@@ -150,32 +150,6 @@ fn a_node_that_is_killed_is_named_and_the_next_runs_go_on() {
     let runs = Results::open(&dir).unwrap().runs;
     let of = |status| runs.iter().filter(|run| run.status == status).count();
     assert_eq!((of(RunStatus::Failed), of(RunStatus::Finished)), (1, 3));
-}
-
-/// A small disk of the test's own, gone with it.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn new(path: PathBuf, bytes: u64) -> Self {
-        std::fs::create_dir(&path).unwrap();
-        let size = std::ffi::CString::new(format!("size={bytes}")).unwrap();
-        mount(
-            "tmpfs",
-            &path,
-            "tmpfs",
-            MountFlags::empty(),
-            size.as_c_str(),
-        )
-        .unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // The test has failed already where this fails.
-        let _ = unmount(&self.0, UnmountFlags::DETACH);
-    }
 }
 
 /// Fills what is left of a disk.
