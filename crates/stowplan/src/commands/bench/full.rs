@@ -121,7 +121,10 @@ fn alone(all: &BenchTable, reference: &str) -> Beside {
         let cell = &row.cells[0];
         vec![
             label(row),
-            value(row, Some(cell)),
+            match (cell.value, &cell.reason) {
+                (None, Some(reason)) => reason.clone(),
+                _ => value(row, Some(cell)),
+            },
             cell.n.to_string(),
             floor(row.floor.as_ref()),
             disk(cell),
