@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use stowplan_judge::{Judgement, Measurement};
-use stowplan_stats::t_interval;
+use stowplan_stats::{DEFAULT_DELTA, t_interval};
 
 /// Pairs: a name for people, our metric and subject, the tool's metric.
 const PAIRS: [(&str, &str, Option<&str>, &str); 7] = [
@@ -49,6 +49,8 @@ pub struct Ratio {
     pub ratio: f64,
     /// Ends of its 95 % interval; one block has none.
     pub interval: Option<[f64; 2]>,
+    /// Whether both are equal within [`DEFAULT_DELTA`]; none where the interval does not decide that.
+    pub equal: Option<bool>,
 }
 
 /// The ratios of a judged result, place by place; the reference stands twice.
@@ -76,6 +78,7 @@ pub(crate) fn ratios(judgement: &Judgement) -> Vec<Ratio> {
                 n: logs.len(),
                 ratio,
                 interval,
+                equal: interval.and_then(equal),
             });
         }
     }
@@ -97,6 +100,13 @@ fn logs(ours: &BTreeMap<u32, f64>, tool: &BTreeMap<u32, f64>) -> Vec<f64> {
         .collect()
 }
 
+/// Whether the whole interval lies within δ of 1, or all of it beyond.
+fn equal([low, high]: [f64; 2]) -> Option<bool> {
+    let (least, most) = (1.0 - DEFAULT_DELTA, 1.0 + DEFAULT_DELTA);
+    let within = low >= least && high <= most;
+    (within || high < least || low > most).then_some(within)
+}
+
 fn summary(logs: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
     if logs.is_empty() {
         return None;
@@ -110,6 +120,14 @@ fn summary(logs: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_is_what_the_whole_interval_says() {
+        assert_eq!(equal([0.99, 1.01]), Some(true));
+        assert_eq!(equal([1.03, 1.2]), Some(false));
+        assert_eq!(equal([0.8, 0.97]), Some(false));
+        assert_eq!(equal([0.99, 1.03]), None);
+    }
 
     #[test]
     fn a_ratio_is_of_blocks_that_have_both() {

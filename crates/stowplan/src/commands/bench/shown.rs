@@ -54,7 +54,7 @@ pub fn ratios(all: &BenchTable) -> String {
     let mut drawn = table::new(vec!["ours / tool", "place", "n", "ratio"]);
     drawn.add_rows(ratio_rows(all));
     format!(
-        "{}\nGeometric means over the blocks with 95 % intervals; the reference stands twice.\n",
+        "{}\nGeometric means over the blocks with 95 % intervals; the reference stands twice.\n= equal within 2 %, ≠ not, ? inconclusive.\n",
         text(&drawn)
     )
 }
@@ -69,10 +69,18 @@ pub fn ratio_rows(all: &BenchTable) -> Vec<Vec<String>> {
             ratio.name.clone(),
             ratio.place.clone(),
             ratio.n.to_string(),
-            format!("{:.2}{interval}", ratio.ratio),
+            format!("{:.2}{interval}{}", ratio.ratio, sign(ratio.equal)),
         ]
     });
     rows.collect()
+}
+
+const fn sign(equal: Option<bool>) -> &'static str {
+    match equal {
+        Some(true) => " =",
+        Some(false) => " ≠",
+        None => " ?",
+    }
 }
 
 /// The size of files beside the machine's memory, which decides what the page cache can hold; none where no file is concerned.
