@@ -10,7 +10,7 @@ use stowplan_image::{Image, ImageSpec, LibFile};
 use stowplan_measure::dds::DdsConfig;
 use stowplan_model::{DdsProfile, Place};
 use stowplan_remote::{AgentHost, Network};
-use stowplan_results::{DeploymentRecord, Experiment, MetricPlan};
+use stowplan_results::{AGAIN, DeploymentRecord, Experiment, MetricPlan};
 use stowplan_run::{
     CallerEngines, Engines, ExperimentError, Programs, environment, has_multicast, machine,
     missing_places, network_note, outside_network, place_record, same_station,
@@ -30,9 +30,6 @@ const PARTITION: &str = "single";
 
 /// Name of the toolbox among the digests of a result.
 const TOOLBOX: &str = "toolbox";
-
-/// The reference measured a second time.
-const AGAIN: &str = "again";
 
 /// What a session needs from its caller.
 pub struct Session<'a> {

@@ -26,6 +26,7 @@ pub fn value(unit: &str, value: Option<f64>) -> String {
         "bytes" => bytes(value),
         "cpus" => format!("{value:.3}"),
         "share" => format!("{:.2} %", value * 100.0),
+        other if value.abs() >= 1e3 => format!("{value:.0} {other}"),
         other => format!("{value:.3} {other}"),
     }
 }

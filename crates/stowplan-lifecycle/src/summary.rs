@@ -18,6 +18,8 @@ pub struct Cell {
     pub without: usize,
     /// Why there was none, the first reason.
     pub reason: Option<String>,
+    /// Least of those that have it, ns.
+    pub min_ns: Option<f64>,
     /// Median of those that have it, ns.
     pub median_ns: Option<f64>,
     /// 95th percentile, ns; where fewer than ten samples lie beyond it there is none.
@@ -34,6 +36,9 @@ impl Cell {
             n: have + without,
             without,
             reason: reasons.first().cloned(),
+            min_ns: sorted
+                .as_ref()
+                .and_then(|all| all.values().first().copied()),
             median_ns: sorted.as_ref().map(|all| all.quantile(0.5)),
             p95_ns: sorted
                 .as_ref()

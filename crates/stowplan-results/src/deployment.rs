@@ -5,6 +5,9 @@ use stowplan_model::{CpuGroups, ServiceKind};
 use crate::experiment::DeploymentRecord;
 use crate::place::PlaceRecord;
 
+/// Variant of a deployment that is the reference a second time: what differs between the two is chance.
+pub const AGAIN: &str = "again";
+
 impl DeploymentRecord {
     /// A deployment that has a name and nothing else: plain processes of the machine.
     #[must_use]
@@ -21,6 +24,12 @@ impl DeploymentRecord {
             }),
             ..Self::default()
         }
+    }
+
+    /// Whether it is the reference a second time.
+    #[must_use]
+    pub fn is_again(&self) -> bool {
+        self.variant.as_deref() == Some(AGAIN)
     }
 
     /// Whether its services are plain processes of the machine.

@@ -34,6 +34,7 @@ mod writer;
 pub use ablation::{Ablation, AblationDeployment, AblationStep};
 pub use comparison::{Comparison, Effect, Unmarked};
 pub use comparisons::{COMPARE_SCHEMA, Comparisons, Judged, Skipped};
+pub use deployment::AGAIN;
 pub use earlier::EarlierResult;
 pub use edge::EdgeRow;
 pub use error::ResultsError;

@@ -1,7 +1,7 @@
 //! The questions that a result answers, and the deployment that is best at each.
 
 use serde::Serialize;
-use stowplan_results::{Comparison, StartKind};
+use stowplan_results::{Comparison, DeploymentRecord, StartKind};
 use stowplan_stats::{Direction, Verdict};
 
 use super::Asked;
@@ -129,11 +129,17 @@ fn of_metric(metric: &Metric) -> &str {
 /// The answer to one question; `None` where nothing is compared with the reference.
 pub(super) fn answered(judgement: &Judgement, asked: &Asked<'_>) -> Option<Question> {
     let reference = judgement.figures.experiment.reference_id()?;
+    let experiment = &judgement.figures.experiment;
+    let is_again = |id: &str| {
+        let deployment = experiment.deployment(id);
+        deployment.is_some_and(DeploymentRecord::is_again)
+    };
     let all = judgement.comparisons.iter();
     let of_metric = all.filter(|c| {
         c.reference == reference
             && c.metric == asked.metric.key
             && c.subject == asked.metric.subject
+            && !is_again(&c.candidate)
     });
     let higher = asked.metric.direction == Direction::HigherIsBetter;
     let candidate = of_metric.min_by(|a, b| rank(a, higher).total_cmp(&rank(b, higher)))?;

@@ -105,12 +105,14 @@ export function headline(page: Page): HTMLElement {
   const ran = page.deployments.filter((d) => d.finished > 0);
   const runs = page.deployments.reduce((sum, d) => sum + d.runs, 0);
   const finished = page.deployments.reduce((sum, d) => sum + d.finished, 0);
+  // A suite of benchmarks has neither a stack nor a window.
+  const ofStack = e.stack.nodes > 0;
   const facts = [
-    `${e.stack.name}, ${plural(e.stack.nodes, "node")}`,
+    ...(ofStack ? [`${e.stack.name}, ${plural(e.stack.nodes, "node")}`] : []),
     plural(ran.length, "deployment"),
     `${page.blocks} of ${plural(e.blocks_planned, "block")}`,
     finished === runs ? plural(runs, "run") : `${finished} of ${plural(runs, "run")} finished`,
-    `window ${time(e.window_s * 1e9).replace(/\.?0+ /, " ")}`,
+    ...(ofStack ? [`window ${time(e.window_s * 1e9).replace(/\.?0+ /, " ")}`] : []),
     `${e.machine.cpus} × ${e.machine.cpu_model}`,
     new Date(e.created_unix_s * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC",
   ];

@@ -65,8 +65,10 @@ export function value(unit: string, v: number | null): string {
       return bytes(v);
     case "share":
       return v == null ? missing : `${(v * 100).toFixed(2)} %`;
-    default:
+    case "cpus":
       return plain(v, 3);
+    default:
+      return v == null ? missing : `${plain(v, Math.abs(v) >= 1000 ? 0 : 3)} ${unit}`;
   }
 }
 

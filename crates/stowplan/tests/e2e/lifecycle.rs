@@ -60,7 +60,16 @@ fn processes_and_containers_are_damaged_in_every_way_and_come_back() {
     for told in ["fault → detected", "hang, watchdog", "never", "report: "] {
         assert!(ended.out.contains(told), "{told}:\n{}", ended.out);
     }
-    let results = Results::open(only_result(&bench)).unwrap();
+    let dir = only_result(&bench);
+    let page = std::fs::read_to_string(dir.join("report.html")).unwrap();
+    for told in [
+        "One recovery from",
+        "start until it runs",
+        "Who detects what",
+    ] {
+        assert!(page.contains(told), "{told}");
+    }
+    let results = Results::open(dir).unwrap();
     assert!(
         results
             .runs

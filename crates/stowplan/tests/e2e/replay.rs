@@ -83,13 +83,11 @@ fn a_bag_is_replayed_as_it_was_recorded() {
         rows.iter()
             .all(|row| &*row.metric == "replay_execution_time")
     );
-    assert!(
-        bench
-            .run(["report", name(&dir), "--form", "text"])
-            .expect(0)
-            .out
-            .contains("replay execution time")
-    );
+    let words = ["report", name(&dir), "--form", "text"];
+    let report = bench.run(words).expect(0).out;
+    for told in ["replay execution time", "Modules over time", "CPU std"] {
+        assert!(report.contains(told), "{told}:\n{report}");
+    }
 }
 
 fn name(dir: &Path) -> &str {

@@ -101,7 +101,7 @@ fn legend() -> String {
     format!(
         "+ better, − worse, = equivalent within 2 %, ? inconclusive; ↓ less is better. Intervals are of 95 %.\n\
          floor: largest difference of the reference from itself, * where a verdict is below it; high: above {:.0} %;\n\
-         not held: by half of the pairs; –: below four pairs. --full has all figures, and what moved the bytes of files.",
+         not held: by half of the pairs; –: below four pairs. --full has all figures, and what moved bytes of files.",
         FLOOR_LIMIT * 100.0
     )
 }

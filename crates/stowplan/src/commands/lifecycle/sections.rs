@@ -58,7 +58,7 @@ fn of_applications(summary: &Summary) -> Section {
         std::iter::once(row.label.clone()).chain(cells).collect()
     });
     let table = Piece::Table {
-        caption: "Applications that the toolbox compiles: median".to_owned(),
+        caption: "Applications that the toolbox compiles: median (least – most)".to_owned(),
         head: std::iter::once("step".to_owned()).chain(labels).collect(),
         rows: rows.collect(),
     };
@@ -109,7 +109,7 @@ fn who_detects(summary: &Summary, plan: &Plan) -> Piece {
     }
     let head = head.into_iter().chain(ready);
     Piece::Table {
-        caption: "Who detects what: median since the fault".to_owned(),
+        caption: "Who detects what: median since the fault (least – most)".to_owned(),
         head: head.map(str::to_owned).collect(),
         rows,
     }
@@ -121,7 +121,11 @@ fn told(cell: Option<&Cell>) -> String {
         return NONE.to_owned();
     };
     match (cell.median_ns, cell.reason.as_deref()) {
-        (Some(median), _) => show_ns(median),
+        (Some(median), _) => {
+            let ends = cell.min_ns.zip(cell.max_ns).filter(|_| cell.n > 1);
+            let ends = ends.map(|(min, max)| format!(" ({} – {})", show_ns(min), show_ns(max)));
+            show_ns(median) + &ends.unwrap_or_default()
+        }
         (None, Some(why)) if is_never(why) => "never".to_owned(),
         (None, Some(why)) => why.to_owned(),
         (None, None) => NONE.to_owned(),

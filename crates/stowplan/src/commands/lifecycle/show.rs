@@ -88,7 +88,7 @@ fn notes(summary: &Summary, judgement: &Judgement) -> Vec<String> {
     }
     if all().any(|row| is_of(row, "policy") && !row.is_never()) {
         notes.push(
-            "policy: the engine's own restart policy; all else of it is at its default.".to_owned(),
+            "policy: the engine's own restart policy; that of swarm without its delay of five seconds.".to_owned(),
         );
     }
     if all().any(|row| is_of(row, "watchdog")) {
@@ -205,6 +205,7 @@ pub fn full(summary: &Summary, judgement: &Judgement) -> String {
         "deployment",
         "n",
         "none",
+        "min",
         "median",
         "p95",
         "max",
@@ -231,6 +232,7 @@ pub fn full(summary: &Summary, judgement: &Judgement) -> String {
                 label.clone(),
                 cell.n.to_string(),
                 cell.without.to_string(),
+                value(cell.min_ns),
                 value(cell.median_ns),
                 value(cell.p95_ns),
                 value(cell.max_ns),
