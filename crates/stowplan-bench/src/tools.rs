@@ -135,7 +135,7 @@ pub(crate) static TOOLS: [Tool; 10] = [
         has_files: true,
         longest_s: LONGEST_WORK_S,
         // It gives no rate of what takes less than half a second.
-        script: "{ said=$(bonnie++ -d {folder} -u root -s 1024 -r 16 -n 32 -f -q 2>&1 >&3); } 3>&1; status=$?; [ $status = 0 ] || echo \"$said\"; exit $status",
+        script: "{ said=$(bonnie++ -d {folder} -u root -s 1024 -r 16 -n 64 -f -q 2>&1 >&3); } 3>&1; status=$?; [ $status = 0 ] || echo \"$said\"; exit $status",
         figures: &[
             of_files("bonnie_write", "KiB/s", Bytes::Buffered, bonnie_write),
             of_files("bonnie_create", "files/s", Bytes::OfNames, bonnie_create),
