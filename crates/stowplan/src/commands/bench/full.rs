@@ -7,7 +7,7 @@ use stowplan_judge::Judgement;
 use stowplan_report::{Piece, Section};
 use stowplan_results::{Results, ResultsError};
 
-use super::shown::{files, ratio_rows, right, text};
+use super::shown::{ABOUT_RATIOS, files, ratio_rows, right, text};
 use super::words::{compared, device, disk, floor, label, value, verdict};
 use crate::table;
 
@@ -41,8 +41,7 @@ pub fn sections(results: &Results, judgement: &Judgement) -> Result<Vec<Section>
         rows: beside.rows,
     });
     let ratios = Piece::Table {
-        caption: "Ours divided by the tools: geometric means over the blocks, with 95 % intervals"
-            .to_owned(),
+        caption: format!("Ours divided by the tools. {ABOUT_RATIOS}"),
         head: ["ours / tool", "place", "n", "ratio"]
             .map(str::to_owned)
             .into(),

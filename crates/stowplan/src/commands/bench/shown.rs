@@ -49,14 +49,15 @@ pub fn short(all: &BenchTable) -> String {
     [text(&drawn), legend()].join("\n")
 }
 
+/// What ratios are, and what their signs say.
+pub const ABOUT_RATIOS: &str = "Geometric means over the blocks with 95 % intervals; the reference stands twice.\n\
+     = equal within 2 %, ≠ not, ? inconclusive.";
+
 /// Our benchmarks beside the tools that they are made after.
 pub fn ratios(all: &BenchTable) -> String {
     let mut drawn = table::new(vec!["ours / tool", "place", "n", "ratio"]);
     drawn.add_rows(ratio_rows(all));
-    format!(
-        "{}\nGeometric means over the blocks with 95 % intervals; the reference stands twice.\n= equal within 2 %, ≠ not, ? inconclusive.\n",
-        text(&drawn)
-    )
+    format!("{}\n{ABOUT_RATIOS}\n", text(&drawn))
 }
 
 /// A row for each pair and place.
