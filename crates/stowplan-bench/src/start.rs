@@ -17,7 +17,7 @@ use stowplan_remote::AgentHost;
 use stowplan_site::Site as _;
 use stowplan_wire::bench::{BENCH_SCHEMA, BenchResult, Storage};
 use stowplan_wire::deployment::{
-    Access, BindMount, DeploymentPlan, EngineEventKind, IsolationPlan, LimitsPlan, Program, Select,
+    Access, BindMount, DeploymentPlan, EngineEventKind, IsolationPlan, Program, Select,
     ServiceStart,
 };
 
@@ -263,12 +263,8 @@ impl Shared<'_> {
             variant: place.engine.variant.clone(),
             image_dir,
             services: vec![ServiceStart {
-                restarts: false,
-                health: None,
-                name: SERVICE.to_owned(),
-                program,
-                limits: LimitsPlan::default(),
                 log: format!("{}/{SERVICE}/service.log", folders.run_dir),
+                ..ServiceStart::new(SERVICE, program)
             }],
             isolation: IsolationPlan::CONTAINER,
             parallelism: 0,

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use stowplan_engine::HealthSupport;
-use stowplan_wire::deployment::{EngineEventKind, HealthPlan, Locator, Program, Select, StopMode};
+use stowplan_wire::deployment::{
+    EngineEventKind, HealthPlan, Locator, Program, Restarts, Select, StopMode,
+};
 
 use crate::trial::{Stop, Trial, ensure, needs, plain};
 use crate::{Behaviour, Case, Checked, Setup};
@@ -202,10 +204,19 @@ fn killed(setup: &Setup<'_>) -> Checked {
 
 /// By the engine's own policy, and each time it is told.
 fn restarted(setup: &Setup<'_>) -> Checked {
-    let restarts = setup.can().is_some_and(|can| can.restarts);
+    let can = setup.can();
+    let restarts = can.as_ref().is_some_and(|can| can.restarts);
     needs(restarts, "restarts")?;
+    restarted_with(setup, Restarts::AtOnce)?;
+    match can.and_then(|can| can.restarts_by_default_ms) {
+        Some(_) => restarted_with(setup, Restarts::ByDefault),
+        None => Ok(()),
+    }
+}
+
+fn restarted_with(setup: &Setup<'_>, restarts: Restarts) -> Checked {
     let mut plan = Trial::plan(setup, &[plain("a", Behaviour::ExitLater(5))])?;
-    plan.services[0].restarts = true;
+    plan.services[0].restarts = restarts;
     let mut trial = Trial::prepare_plan(setup, &plan)?;
     trial.deployment().create(&Select::All)?;
     trial.deployment().start(&Select::All)?;
@@ -229,7 +240,7 @@ fn unhealthy(setup: &Setup<'_>) -> Checked {
     let restarts = support == Some(HealthSupport::Ends);
     let mut plan = Trial::plan(setup, &[plain("a", Behaviour::Idle)])?;
     let service = &mut plan.services[0];
-    service.restarts = true;
+    service.restarts = Restarts::AtOnce;
     let command = ["/bin/sh", "-c", SICKENS].map(str::to_owned);
     service.health = Some(HealthPlan {
         command: Some(command.to_vec()),

@@ -100,12 +100,9 @@ impl<'a> Trial<'a> {
             services: services
                 .iter()
                 .map(|(name, behaviour, limits)| ServiceStart {
-                    restarts: false,
-                    health: None,
-                    name: (*name).to_owned(),
-                    program: behaviour.program(rootfs),
                     limits: limits.clone(),
                     log: format!("{run_dir}/{name}.log"),
+                    ..ServiceStart::new(*name, behaviour.program(rootfs))
                 })
                 .collect(),
             image_dir: run_dir.clone(),

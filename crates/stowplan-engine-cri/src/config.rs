@@ -204,12 +204,9 @@ mod tests {
             variant: None,
             image_dir: "/images/0".to_owned(),
             services: vec![ServiceStart {
-                restarts: false,
-                health: None,
-                name: "sensing".to_owned(),
-                program,
                 limits,
                 log: "/nowhere/sensing.log".to_owned(),
+                ..ServiceStart::new("sensing", program)
             }],
             isolation: IsolationPlan::CONTAINER,
             parallelism: 0,

@@ -163,7 +163,7 @@ impl<B: Backend> ContainerDeployment<B> {
             }
         }
         if happened.kind == EngineEventKind::Started
-            && service.start.restarts
+            && service.start.restarts.is_asked()
             && service.has_ended()
             && !service.stopped.contains(&happened.container)
         {

@@ -31,7 +31,7 @@ pub(crate) fn container(
         log_config: ground.log_config.clone(),
         mounts: Some(mounts.map(mount).collect()),
         devices: Some(access.devices.iter().map(|path| device(path)).collect()),
-        restart_policy: service.restarts.then_some(RestartPolicy {
+        restart_policy: service.restarts.is_asked().then_some(RestartPolicy {
             name: Some(RestartPolicyNameEnum::ALWAYS),
             maximum_retry_count: None,
         }),
@@ -115,7 +115,7 @@ fn limit(config: &mut HostConfig, limits: &LimitsPlan, conversion: Conversion) {
 mod tests {
     use stowplan_engine_daemon::contents;
     use stowplan_image::Contents;
-    use stowplan_wire::deployment::{Access, IsolationPlan, Program};
+    use stowplan_wire::deployment::{Access, IsolationPlan, Program, Restarts};
 
     use super::*;
 
@@ -126,12 +126,9 @@ mod tests {
             variant: None,
             image_dir: "/images/0".to_owned(),
             services: vec![ServiceStart {
-                restarts: false,
-                health: None,
-                name: "sensing".to_owned(),
-                program,
                 limits,
                 log: "/nowhere/sensing.log".to_owned(),
+                ..ServiceStart::new("sensing", program)
             }],
             isolation: IsolationPlan::CONTAINER,
             parallelism: 0,
@@ -185,7 +182,7 @@ mod tests {
     fn a_service_that_the_engine_restarts_has_the_apis_own_policy() {
         let mut plan = plan(Program::Node, LimitsPlan::default());
         assert_eq!(made(&plan).host_config.unwrap().restart_policy, None);
-        plan.services[0].restarts = true;
+        plan.services[0].restarts = Restarts::AtOnce;
         let policy = made(&plan).host_config.unwrap().restart_policy.unwrap();
         assert_eq!(policy.name, Some(RestartPolicyNameEnum::ALWAYS));
     }

@@ -162,7 +162,7 @@ pub(crate) fn of(
         // Without it a plugin of the node gives the pod a network of its own.
         spec.host_network = (!plan.isolation.net).then_some(true);
         spec.host_ipc = (!plan.isolation.ipc).then_some(true);
-        if service.restarts {
+        if service.restarts.is_asked() {
             spec.restart_policy = Some("Always".to_owned());
         }
     }

@@ -170,7 +170,7 @@ fn wanted(
             object: config::json(&pod)?,
             changes: Vec::new(),
             image: image_digests(runtime, image)?.join(" "),
-            restarts: service.restarts,
+            restarts: service.restarts.is_asked(),
             is_checked: service.health.is_some(),
         });
     }

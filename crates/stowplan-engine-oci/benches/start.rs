@@ -14,7 +14,7 @@ use stowplan_engine_bare::Bare;
 use stowplan_engine_oci::{OciEngine, helper_main, runtime_config};
 use stowplan_host::LocalHost;
 use stowplan_wire::deployment::{
-    Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, Select, ServiceStart,
+    Access, DeploymentPlan, IsolationPlan, Program, Select, ServiceStart,
 };
 
 const SERVICES: usize = 26;
@@ -99,12 +99,8 @@ fn plan(run: &str, root: &Path, name: &str) -> DeploymentPlan {
         }
     };
     let services = (0..SERVICES).map(|number| ServiceStart {
-        restarts: false,
-        health: None,
-        name: format!("s{number}"),
-        program: program.clone(),
-        limits: LimitsPlan::default(),
         log: format!("{run_dir}/s{number}.log"),
+        ..ServiceStart::new(format!("s{number}"), program.clone())
     });
     DeploymentPlan {
         run: run.into(),

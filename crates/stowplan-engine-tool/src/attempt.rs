@@ -10,7 +10,7 @@ use stowplan_host::cgroup::Tree;
 use stowplan_host::rundir::RunDir;
 use stowplan_host::{Host, HostError, LocalHost, chain, ledger, network};
 use stowplan_wire::deployment::{
-    Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, Select, ServiceStart,
+    Access, DeploymentPlan, IsolationPlan, Program, Select, ServiceStart,
 };
 
 /// This program, which is the static agent: it needs no library, and is told to do nothing.
@@ -86,17 +86,16 @@ fn plan(run: &str, folder: &Path) -> Result<DeploymentPlan, EngineError> {
     Ok(DeploymentPlan {
         run: run.to_owned(),
         services: vec![ServiceStart {
-            restarts: false,
-            health: None,
-            name: "hold".to_owned(),
-            program: Program::Command {
-                command: vec![PROGRAM.to_owned(), "hold".to_owned()],
-                env: Vec::new(),
-                rootfs: Some(root.display().to_string()),
-                access: Access::default(),
-            },
-            limits: LimitsPlan::default(),
             log: format!("{run_dir}/hold.log"),
+            ..ServiceStart::new(
+                "hold",
+                Program::Command {
+                    command: vec![PROGRAM.to_owned(), "hold".to_owned()],
+                    env: Vec::new(),
+                    rootfs: Some(root.display().to_string()),
+                    access: Access::default(),
+                },
+            )
         }],
         image_dir: root.display().to_string(),
         run_dir,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use stowplan_model::{CpuGroups, PlaceFacts, ServiceKind};
-use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, LimitsPlan, Program};
+use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, LimitsPlan, Program, Restarts};
 
 use crate::EngineError;
 
@@ -39,6 +39,10 @@ pub struct Variant {
     /// The engine can start a service again that has ended by itself.
     #[serde(default)]
     pub restarts: bool,
+    /// It starts such a service again where nobody asks for a restart policy, but only after this time, ms. `None` where it does not,
+    /// or where its default is what [`Variant::restarts`] gives.
+    #[serde(default)]
+    pub restarts_by_default_ms: Option<u64>,
     /// Its health checks; `None` where it has none.
     #[serde(default)]
     pub health: Option<HealthSupport>,
@@ -82,6 +86,7 @@ impl Variant {
             exit_status: true,
             oom_event: true,
             restarts: false,
+            restarts_by_default_ms: None,
             health: None,
             accounting: true,
             joins_network: true,
@@ -317,13 +322,17 @@ impl Capabilities {
         for service in &plan.services {
             let program = variant.cannot_run(&service.program);
             let missing = variant.limits.missing(&service.limits);
-            let restarts = service.restarts && !variant.restarts;
+            let restarts = match service.restarts {
+                Restarts::Never => true,
+                Restarts::AtOnce => variant.restarts,
+                Restarts::ByDefault => variant.restarts_by_default_ms.is_some(),
+            };
             let health = service.health.is_some() && variant.health.is_none();
             refusals.extend(
                 missing
                     .into_iter()
                     .chain(program)
-                    .chain(restarts.then_some("restarts"))
+                    .chain((!restarts).then_some("restarts"))
                     .chain(health.then_some("health"))
                     .map(|capability| Refusal {
                         service: Some(service.name.clone()),
@@ -442,12 +451,9 @@ mod tests {
             variant: Some("flat".to_owned()),
             image_dir: "/i".to_owned(),
             services: vec![ServiceStart {
-                restarts: false,
-                health: None,
-                name: "sensing".to_owned(),
-                program: Program::Node,
                 limits,
                 log: "/r/sensing.log".to_owned(),
+                ..ServiceStart::new("sensing", Program::Node)
             }],
             isolation: IsolationPlan::CONTAINER,
             parallelism: 0,

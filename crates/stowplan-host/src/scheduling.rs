@@ -266,15 +266,11 @@ mod tests {
             services: classes
                 .iter()
                 .map(|(name, scheduling)| ServiceStart {
-                    restarts: false,
-                    health: None,
-                    name: (*name).to_owned(),
-                    program: Program::Node,
                     limits: LimitsPlan {
                         scheduling: *scheduling,
                         ..LimitsPlan::default()
                     },
-                    log: String::new(),
+                    ..ServiceStart::new(*name, Program::Node)
                 })
                 .collect(),
             isolation: IsolationPlan::default(),

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use stowplan_engine::Variant;
 
 /// A fault of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -87,7 +89,9 @@ impl FromStr for Fault {
 pub enum Keeper {
     /// The engine alone, without a restart policy.
     Engine,
-    /// The engine with the restart policy that it has, and everything else of it at its default.
+    /// The engine as it restarts by default, where that is neither [`Keeper::Engine`] nor [`Keeper::Policy`].
+    ByDefault,
+    /// The engine with the restart policy that it has, without delay, and everything else of it at its default.
     Policy,
     /// Ours: it starts the service again when the engine tells its end.
     Supervisor,
@@ -102,8 +106,10 @@ pub enum Keeper {
 /// What an engine is given, beside its defaults, to bring a service back by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Settings {
-    /// Nothing.
-    Default,
+    /// Nothing, and it is told not to restart.
+    None,
+    /// Nothing, where it restarts by default.
+    ByDefault,
     /// Its restart policy, where it has one.
     Restarts,
     /// Its health checks, and its restart policy.
@@ -112,7 +118,21 @@ pub enum Settings {
 
 impl Settings {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Default, Self::Restarts, Self::HealthChecks];
+    pub const ALL: [Self; 4] = [
+        Self::None,
+        Self::ByDefault,
+        Self::Restarts,
+        Self::HealthChecks,
+    ];
+
+    /// For how long an engine with them waits before it starts a service again.
+    #[must_use]
+    pub fn delay(self, can: &Variant) -> Duration {
+        let waits = can
+            .restarts_by_default_ms
+            .filter(|_| self == Self::ByDefault);
+        Duration::from_millis(waits.unwrap_or(0))
+    }
 }
 
 impl Keeper {
@@ -121,6 +141,7 @@ impl Keeper {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Engine => "engine",
+            Self::ByDefault => "engine-default",
             Self::Policy => "policy",
             Self::Supervisor => "supervisor",
             Self::Watchdog => "watchdog",
@@ -133,7 +154,8 @@ impl Keeper {
     #[must_use]
     pub const fn settings(self) -> Settings {
         match self {
-            Self::Engine | Self::Supervisor | Self::Watchdog => Settings::Default,
+            Self::Engine | Self::Supervisor | Self::Watchdog => Settings::None,
+            Self::ByDefault => Settings::ByDefault,
             Self::Policy => Settings::Restarts,
             Self::Health | Self::HealthSupervisor => Settings::HealthChecks,
         }
@@ -167,7 +189,12 @@ impl Keeper {
                 Self::Health,
                 Self::HealthSupervisor,
             ],
-            _ => &[Self::Engine, Self::Policy, Self::Supervisor],
+            _ => &[
+                Self::Engine,
+                Self::ByDefault,
+                Self::Policy,
+                Self::Supervisor,
+            ],
         }
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use stowplan_engine::{Engine, Variant};
 use stowplan_measure::RunError;
 use stowplan_site::Site;
-use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan, Program, ServiceStart};
+use stowplan_wire::deployment::{DeploymentPlan, Program, Restarts, ServiceStart};
 use stowplan_wire::service::ServicePlan;
 
 use crate::fault::Settings;
@@ -39,7 +39,7 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Measures everything once; where the engine restarts the service, faults alone. Whatever happens, the deployment is destroyed and the run folder removed.
+    /// Measures everything once; with settings of the engine, faults alone. Whatever happens, the deployment is destroyed and the run folder removed.
     ///
     /// # Errors
     /// When a service does not come up, or an engine fails where it should not.
@@ -71,7 +71,7 @@ impl Session<'_> {
             |bench, _| {
                 bench.bring_up()?;
                 let mut figures = Vec::new();
-                if trials.settings == Settings::Default {
+                if trials.settings == Settings::None {
                     figures = bench.operations()?;
                 }
                 figures.extend(bench.faults(&trials, block)?);
@@ -81,19 +81,20 @@ impl Session<'_> {
     }
 
     fn fill(&mut self, memory_bytes: Option<u64>) {
-        self.plan.services.push(ServiceStart {
-            restarts: false,
-            health: None,
-            name: PLANLESS.to_owned(),
-            program: Program::Node,
-            limits: LimitsPlan::default(),
-            log: String::new(),
-        });
+        self.plan
+            .services
+            .push(ServiceStart::new(PLANLESS, Program::Node));
         let mut all = self.plan.services.iter_mut();
         let tried = all.find(|service| service.name == self.service);
         if let Some(tried) = tried {
             tried.limits.memory_bytes = memory_bytes;
-            tried.restarts = self.trials.settings != Settings::Default && self.can.restarts;
+            tried.restarts = match self.trials.settings {
+                Settings::ByDefault => Restarts::ByDefault,
+                Settings::Restarts | Settings::HealthChecks if self.can.restarts => {
+                    Restarts::AtOnce
+                }
+                _ => Restarts::Never,
+            };
             tried.health = (self.trials.settings == Settings::HealthChecks).then_some(CHECKS);
         }
     }

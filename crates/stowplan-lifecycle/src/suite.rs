@@ -358,13 +358,14 @@ impl Lifecycle<'_> {
         }
     }
 
-    /// Verbs and faults; then the faults once more with the restart policy of the engine, and with its health checks, where it has
-    /// those.
+    /// Verbs and faults; then the faults once more as the engine restarts by default, with its restart policy, and with its health
+    /// checks, where it has those.
     fn tried(&self, job: Job, run: &str, plan: &Plan) -> Result<Vec<Figure>, RunError> {
         let mut figures = self.images(job, run)?;
         for settings in Settings::ALL {
             let run = match settings {
-                Settings::Default => run.to_owned(),
+                Settings::None => run.to_owned(),
+                Settings::ByDefault => format!("{run}-default"),
                 Settings::Restarts => format!("{run}-policy"),
                 Settings::HealthChecks => format!("{run}-health"),
             };
@@ -448,9 +449,10 @@ impl Lifecycle<'_> {
             memory_bytes: Some(plan.memory_bytes),
             seed: self.stage.request().seed,
             settings,
+            delay: settings.delay(&staged.can),
         };
         let faults = trials.with_settings();
-        if faults.is_empty() && settings != Settings::Default {
+        if faults.is_empty() && settings != Settings::None {
             return Ok(Vec::new());
         }
         if let Some(reasons) = trials.without(&staged.can) {

@@ -57,6 +57,8 @@ pub struct Trials {
     pub memory_bytes: Option<u64>,
     /// What the engine is given to bring the service back by itself.
     pub settings: Settings,
+    /// With these settings the engine waits for so long before it starts the service again.
+    pub delay: Duration,
     /// Seed of instants and order.
     pub seed: u64,
 }
@@ -121,6 +123,8 @@ impl Trials {
     #[must_use]
     pub fn without(&self, can: &Variant) -> Option<Vec<Figure>> {
         let (keeper, why) = match self.settings {
+            // Its default is in the rows of other settings.
+            Settings::ByDefault if can.restarts_by_default_ms.is_none() => return Some(Vec::new()),
             Settings::Restarts if !can.restarts => {
                 (Keeper::Policy, "this engine restarts nothing by itself")
             }
@@ -140,7 +144,7 @@ impl Trials {
     fn patience_when_told(&self) -> Duration {
         match self.settings {
             Settings::HealthChecks => self.patience + CHECKED,
-            _ => self.patience,
+            _ => self.patience + self.delay,
         }
     }
 
@@ -173,7 +177,7 @@ impl Bench<'_> {
         let mut figures = Vec::new();
         for (fault, phase) in trials.order(block) {
             figures.extend(match fault {
-                Fault::FailedStart if trials.settings != Settings::Default => Vec::new(),
+                Fault::FailedStart if trials.settings != Settings::None => Vec::new(),
                 Fault::FailedStart => vec![self.failed_start(trials)?],
                 Fault::Memory if trials.memory_bytes.is_none() => without_limit(trials),
                 _ => self.fault(fault, phase, trials)?,
@@ -203,7 +207,7 @@ impl Bench<'_> {
                 figures.push(figure(READY_AGAIN, fault, keeper, None, trials));
                 continue;
             }
-            if trials.settings != Settings::Default {
+            if trials.settings != Settings::None {
                 // An engine waits the longer the more often it has restarted a service.
                 self.begin_again()?;
             }
@@ -439,7 +443,7 @@ fn without_limit(trials: &Trials) -> Vec<Figure> {
     let keepers = trials.keepers(Fault::Memory);
     let ready = keepers.map(|keeper| Figure::of_fault(READY_AGAIN, Fault::Memory, keeper, why()));
     let detected = Figure::of_fault(DETECTED, Fault::Memory, Keeper::Engine, why());
-    let detected = (trials.settings == Settings::Default).then_some(detected);
+    let detected = (trials.settings == Settings::None).then_some(detected);
     detected.into_iter().chain(ready).collect()
 }
 

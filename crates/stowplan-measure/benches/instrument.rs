@@ -21,7 +21,7 @@ use stowplan_site::Site;
 use stowplan_stats::t_interval;
 use stowplan_testkit::{agent_program, command_plan, node_program, private_state};
 use stowplan_wire::announce::{Age, Announcement};
-use stowplan_wire::deployment::{LimitsPlan, Program, ServiceStart};
+use stowplan_wire::deployment::{Program, ServiceStart};
 use stowplan_wire::service::ServicePlan;
 
 const PAIRS: u32 = 20;
@@ -256,14 +256,7 @@ impl Bench {
 }
 
 fn start(service: &ServicePlan) -> ServiceStart {
-    ServiceStart {
-        restarts: false,
-        health: None,
-        name: service.service.clone(),
-        program: Program::Node,
-        limits: LimitsPlan::default(),
-        log: String::new(),
-    }
+    ServiceStart::new(&*service.service, Program::Node)
 }
 
 fn age_at(end: &End, services: &[ServicePlan], measured: &Measured) -> Age {

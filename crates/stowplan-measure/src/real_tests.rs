@@ -2,7 +2,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 use stowplan_model::Name;
-use stowplan_wire::deployment::{Access, IsolationPlan, LimitsPlan, ServiceStart};
+use stowplan_wire::deployment::{Access, IsolationPlan, ServiceStart};
 
 use super::*;
 
@@ -140,21 +140,19 @@ fn only_sockets_that_listen_have_a_port() {
 
 #[test]
 fn programs_get_the_domain_unless_the_stack_says_another() {
-    let program = |env: &[(&str, &str)]| ServiceStart {
-        restarts: false,
-        health: None,
-        name: "pong".to_owned(),
-        program: Program::Command {
-            command: vec!["pong".to_owned()],
-            env: env
-                .iter()
-                .map(|(k, v)| ((*k).into(), (*v).into()))
-                .collect(),
-            rootfs: None,
-            access: Access::default(),
-        },
-        limits: LimitsPlan::default(),
-        log: String::new(),
+    let program = |env: &[(&str, &str)]| {
+        ServiceStart::new(
+            "pong",
+            Program::Command {
+                command: vec!["pong".to_owned()],
+                env: env
+                    .iter()
+                    .map(|(k, v)| ((*k).into(), (*v).into()))
+                    .collect(),
+                rootfs: None,
+                access: Access::default(),
+            },
+        )
     };
     let off = IsolationPlan::default();
     let mut deployment = DeploymentPlan {

@@ -226,7 +226,7 @@ fn pids_of(locator: &Locator) -> Vec<u32> {
 mod tests {
     use stowplan_engine::{CpuGroups, LimitSupport, Variant};
     use stowplan_lttng::TracedProcess;
-    use stowplan_wire::deployment::{Access, IsolationPlan, LimitsPlan, ServiceStart};
+    use stowplan_wire::deployment::{Access, IsolationPlan, ServiceStart};
 
     use super::*;
 
@@ -251,18 +251,16 @@ mod tests {
 
     /// Those of the services `traced` and `other`, which begin alike.
     fn shown(can: &Capabilities, mount: bool) -> [Shown; 2] {
-        let start = |name: &str| ServiceStart {
-            restarts: false,
-            health: None,
-            name: name.to_owned(),
-            program: Program::Command {
-                command: vec!["/program".to_owned()],
-                env: vec![("LTTNG_HOME".to_owned(), "/of/the/image".to_owned())],
-                rootfs: None,
-                access: Access::default(),
-            },
-            limits: LimitsPlan::default(),
-            log: String::new(),
+        let start = |name: &str| {
+            ServiceStart::new(
+                name,
+                Program::Command {
+                    command: vec!["/program".to_owned()],
+                    env: vec![("LTTNG_HOME".to_owned(), "/of/the/image".to_owned())],
+                    rootfs: None,
+                    access: Access::default(),
+                },
+            )
         };
         let mut deployment = DeploymentPlan {
             run: "r".to_owned(),

@@ -26,9 +26,7 @@ use stowplan_results::{StartKind, SubjectKind};
 use stowplan_site::Site;
 use stowplan_testkit::{agent_program, command_plan, node_program, private_state, said_by, skip};
 use stowplan_trace::Analysis;
-use stowplan_wire::deployment::{
-    Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart,
-};
+use stowplan_wire::deployment::{Access, DeploymentPlan, IsolationPlan, Program, ServiceStart};
 use stowplan_wire::host::{HYPERVISOR, UsageSample};
 
 /// `ddsperf` answers participants whose user data says that they are of its kind, in a partition of their own.
@@ -110,14 +108,6 @@ impl Run {
         let (_, variant) = self.place;
         let mut plan = command_plan(&self.name(), "", variant, &[]);
         plan.image_dir = image.display().to_string();
-        let start = |name: &str, program| ServiceStart {
-            restarts: false,
-            health: None,
-            name: name.to_owned(),
-            program,
-            limits: LimitsPlan::default(),
-            log: String::new(),
-        };
         plan.services = self
             .stack
             .services
@@ -129,10 +119,10 @@ impl Run {
                     rootfs: real.rootfs.clone(),
                     access: Access::default(),
                 };
-                start(real.name.as_str(), program)
+                ServiceStart::new(real.name.as_str(), program)
             })
             .collect();
-        plan.services.push(start("all", Program::Node));
+        plan.services.push(ServiceStart::new("all", Program::Node));
         if self.place.0 == "oci" {
             plan.isolation = IsolationPlan::CONTAINER;
         }

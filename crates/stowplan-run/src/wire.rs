@@ -26,12 +26,8 @@ pub fn deployment_plan(
             .unwrap_or_default()
     };
     let start = |name: &str, program| ServiceStart {
-        restarts: false,
-        health: None,
-        name: name.to_owned(),
-        program,
         limits: limits(name),
-        log: String::new(),
+        ..ServiceStart::new(name, program)
     };
     let real = real.iter().map(|service| {
         let program = Program::Command {

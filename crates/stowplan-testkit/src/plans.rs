@@ -1,8 +1,6 @@
 //! Small plans.
 
-use stowplan_wire::deployment::{
-    Access, DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart,
-};
+use stowplan_wire::deployment::{Access, DeploymentPlan, IsolationPlan, Program, ServiceStart};
 use stowplan_wire::service::{
     CallbackPlan, DistributionPlan, ExecutorCostPlan, ExecutorPlan, LaunchPlan, NodeOptionsPlan,
     NodePlan, ProcessPlan, ProfilePlan, ServicePlan, SilentPlan, TriggerPlan,
@@ -108,17 +106,16 @@ pub fn command_plan(
         services: commands
             .iter()
             .map(|(name, command)| ServiceStart {
-                restarts: false,
-                health: None,
-                name: (*name).to_owned(),
-                program: Program::Command {
-                    command: command.iter().map(|word| (*word).to_owned()).collect(),
-                    env: Vec::new(),
-                    rootfs: None,
-                    access: Access::default(),
-                },
-                limits: LimitsPlan::default(),
                 log: format!("{run_dir}/{name}.log"),
+                ..ServiceStart::new(
+                    *name,
+                    Program::Command {
+                        command: command.iter().map(|word| (*word).to_owned()).collect(),
+                        env: Vec::new(),
+                        rootfs: None,
+                        access: Access::default(),
+                    },
+                )
             })
             .collect(),
         isolation: IsolationPlan::default(),

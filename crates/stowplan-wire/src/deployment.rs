@@ -36,12 +36,48 @@ pub struct ServiceStart {
     pub limits: LimitsPlan,
     /// File on the host that takes its output and errors.
     pub log: String,
-    /// Whether its engine starts it again by itself when it has ended (`Variant::restarts`).
+    /// Whether its engine starts it again by itself when it has ended.
     #[serde(default)]
-    pub restarts: bool,
+    pub restarts: Restarts,
     /// How its engine checks whether it still does its work (`Variant::health`); `None` where it does not.
     #[serde(default)]
     pub health: Option<HealthPlan>,
+}
+
+impl ServiceStart {
+    /// A service without limits, which nobody checks or starts again, and whose output nobody keeps.
+    #[must_use]
+    pub fn new(name: impl Into<String>, program: Program) -> Self {
+        Self {
+            name: name.into(),
+            program,
+            limits: LimitsPlan::default(),
+            log: String::new(),
+            restarts: Restarts::Never,
+            health: None,
+        }
+    }
+}
+
+/// Whether an engine starts a service again by itself when it has ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restarts {
+    /// It does not, whatever its own default is.
+    #[default]
+    Never,
+    /// As soon as its restart policy lets it (`Variant::restarts`).
+    AtOnce,
+    /// As it does by default, where that is later (`Variant::restarts_by_default_ms`).
+    ByDefault,
+}
+
+impl Restarts {
+    /// Whether it does.
+    #[must_use]
+    pub const fn is_asked(self) -> bool {
+        !matches!(self, Self::Never)
+    }
 }
 
 /// How an engine checks a service. One check that fails is enough for it to be unhealthy.

@@ -76,7 +76,10 @@ pub(super) fn prepare(
     let backend = SwarmBackend {
         feed: Feed::open(&client, &plan.run),
         client,
-        restarts: plan.services.iter().any(|service| service.restarts),
+        restarts: plan
+            .services
+            .iter()
+            .any(|service| service.restarts.is_asked()),
     };
     Ok(Box::new(ContainerDeployment::new(
         backend, prepared, plan, host,

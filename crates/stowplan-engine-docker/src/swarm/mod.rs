@@ -69,6 +69,8 @@ impl Engine for SwarmEngine {
             variants: vec![Variant {
                 separate_create: false,
                 restarts: true,
+                // docker-service-create(1), `--restart-delay`.
+                restarts_by_default_ms: Some(5_000),
                 health: Some(HealthSupport::Ends),
                 joins_network: false,
                 command: false,

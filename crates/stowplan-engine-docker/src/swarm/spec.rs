@@ -8,7 +8,7 @@ use bollard::models::{
 use stowplan_engine_daemon::{
     access, arguments, environment, labels, memory_bytes, mounts, of_service,
 };
-use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan, ServiceStart};
+use stowplan_wire::deployment::{DeploymentPlan, LimitsPlan, Restarts, ServiceStart};
 
 use super::service;
 use crate::config::{health, mount};
@@ -45,7 +45,7 @@ fn task(
     TaskSpec {
         container_spec: Some(container(plan, start, ground, image)),
         resources: resources(&start.limits),
-        restart_policy: Some(restart_policy(start)),
+        restart_policy: restart_policy(start),
         placement: Some(TaskSpecPlacement {
             constraints: Some(vec![format!("node.id == {node}")]),
             ..TaskSpecPlacement::default()
@@ -62,19 +62,19 @@ fn task(
     }
 }
 
-fn restart_policy(start: &ServiceStart) -> TaskSpecRestartPolicy {
-    let condition = if start.restarts {
-        TaskSpecRestartPolicyConditionEnum::ANY
-    } else {
+/// `None` is the daemon's own: any end, after five seconds.
+fn restart_policy(start: &ServiceStart) -> Option<TaskSpecRestartPolicy> {
+    let (condition, delay) = match start.restarts {
         // What has ended stays as it is, to be looked at.
-        TaskSpecRestartPolicyConditionEnum::NONE
+        Restarts::Never => (TaskSpecRestartPolicyConditionEnum::NONE, None),
+        Restarts::AtOnce => (TaskSpecRestartPolicyConditionEnum::ANY, Some(0)),
+        Restarts::ByDefault => return None,
     };
-    TaskSpecRestartPolicy {
+    Some(TaskSpecRestartPolicy {
         condition: Some(condition),
-        // It would wait for five seconds.
-        delay: start.restarts.then_some(0),
+        delay,
         ..TaskSpecRestartPolicy::default()
-    }
+    })
 }
 
 fn container(
@@ -151,6 +151,21 @@ mod tests {
         assert_eq!(container.args.unwrap(), ["/x", "y"]);
         assert_eq!(container.image.as_deref(), Some("sha256:1"));
         assert_eq!(container.labels.unwrap()["stowplan.run"], "7-1");
+    }
+
+    #[test]
+    fn a_task_that_has_ended_stays_so_unless_its_policy_or_the_default_is_asked_for() {
+        let mut plan = command_plan("7-1", "/nowhere", None, &[("a", &["/x"])]);
+        let mut policy = |restarts| {
+            plan.services[0].restarts = restarts;
+            let policy = restart_policy(&plan.services[0])?;
+            Some((policy.condition?, policy.delay))
+        };
+        let none = TaskSpecRestartPolicyConditionEnum::NONE;
+        assert_eq!(policy(Restarts::Never), Some((none, None)));
+        let any = TaskSpecRestartPolicyConditionEnum::ANY;
+        assert_eq!(policy(Restarts::AtOnce), Some((any, Some(0))));
+        assert_eq!(policy(Restarts::ByDefault), None);
     }
 
     #[test]

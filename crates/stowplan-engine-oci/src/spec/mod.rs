@@ -201,7 +201,7 @@ pub(crate) fn environment(plan: &HelperPlan) -> Vec<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use stowplan_host::Ids;
-    use stowplan_wire::deployment::{Access, BindMount, LimitsPlan, ServiceStart};
+    use stowplan_wire::deployment::{Access, BindMount, ServiceStart};
 
     use super::*;
 
@@ -227,12 +227,8 @@ pub(crate) mod tests {
             service_dir: "/dev/shm/stowplan-r1/sensing".into(),
             image_dir: "/images/0".into(),
             service: ServiceStart {
-                restarts: false,
-                health: None,
-                name: "sensing".into(),
-                program: Program::Node,
-                limits: LimitsPlan::default(),
                 log: "/dev/shm/stowplan-r1/sensing.log".into(),
+                ..ServiceStart::new("sensing", Program::Node)
             },
             isolation,
             user: Ids::ROOT,

@@ -59,8 +59,6 @@ fn mount(from: &Path, to: &str, read_only: bool) -> BindMount {
 
 fn plan(run: &Run, isolation: IsolationPlan, program: Program) -> DeploymentPlan {
     let service = ServiceStart {
-        restarts: false,
-        health: None,
         program,
         ..run.service("one", &[])
     };

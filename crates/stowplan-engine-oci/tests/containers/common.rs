@@ -11,8 +11,8 @@ use stowplan_engine::{Deployment, Engine, EngineError};
 use stowplan_engine_oci::OciEngine;
 use stowplan_host::LocalHost;
 use stowplan_wire::deployment::{
-    Access, DeploymentPlan, EngineEvent, EngineEventKind, IsolationPlan, LimitsPlan, Locator,
-    Program, Select, ServiceStart, StopMode,
+    Access, DeploymentPlan, EngineEvent, EngineEventKind, IsolationPlan, Locator, Program, Select,
+    ServiceStart, StopMode,
 };
 
 /// Longest wait for something that has to happen.
@@ -68,18 +68,15 @@ impl Run {
 
     /// A service that runs a command.
     pub fn service(&self, name: &str, command: &[&str]) -> ServiceStart {
+        let program = Program::Command {
+            command: command.iter().map(|&word| word.to_owned()).collect(),
+            env: vec![],
+            rootfs: None,
+            access: Access::default(),
+        };
         ServiceStart {
-            restarts: false,
-            health: None,
-            name: name.to_owned(),
-            program: Program::Command {
-                command: command.iter().map(|&word| word.to_owned()).collect(),
-                env: vec![],
-                rootfs: None,
-                access: Access::default(),
-            },
-            limits: LimitsPlan::default(),
             log: self.dir.join(format!("{name}.log")).display().to_string(),
+            ..ServiceStart::new(name, program)
         }
     }
 

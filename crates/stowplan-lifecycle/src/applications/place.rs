@@ -9,7 +9,7 @@ use stowplan_engine::{Deployment, Engine, Variant};
 use stowplan_measure::RunError;
 use stowplan_site::Site;
 use stowplan_wire::deployment::{
-    Access, BindMount, DeploymentPlan, EngineEventKind, LimitsPlan, Program, ServiceStart,
+    Access, BindMount, DeploymentPlan, EngineEventKind, Program, ServiceStart,
 };
 
 use super::kinds::Application;
@@ -149,22 +149,17 @@ fn service(
     rootfs: Option<String>,
     mounts: Vec<BindMount>,
 ) -> ServiceStart {
-    ServiceStart {
-        name: name.to_owned(),
-        program: Program::Command {
-            command,
-            env: Vec::new(),
-            rootfs,
-            access: Access {
-                mounts,
-                ..Access::default()
-            },
-        },
-        limits: LimitsPlan::default(),
-        log: String::new(),
-        restarts: false,
-        health: None,
-    }
+    let access = Access {
+        mounts,
+        ..Access::default()
+    };
+    let program = Program::Command {
+        command,
+        env: Vec::new(),
+        rootfs,
+        access,
+    };
+    ServiceStart::new(name, program)
 }
 
 pub(super) fn unmade(path: &Path, error: &io::Error) -> RunError {

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use stowplan_engine::{Engine as _, FailureKind, Variant};
 use stowplan_testkit::fake::{
-    self, CHECK_NS, DYING_NS, FakeEngine, FakeHost, Fault as Wrong, LATE_NS, MATCHED_NS,
-    RESTART_NS, UP_NS,
+    self, CHECK_NS, DEFAULT_RESTART_NS, DYING_NS, FakeEngine, FakeHost, Fault as Wrong, LATE_NS,
+    MATCHED_NS, RESTART_NS, UP_NS,
 };
 use stowplan_testkit::{command_plan, service_plan};
 use stowplan_wire::deployment::Program;
@@ -28,7 +28,8 @@ fn trials(faults: &[Fault]) -> Trials {
         patience: PATIENCE,
         memory_bytes: Some(256 << 20),
         seed: 1,
-        settings: Settings::Default,
+        settings: Settings::None,
+        delay: Duration::ZERO,
     }
 }
 
@@ -178,6 +179,28 @@ fn an_engine_with_a_policy_restarts_what_ends_and_nothing_that_hangs() {
     let without = trials.without(&Variant::container("")).unwrap();
     assert_eq!(without.len(), Fault::ALL.len() - 1);
     assert!(without.iter().all(|figure| figure.value.is_err()));
+}
+
+#[test]
+fn an_engine_that_restarts_late_by_default_is_given_its_time() {
+    let (host, engine) = fake::fake();
+    let can = engine.capabilities().variants.remove(0);
+    let trials = Trials {
+        settings: Settings::ByDefault,
+        delay: Settings::ByDefault.delay(&can),
+        ..trials(&Fault::ALL)
+    };
+    let found = run(&host, &engine, &trials, |_| {}).unwrap();
+    assert_eq!(host.living(), 0, "nothing is left");
+    let ready = |fault| value(&found, READY_AGAIN, Some((fault, Keeper::ByDefault)));
+    let restarted = DEFAULT_RESTART_NS + MATCHED_NS;
+    assert!(restarted > nanos(PATIENCE), "it would be never");
+    is_about(ready(Fault::Kill), restarted);
+    is_about(ready(Fault::Crash), DYING_NS + restarted);
+    let hung = |figure: &Figure| figure.subject.as_deref() == Some("hang, engine-default");
+    assert!(!found.iter().any(hung), "that is as without restarts");
+    assert_eq!(trials.without(&can), None);
+    assert_eq!(trials.without(&Variant::container("")), Some(Vec::new()));
 }
 
 #[test]

@@ -13,12 +13,13 @@ use stowplan_engine::{
 use stowplan_host::Host;
 use stowplan_host::ledger::Object;
 use stowplan_wire::deployment::{
-    DeploymentPlan, EngineEvent, EngineEventKind, LimitsPlan, Locator, Program, Select, StopMode,
+    DeploymentPlan, EngineEvent, EngineEventKind, LimitsPlan, Locator, Program, Restarts, Select,
+    StopMode,
 };
 
 use super::health::Checked;
 use super::process::{FakeProcess, Life, NODE, behaviour_of};
-use super::world::{Fault, World};
+use super::world::{DEFAULT_RESTART_NS, Fault, RESTART_NS, World};
 
 /// An engine that starts nothing.
 #[derive(Debug, Clone)]
@@ -55,6 +56,7 @@ impl Engine for FakeEngine {
                 pause: false,
                 user: false,
                 restarts: true,
+                restarts_by_default_ms: Some(DEFAULT_RESTART_NS / 1_000_000),
                 health: Some(HealthSupport::Ends),
                 ..Variant::processes(
                     "",
@@ -144,7 +146,11 @@ impl FakeDeployment {
             cpu_ns: 0,
             ends_at: None,
             is_stopped: false,
-            restarts: start.restarts,
+            restarts_after: match start.restarts {
+                Restarts::Never => None,
+                Restarts::AtOnce => Some(RESTART_NS),
+                Restarts::ByDefault => Some(DEFAULT_RESTART_NS),
+            },
             begins_at: None,
             checked: start.health.as_ref().map(|_| Checked::not_yet()),
             is_frozen: false,

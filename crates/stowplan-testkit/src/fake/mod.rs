@@ -22,7 +22,7 @@ pub use engine::FakeEngine;
 pub use health::CHECK_NS;
 pub use host::FakeHost;
 pub use nodes::{ANSWER_NS, DYING_NS, LAUNCHED_NS, MATCHED_NS, UP_NS};
-pub use world::{Fault, LATE_NS, RESTART_NS};
+pub use world::{DEFAULT_RESTART_NS, Fault, LATE_NS, RESTART_NS};
 
 /// A fake host and an engine on it. Its clock reads some days after the boot of a machine that is not this one.
 #[must_use]

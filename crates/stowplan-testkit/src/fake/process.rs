@@ -29,8 +29,8 @@ pub(super) struct FakeProcess {
     pub(super) ends_at: Option<(u64, i32)>,
     /// It had SIGSTOP.
     pub(super) is_stopped: bool,
-    /// The engine starts it again when it has ended by itself.
-    pub(super) restarts: bool,
+    /// After what time the engine starts it again that has ended by itself, in ns.
+    pub(super) restarts_after: Option<u64>,
     /// When that is.
     pub(super) begins_at: Option<u64>,
     /// Its health checks, where the engine has to make any.

@@ -15,6 +15,9 @@ pub const LATE_NS: u64 = 5_000_000;
 /// After what time the engine starts a service again that has ended by itself, in ns.
 pub const RESTART_NS: u64 = 10_000_000;
 
+/// The same by default, in ns.
+pub const DEFAULT_RESTART_NS: u64 = 3_000_000_000;
+
 /// What passes on all hosts of a test, in ns.
 pub(super) type Time = Rc<Cell<u64>>;
 
@@ -153,7 +156,7 @@ impl World {
             {
                 process.life = Life::Ended;
                 process.ends_at = None;
-                process.begins_at = process.restarts.then_some(at + RESTART_NS);
+                process.begins_at = process.restarts_after.map(|after| at + after);
                 ended.push((process.service.clone(), status));
             }
         }

@@ -72,6 +72,7 @@ fn of_applications(summary: &Summary) -> Section {
 fn who_detects(summary: &Summary, plan: &Plan) -> Piece {
     let columns = [Keeper::Engine, Keeper::Watchdog, Keeper::Health];
     let back = [
+        Keeper::ByDefault,
         Keeper::Policy,
         Keeper::Supervisor,
         Keeper::Watchdog,
@@ -86,7 +87,8 @@ fn who_detects(summary: &Summary, plan: &Plan) -> Piece {
         "health check",
     ];
     let ready = [
-        "ready again: policy",
+        "ready again: engine's default",
+        "policy",
         "supervisor",
         "watchdog",
         "health check",

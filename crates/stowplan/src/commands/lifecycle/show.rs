@@ -32,7 +32,7 @@ pub fn screen(summary: &Summary, judgement: &Judgement, plan: &Plan) -> String {
     ];
     for row in &summary.ready_again {
         // That somebody brings nothing back stands below, and not once for each fault.
-        if !(row.is_never() || is_of_deadlock(row)) {
+        if !(row.is_never() || is_of_deadlock(row) || is_of(row, "engine-default")) {
             back.push(row);
         }
     }
@@ -88,8 +88,12 @@ fn notes(summary: &Summary, judgement: &Judgement) -> Vec<String> {
     }
     if all().any(|row| is_of(row, "policy") && !row.is_never()) {
         notes.push(
-            "policy: the engine's own restart policy; that of swarm without its delay of five seconds.".to_owned(),
+            "policy: the engine's own restart policy, without the delay that swarm has by default."
+                .to_owned(),
         );
+    }
+    if all().any(|row| is_of(row, "engine-default")) {
+        notes.push("engine-default: with that delay; in the report.".to_owned());
     }
     if all().any(|row| is_of(row, "watchdog")) {
         notes.push(

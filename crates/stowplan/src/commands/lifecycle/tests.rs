@@ -131,7 +131,7 @@ fn figures(deployment: u64, block: u64) -> Vec<Figure> {
                 Keeper::Health if deployment == 0 => {
                     Err("this engine has no health checks".to_owned())
                 }
-                Keeper::HealthSupervisor => continue,
+                Keeper::ByDefault | Keeper::HealthSupervisor => continue,
                 Keeper::Supervisor | Keeper::Watchdog | Keeper::Health => value,
             };
             all.push(Figure::of_fault(READY_AGAIN, fault, keeper, back));
