@@ -27,7 +27,9 @@ pub use published::{Published, published};
 pub use ratios::Ratio;
 pub use request::{Request, Size};
 pub use table::{BenchTable, Cell, TableRow};
-pub use toolbox::{Toolbox, ToolboxError, ToolboxSpec, build as build_toolbox};
+pub use toolbox::{
+    Toolbox, ToolboxError, ToolboxSpec, build as build_toolbox, digest_of as toolbox_digest,
+};
 
 /// Name of the suite in results.
 pub const SUITE: &str = "bench";

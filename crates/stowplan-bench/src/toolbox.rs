@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use stowplan_host::digest::sha256_of;
+use sha2::{Digest as _, Sha256};
 
 /// Packages that it has beside the smallest Debian.
 const PACKAGES: [&str; 14] = [
@@ -42,6 +42,9 @@ tar -xJf linux-source-*.tar.xz "$@"
 rm linux-source-*.tar.xz
 '"#;
 
+/// What a toolbox is made like, beside its packages; it counts up when that changes.
+const FORMAT: &str = "stowplan-toolbox/2";
+
 /// File that says what a toolbox is; without it there is none.
 const FILE: &str = "toolbox.json";
 
@@ -52,6 +55,18 @@ pub struct ToolboxSpec {
     pub suite: String,
     /// Mirror; none for the machine's own sources.
     pub mirror: Option<String>,
+    /// To make it from the packages that Debian has now, even where there is one of the same recipe.
+    pub update: bool,
+}
+
+impl ToolboxSpec {
+    /// Digest of everything that a toolbox is made from, but for the versions of its packages.
+    fn recipe(&self) -> String {
+        let mirror = self.mirror.as_deref().unwrap_or("");
+        let packages = PACKAGES.join(" ");
+        let text = format!("{FORMAT}\n{}\n{mirror}\n{packages}\n{UNPACK}", self.suite);
+        hex::encode(Sha256::digest(text))
+    }
 }
 
 /// A toolbox that was built.
@@ -60,6 +75,9 @@ pub struct ToolboxSpec {
 pub struct Toolbox {
     /// Digest of the packages with their versions.
     pub digest: String,
+    /// Digest of what it was made from; empty where an older Stowplan made it.
+    #[serde(default)]
+    pub recipe: String,
     /// Debian's release.
     pub suite: String,
     /// Packages that were asked for.
@@ -125,7 +143,22 @@ impl Toolbox {
         let mut toolbox: Self = serde_json::from_str(&text)
             .map_err(|error| ToolboxError::io("read", &path)(error.into()))?;
         toolbox.dir = dir.canonicalize().map_err(ToolboxError::io("read", &dir))?;
+        toolbox.is_whole()?;
         Ok(Some(toolbox))
+    }
+
+    /// Whether its tree has the packages that its digest is of.
+    fn is_whole(&self) -> Result<(), ToolboxError> {
+        if digest_of(&packages_in(&self.tree())?) == self.digest {
+            return Ok(());
+        }
+        Err(ToolboxError {
+            message: format!(
+                "the toolbox in {} has other packages than its digest says",
+                self.dir.display()
+            ),
+            hint: Some("make it anew with 'stowplan bench toolbox build --update'".to_owned()),
+        })
     }
 
     /// The same, where there has to be one.
@@ -140,7 +173,8 @@ impl Toolbox {
     }
 }
 
-/// Builds a toolbox in a store. It appears by one rename, so that a build that was ended leaves nothing that counts.
+/// Builds a toolbox in a store, unless there is one of the same recipe. It appears by one rename, so that a build that was ended
+/// leaves nothing that counts.
 ///
 /// # Errors
 /// When `mmdebstrap` is not there or fails, or the store cannot be written.
@@ -150,10 +184,17 @@ pub fn build(store: &Path, spec: &ToolboxSpec) -> Result<Toolbox, ToolboxError> 
     let path = base.join("lock");
     let lock = File::create(&path).map_err(ToolboxError::io("open", &path))?;
     lock.lock().map_err(ToolboxError::io("lock", &path))?;
+    let recipe = spec.recipe();
+    if !spec.update
+        && let Some(there) = Toolbox::find(store)?
+        && there.recipe == recipe
+    {
+        return Ok(there);
+    }
     let building = base.join("building");
     remove(&building)?;
     fs::create_dir(&building).map_err(ToolboxError::io("create", &building))?;
-    let built = built(&base, &building, spec);
+    let built = built(&base, &building, spec, recipe);
     remove(&building)?;
     built
 }
@@ -167,18 +208,21 @@ fn remove(folder: &Path) -> Result<(), ToolboxError> {
     }
 }
 
-fn built(base: &Path, building: &Path, spec: &ToolboxSpec) -> Result<Toolbox, ToolboxError> {
+fn built(
+    base: &Path,
+    building: &Path,
+    spec: &ToolboxSpec,
+    recipe: String,
+) -> Result<Toolbox, ToolboxError> {
     let asked: Vec<String> = PACKAGES.map(str::to_owned).into();
     let tree = building.join("tree");
     debootstrap(&tree, spec, &asked)?;
-    let path = tree.join("var/lib/dpkg/status");
-    let status = fs::read_to_string(&path).map_err(ToolboxError::io("read", &path))?;
-    let packages = packages(&status);
-    let named = format!("stowplan-toolbox/2\n{}\n", packages.join("\n"));
-    let digest = sha256_of(named.as_bytes()).map_err(ToolboxError::io("read", &path))?;
+    let packages = packages_in(&tree)?;
+    let digest = digest_of(&packages);
     let mut toolbox = Toolbox {
         dir: base.join(&digest),
         digest,
+        recipe,
         suite: spec.suite.clone(),
         asked,
         packages,
@@ -186,7 +230,12 @@ fn built(base: &Path, building: &Path, spec: &ToolboxSpec) -> Result<Toolbox, To
     let path = building.join(FILE);
     let text = serde_json::to_string_pretty(&toolbox).unwrap_or_default();
     fs::write(&path, text).map_err(ToolboxError::io("write", &path))?;
-    if !toolbox.dir.join(FILE).is_file() {
+    // Engines have imported the tree of this digest, where it is there and whole.
+    if toolbox.is_whole().is_ok() {
+        let to = toolbox.dir.join(FILE);
+        fs::rename(&path, &to).map_err(ToolboxError::io("write", &to))?;
+    } else {
+        remove(&toolbox.dir)?;
         fs::rename(building, &toolbox.dir).map_err(ToolboxError::io("create", &toolbox.dir))?;
     }
     let fresh = base.join("current.new");
@@ -229,6 +278,20 @@ fn debootstrap(tree: &Path, spec: &ToolboxSpec, asked: &[String]) -> Result<(), 
     })
 }
 
+/// Digest of packages with their versions, as [`Toolbox::packages`] has them.
+#[must_use]
+pub fn digest_of(packages: &[String]) -> String {
+    let named = format!("{FORMAT}\n{}\n", packages.join("\n"));
+    hex::encode(Sha256::digest(named))
+}
+
+/// Those of a root file system.
+fn packages_in(tree: &Path) -> Result<Vec<String>, ToolboxError> {
+    let path = tree.join("var/lib/dpkg/status");
+    let status = fs::read_to_string(&path).map_err(ToolboxError::io("read", &path))?;
+    Ok(packages(&status))
+}
+
 /// `NAME VERSION ARCHITECTURE` of every package in dpkg's status, in order.
 fn packages(status: &str) -> Vec<String> {
     let field = |paragraph: &str, name: &str| -> Option<String> {
@@ -268,5 +331,60 @@ mod tests {
         assert_eq!(Toolbox::find(store.path()).unwrap(), None);
         fs::create_dir_all(store.path().join("toolbox/building/tree/usr")).unwrap();
         assert_eq!(Toolbox::find(store.path()).unwrap(), None);
+    }
+
+    const STATUS: &str = "Package: a\nVersion: 1\nArchitecture: all\n";
+
+    /// One that nobody built, of this spec.
+    fn laid(store: &Path, spec: &ToolboxSpec) -> Toolbox {
+        let packages = packages(STATUS);
+        let dir = store.join("toolbox/current");
+        let toolbox = Toolbox {
+            digest: digest_of(&packages),
+            recipe: spec.recipe(),
+            suite: spec.suite.clone(),
+            asked: vec!["a".to_owned()],
+            packages,
+            dir: dir.clone(),
+        };
+        fs::create_dir_all(dir.join("tree/var/lib/dpkg")).unwrap();
+        fs::write(dir.join("tree/var/lib/dpkg/status"), STATUS).unwrap();
+        let text = serde_json::to_string(&toolbox).unwrap();
+        fs::write(dir.join(FILE), text).unwrap();
+        toolbox
+    }
+
+    /// Of a mirror that has nothing.
+    fn spec(suite: &str, update: bool) -> ToolboxSpec {
+        ToolboxSpec {
+            suite: suite.to_owned(),
+            mirror: Some("file:///nowhere".to_owned()),
+            update,
+        }
+    }
+
+    #[test]
+    fn one_of_the_same_recipe_is_not_built_again() {
+        let store = tempfile::tempdir().unwrap();
+        let there = laid(store.path(), &spec("bookworm", false));
+        let found = build(store.path(), &spec("bookworm", false)).unwrap();
+        assert_eq!(found.digest, there.digest);
+        // There is nothing to make another one of, and the one that is there stays.
+        build(store.path(), &spec("trixie", false)).unwrap_err();
+        build(store.path(), &spec("bookworm", true)).unwrap_err();
+        let found = Toolbox::find(store.path()).unwrap();
+        assert_eq!(found.unwrap().digest, there.digest);
+    }
+
+    #[test]
+    fn one_with_other_packages_than_its_digest_says_is_refused() {
+        let store = tempfile::tempdir().unwrap();
+        let there = laid(store.path(), &spec("s", false));
+        let status = STATUS.replace("Version: 1", "Version: 2");
+        fs::write(there.tree().join("var/lib/dpkg/status"), status).unwrap();
+        let error = Toolbox::find(store.path()).unwrap_err();
+        let why = "has other packages than its digest says";
+        assert!(error.message.ends_with(why), "{error}");
+        assert!(error.hint.unwrap().contains("--update"));
     }
 }

@@ -48,7 +48,7 @@ pub struct ToolboxArgs {
 pub enum ToolboxAction {
     /// Say what is in the toolbox
     Show,
-    /// Make it with mmdebstrap from Debian
+    /// Make it with mmdebstrap from Debian, unless it is there already
     Build {
         /// Release of Debian
         #[arg(long, default_value = "bookworm")]
@@ -56,6 +56,9 @@ pub enum ToolboxAction {
         /// Mirror of Debian [default: the machine's own package sources]
         #[arg(long, value_name = "URL")]
         mirror: Option<String>,
+        /// Make it from the packages that Debian has now, even where there is one already
+        #[arg(long)]
+        update: bool,
     },
 }
 

@@ -31,6 +31,7 @@ mod pilot;
 mod places;
 mod plan;
 mod preempted;
+mod real_tools;
 mod record;
 mod replay;
 mod selftest;

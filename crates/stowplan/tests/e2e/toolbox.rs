@@ -56,9 +56,17 @@ pub fn lay_toolbox(cache: &Path, files: &BTreeSet<PathBuf>) -> PathBuf {
         let copied = Command::new("cp").arg("-rL").arg(file).arg(&to).status();
         assert!(copied.unwrap().success(), "{}", file.display());
     }
-    let about =
-        r#"{"digest": "test", "suite": "test", "asked": ["gcc"], "packages": ["gcc 1 amd64"]}"#;
-    fs::write(dir.join("toolbox.json"), about).unwrap();
+    let packages = ["gcc 1 amd64".to_owned()];
+    let about = serde_json::json!({
+        "digest": stowplan_bench::toolbox_digest(&packages),
+        "suite": "test",
+        "asked": ["gcc"],
+        "packages": packages,
+    });
+    fs::write(dir.join("toolbox.json"), about.to_string()).unwrap();
+    let status = "Package: gcc\nVersion: 1\nArchitecture: amd64\n";
+    fs::create_dir_all(tree.join("var/lib/dpkg")).unwrap();
+    fs::write(tree.join("var/lib/dpkg/status"), status).unwrap();
     dir
 }
 

@@ -20,10 +20,15 @@ pub fn require() -> Result<Toolbox, CommandError> {
 /// `stowplan bench toolbox`.
 pub fn run(action: Option<&ToolboxAction>) -> Result<(), CommandError> {
     match action {
-        Some(ToolboxAction::Build { suite, mirror }) => {
+        Some(ToolboxAction::Build {
+            suite,
+            mirror,
+            update,
+        }) => {
             let spec = ToolboxSpec {
                 suite: suite.clone(),
                 mirror: mirror.clone(),
+                update: *update,
             };
             let toolbox = stowplan_bench::build_toolbox(&image_store(), &spec).map_err(failed)?;
             describe(&toolbox)
