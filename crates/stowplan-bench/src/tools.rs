@@ -97,7 +97,7 @@ pub(crate) static TOOLS: [Tool; 10] = [
     },
     Tool {
         name: "sysbench-mutex",
-        script: "sysbench mutex --threads={threads} --mutex-locks=10000 run",
+        script: "sysbench mutex --threads={threads} --mutex-locks=350000 run",
         figures: &[higher("sysbench_mutex", "locks/s", mutex)],
         ..TOOL
     },
@@ -335,7 +335,7 @@ fn events(output: &str) -> Option<f64> {
 
 /// Every thread takes 10,000 locks and is one event.
 fn mutex(output: &str) -> Option<f64> {
-    Some(events(output)? * 10_000.0)
+    Some(events(output)? * 350_000.0)
 }
 
 fn iperf3_send(output: &str) -> Option<f64> {
@@ -429,7 +429,7 @@ mod tests {
         close(
             "sysbench-mutex",
             saved!("sysbench-1.0.20-mutex.txt"),
-            20_000.0 / 0.271,
+            700_000.0 / 1.1397,
         );
         close("dbench", saved!("dbench-4.0.txt"), 76.5801);
         let both = values("iperf3", saved!("iperf3-3.12.json"));
