@@ -6,7 +6,7 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags, statvfs};
 use stowplan_engine::{Deployment, Engine, EngineError, shell_in};
 use stowplan_host::Host;
 use stowplan_host::ledger::Object;
@@ -42,6 +42,9 @@ const PERIOD: Duration = Duration::from_millis(200);
 /// Bytes of the log that are looked at: longer than any result.
 const LOG_BYTES: u64 = 1 << 18;
 
+/// A file system with less than this is full.
+const FULL_BYTES: u64 = 1 << 20;
+
 /// What every start of a session shares.
 pub(crate) struct Shared<'a> {
     pub(crate) host: Rc<AgentHost>,
@@ -73,6 +76,17 @@ impl Ended {
         }
         self
     }
+
+    /// Says that the disk is full where a program failed without saying so, as `dbench` does.
+    fn with_a_full_disk(mut self, folder: Option<&Path>) -> Self {
+        if let (Self::Without(why), Some(folder)) = (&mut self, folder)
+            && !why.contains("No space left")
+            && statvfs(folder).is_ok_and(|disk| disk.f_bavail * disk.f_frsize < FULL_BYTES)
+        {
+            *why += &format!(" (the file system of {} is full)", folder.display());
+        }
+        self
+    }
 }
 
 impl Shared<'_> {
@@ -94,7 +108,8 @@ impl Shared<'_> {
             .and_then(|()| self.storage(benchmark, &folders))
             .and_then(|storage| {
                 let ended = self.opened(benchmark, place, engine, &folders, domain)?;
-                Ok(ended.with(storage))
+                let own = folders.own.as_deref();
+                Ok(ended.with(storage).with_a_full_disk(own))
             });
         let closed = self.host.close_run();
         let removed = folders.own.iter().try_for_each(|own| remove(own));

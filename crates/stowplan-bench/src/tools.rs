@@ -270,11 +270,16 @@ impl Tool {
                 self.name
             ));
         }
+        let mut settings = BTreeMap::from([("command".to_owned(), self.script.to_owned())]);
+        if figures.iter().any(|figure| figure.value.is_none()) {
+            // To be looked at: what a tool means by it is not known here.
+            settings.insert("output".to_owned(), output.to_owned());
+        }
         Ok(BenchResult {
             schema: BENCH_SCHEMA.to_owned(),
             benchmark: self.name.to_owned(),
             figures,
-            settings: BTreeMap::from([("command".to_owned(), self.script.to_owned())]),
+            settings,
             storage: None,
         })
     }
@@ -452,6 +457,20 @@ mod tests {
             values("bonnie", saved!("bonnie-2.00-2G.csv")),
             [Some(670_496.0), Some(14_923.0)]
         );
+    }
+
+    #[test]
+    fn what_was_printed_is_kept_where_a_figure_is_missing() {
+        let one = r#"{"end": {}}{"end": {"sum_received": {"bits_per_second": 8e6}}}"#;
+        let kept = |log: String| {
+            let tool = Tool::of_name("iperf3").unwrap();
+            let mut result = tool.ended(&log).unwrap().unwrap();
+            result.settings.remove("output")
+        };
+        let log = format!("{one}\nstowplan-tool-status=0\n");
+        assert_eq!(kept(log), Some(format!("{one}\n")));
+        let both = include_str!("../../../tests/fixtures/toolbox/iperf3-3.12.json");
+        assert_eq!(kept(format!("{both}\nstowplan-tool-status=0\n")), None);
     }
 
     #[test]

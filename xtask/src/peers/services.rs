@@ -8,7 +8,7 @@ use stowplan_remote::AgentHost;
 use stowplan_site::Site as _;
 use stowplan_wire::agent::Announced;
 use stowplan_wire::announce::Announcement;
-use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, LimitsPlan, Program, ServiceStart};
+use stowplan_wire::deployment::{DeploymentPlan, IsolationPlan, Program, ServiceStart};
 use stowplan_wire::service::{LaunchPlan, ServicePlan};
 
 use super::error::PeersError;
@@ -35,12 +35,8 @@ pub fn deployment(
     isolation: IsolationPlan,
 ) -> DeploymentPlan {
     let start = |name: String| ServiceStart {
-        restarts: false,
-        health: None,
         log: format!("{run_dir}/{name}/service.log"),
-        name,
-        program: Program::Node,
-        limits: LimitsPlan::default(),
+        ..ServiceStart::new(name, Program::Node)
     };
     DeploymentPlan {
         run: run_name(),
