@@ -24,7 +24,7 @@ use stowplan_wire::deployment::{
 use crate::benchmarks::{Benchmark, Disk};
 use crate::request::Size;
 use crate::toolbox::Toolbox;
-use crate::tools::{Told, Tool};
+use crate::tools::{FULL, Told, Tool};
 
 /// Name of the service.
 const SERVICE: &str = "bench";
@@ -80,7 +80,7 @@ impl Ended {
     /// Says that the disk is full where a program failed without saying so, as `dbench` does.
     fn with_a_full_disk(mut self, folder: Option<&Path>) -> Self {
         if let (Self::Without(why), Some(folder)) = (&mut self, folder)
-            && !why.contains("No space left")
+            && !why.contains(FULL)
             && statvfs(folder).is_ok_and(|disk| disk.f_bavail * disk.f_frsize < FULL_BYTES)
         {
             *why += &format!(" (the file system of {} is full)", folder.display());

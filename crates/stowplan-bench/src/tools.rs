@@ -9,7 +9,7 @@ use stowplan_wire::bench::{BENCH_SCHEMA, BenchFigure, BenchResult, Direction, Fi
 const END: &str = "stowplan-tool-status=";
 
 /// What all tools say of a full disk, strerror(3).
-const FULL: &str = "No space left on device";
+pub(crate) const FULL: &str = "No space left on device";
 
 /// Longest time for a tool beyond what it is asked for, s.
 const LONGEST_S: u64 = 60;
@@ -403,6 +403,12 @@ fn kernels(output: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
+    macro_rules! saved {
+        ($file:literal) => {
+            include_str!(concat!("../../../tests/fixtures/toolbox/", $file))
+        };
+    }
+
     fn values(name: &str, output: &str) -> Vec<Option<f64>> {
         let tool = Tool::of_name(name).unwrap();
         let result = tool.ended(&format!("{output}\n{END}0\n")).unwrap().unwrap();
@@ -411,11 +417,6 @@ mod tests {
 
     #[test]
     fn saved_outputs_of_the_tools_are_read() {
-        macro_rules! saved {
-            ($file:literal) => {
-                include_str!(concat!("../../../tests/fixtures/toolbox/", $file))
-            };
-        }
         let close = |name: &str, output: &str, expected: f64| {
             let value = values(name, output)[0].unwrap();
             assert!((value / expected - 1.0).abs() < 1e-6, "{name}: {value}");
@@ -469,7 +470,7 @@ mod tests {
         };
         let log = format!("{one}\nstowplan-tool-status=0\n");
         assert_eq!(kept(log), Some(format!("{one}\n")));
-        let both = include_str!("../../../tests/fixtures/toolbox/iperf3-3.12.json");
+        let both = saved!("iperf3-3.12.json");
         assert_eq!(kept(format!("{both}\nstowplan-tool-status=0\n")), None);
     }
 

@@ -445,11 +445,10 @@ impl Lifecycle<'_> {
         let staged = self.stage.run(job.deployment, job.block, run)?;
         let trials = Trials {
             faults: plan.faults.clone(),
-            patience: Duration::from_nanos(plan.patience_ns),
+            patience: Duration::from_nanos(plan.patience_ns) + settings.delay(&staged.can),
             memory_bytes: Some(plan.memory_bytes),
             seed: self.stage.request().seed,
             settings,
-            delay: settings.delay(&staged.can),
         };
         let faults = trials.with_settings();
         if faults.is_empty() && settings != Settings::None {

@@ -51,14 +51,12 @@ const FILLING: u32 = 20;
 pub struct Trials {
     /// The faults.
     pub faults: Vec<Fault>,
-    /// What is not detected, or not ready again, within this time, never is.
+    /// What is not detected, or not ready again, within this time, never is. It has in it what an engine waits by itself.
     pub patience: Duration,
     /// Memory limit of the service, where the place has one.
     pub memory_bytes: Option<u64>,
     /// What the engine is given to bring the service back by itself.
     pub settings: Settings,
-    /// With these settings the engine waits for so long before it starts the service again.
-    pub delay: Duration,
     /// Seed of instants and order.
     pub seed: u64,
 }
@@ -144,7 +142,7 @@ impl Trials {
     fn patience_when_told(&self) -> Duration {
         match self.settings {
             Settings::HealthChecks => self.patience + CHECKED,
-            _ => self.patience + self.delay,
+            _ => self.patience,
         }
     }
 

@@ -29,7 +29,6 @@ fn trials(faults: &[Fault]) -> Trials {
         memory_bytes: Some(256 << 20),
         seed: 1,
         settings: Settings::None,
-        delay: Duration::ZERO,
     }
 }
 
@@ -187,7 +186,7 @@ fn an_engine_that_restarts_late_by_default_is_given_its_time() {
     let can = engine.capabilities().variants.remove(0);
     let trials = Trials {
         settings: Settings::ByDefault,
-        delay: Settings::ByDefault.delay(&can),
+        patience: PATIENCE + Settings::ByDefault.delay(&can),
         ..trials(&Fault::ALL)
     };
     let found = run(&host, &engine, &trials, |_| {}).unwrap();

@@ -1,13 +1,12 @@
 //! Benchmarks of plain processes and containers, really measured: short, and not for their figures.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use stowplan_results::{Results, RunStatus};
 use stowplan_testkit::is_root;
 
-use crate::measured::only_result;
+use crate::measured::{metrics_of, only_result};
 use crate::nothing_left::left_of;
 use crate::small_disk::SmallDisk;
 use crate::support::{Bench, Ended, engines_missing, to_its_end};
@@ -55,11 +54,6 @@ fn benchmarks_are_measured_at_each_place_and_leave_nothing() {
     assert!(finished.all(|run| run.status == RunStatus::Finished));
     let rows = results.measurements().unwrap();
     for place in ["bare-flat", "bare-flat.again", "oci"] {
-        let of_place = rows.iter().filter(|row| &*row.deployment == place);
-        let metrics: BTreeSet<&str> = of_place
-            .filter(|row| row.value.is_some())
-            .map(|row| &*row.metric)
-            .collect();
         let expected = [
             "cpu_primes",
             "file_create",
@@ -69,7 +63,7 @@ fn benchmarks_are_measured_at_each_place_and_leave_nothing() {
             "memory_read",
             "memory_write",
         ];
-        assert_eq!(metrics, expected.into(), "{place}");
+        assert_eq!(metrics_of(&rows, place), expected.into(), "{place}");
     }
     let printed = fs::read_to_string(dir.join("bench.jsonl")).unwrap();
     assert_eq!(printed.lines().count(), RUNS);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use stowplan_host::network;
-use stowplan_results::{MemoryRow, ProcessKind, Results, RunStatus, UsageRow};
+use stowplan_results::{MeasurementRow, MemoryRow, ProcessKind, Results, RunStatus, UsageRow};
 
 use crate::support::{Bench, assert_valid, engines_missing, fixture, root};
 use crate::undisturbed::{best_of_some, is_undisturbed};
@@ -74,6 +74,13 @@ pub fn only_result(bench: &Bench) -> PathBuf {
     let mut dirs: Vec<PathBuf> = results.map(|entry| entry.unwrap().path()).collect();
     assert_eq!(dirs.len(), 1, "{dirs:?}");
     dirs.remove(0)
+}
+
+/// Metrics that a deployment has a value of, more than nothing.
+pub fn metrics_of<'a>(rows: &'a [MeasurementRow], deployment: &str) -> BTreeSet<&'a str> {
+    let of_deployment = rows.iter().filter(|row| &*row.deployment == deployment);
+    let valued = of_deployment.filter(|row| row.value.is_some_and(|value| value > 0.0));
+    valued.map(|row| &*row.metric).collect()
 }
 
 fn name(dir: &Path) -> &str {

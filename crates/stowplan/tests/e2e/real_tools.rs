@@ -1,13 +1,12 @@
 //! The papers' own tools in a toolbox of Debian's packages: made once, found again, and run where it matters.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stowplan_results::{Results, RunStatus};
 use stowplan_testkit::is_root;
 
-use crate::measured::only_result;
+use crate::measured::{metrics_of, only_result};
 use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, Ended, engines_missing, to_its_end};
@@ -29,7 +28,7 @@ const METRICS: [&str; 9] = [
 ];
 
 /// A folder that outlives the test: half a gigabyte of packages is loaded once.
-fn kept() -> std::path::PathBuf {
+fn kept() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("with-toolbox")
 }
 
@@ -80,11 +79,7 @@ fn every_tool_runs_in_a_toolbox_that_is_made_once() {
     assert!(finished.all(|run| run.status == RunStatus::Finished));
     let rows = results.measurements().unwrap();
     for place in ["bare-flat", "bare-flat.again", "oci"] {
-        let of_place = rows.iter().filter(|row| &*row.deployment == place);
-        let metrics: BTreeSet<&str> = of_place
-            .filter(|row| row.value.is_some_and(|value| value > 0.0))
-            .map(|row| &*row.metric)
-            .collect();
+        let metrics = metrics_of(&rows, place);
         let missing: Vec<&str> = METRICS
             .into_iter()
             .filter(|metric| !metrics.contains(metric))
