@@ -47,6 +47,7 @@ fn argument(pid: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
     use std::process::{Child, Command, Stdio};
 
     use super::*;
@@ -62,14 +63,16 @@ mod tests {
         },
     ];
 
-    /// A cat(1) that waits, when it is one: until then its name is that of the test.
+    /// A cat(1) that waits. It has given a byte back: before, in the midst of its `execve`, it has its name and no arguments yet.
     fn cat(arguments: &[&str]) -> Child {
         let mut command = Command::new("cat");
-        let child = command.args(arguments).stdin(Stdio::piped()).spawn();
-        let child = child.unwrap();
-        while program(child.id()).as_deref() != Some("cat") {
-            std::thread::yield_now();
-        }
+        command
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         child
     }
 
