@@ -60,6 +60,12 @@ impl Daemon {
         })
     }
 
+    /// Whether it ends an answer of events while it runs. Podman cuts the file of its events at 1 MB and goes on with a new one; of 4.3,
+    /// who listens from an instant on reads the old one to its end (`getTail` in libpod/events/logfile.go).
+    pub(crate) const fn ends_its_answer(self) -> bool {
+        matches!(self, Self::Podman)
+    }
+
     /// What to do when it does not answer.
     pub(crate) fn hint(self) -> String {
         let (program, install, start) = match self {

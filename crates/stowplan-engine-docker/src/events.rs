@@ -1,8 +1,8 @@
 //! What the daemon says of the containers of a run, on the clock of this machine.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bollard::errors::Error;
 use bollard::models::EventMessage;
@@ -19,10 +19,21 @@ const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Time that a look takes: what has come is seen only when the connection is served.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// Time that a daemon answers for before it is asked again when it ends its answer.
+const TOO_SHORT: Duration = Duration::from_millis(50);
+
 /// The daemon's events of one run.
 pub(crate) struct Feed {
-    stream: Pin<Box<dyn Stream<Item = Result<EventMessage, Error>>>>,
+    stream: Messages,
+    asked: Instant,
+    /// Instant from which on it listens, as the API has it.
+    since: String,
+    labels: Vec<String>,
+    /// Container and instant of every message, where the daemon may have to be asked again: it begins with the same ones.
+    told: HashSet<(String, i64)>,
 }
+
+type Messages = Pin<Box<dyn Stream<Item = Result<EventMessage, Error>>>>;
 
 impl Feed {
     /// Listens from now on.
@@ -39,13 +50,12 @@ impl Feed {
     fn of_labels(client: &Client, labels: Vec<String>) -> Self {
         let now = since_epoch();
         let since = format!("{}.{:09}", now.as_secs(), now.subsec_nanos());
-        let filters = HashMap::from([("type", vec!["container".to_owned()]), ("label", labels)]);
-        let options = EventsOptionsBuilder::default()
-            .since(&since)
-            .filters(&filters)
-            .build();
         Self {
-            stream: Box::pin(client.patient(FOREVER).events(Some(options))),
+            stream: ask(client, &since, &labels),
+            asked: Instant::now(),
+            since,
+            labels,
+            told: HashSet::new(),
         }
     }
 
@@ -72,24 +82,54 @@ impl Feed {
                 return Ok(None);
             };
             match said {
-                None => {
-                    return Err(EngineError::new(format!(
-                        "{} has stopped telling what happens to containers",
-                        client.daemon().name()
-                    ))
-                    .hint(client.daemon().hint()));
-                }
+                None => self.ask_again(client)?,
                 Some(Err(error)) => {
                     return Err(client.error("tell what happens to containers", error));
                 }
                 Some(Ok(message)) => {
-                    if let Some(happened) = happened(message) {
+                    if self.is_new(client, &message)
+                        && let Some(happened) = happened(message)
+                    {
                         return Ok(Some(happened));
                     }
                 }
             }
         }
     }
+
+    fn ask_again(&mut self, client: &Client) -> Result<(), EngineError> {
+        if !client.daemon().ends_its_answer() || self.asked.elapsed() < TOO_SHORT {
+            return Err(EngineError::new(format!(
+                "{} has stopped telling what happens to containers",
+                client.daemon().name()
+            ))
+            .hint(client.daemon().hint()));
+        }
+        self.stream = ask(client, &self.since, &self.labels);
+        self.asked = Instant::now();
+        Ok(())
+    }
+
+    fn is_new(&mut self, client: &Client, message: &EventMessage) -> bool {
+        if !client.daemon().ends_its_answer() {
+            return true;
+        }
+        let actor = message.actor.as_ref().and_then(|actor| actor.id.clone());
+        let instant = message.time_nano.unwrap_or_default();
+        self.told.insert((actor.unwrap_or_default(), instant))
+    }
+}
+
+fn ask(client: &Client, since: &str, labels: &[String]) -> Messages {
+    let filters = HashMap::from([
+        ("type", vec!["container".to_owned()]),
+        ("label", labels.to_vec()),
+    ]);
+    let options = EventsOptionsBuilder::default()
+        .since(since)
+        .filters(&filters)
+        .build();
+    Box::pin(client.patient(FOREVER).events(Some(options)))
 }
 
 fn since_epoch() -> Duration {

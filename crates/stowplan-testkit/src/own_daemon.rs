@@ -92,6 +92,13 @@ runtime_type = "io.containerd.runc.v2"
 options = {BinaryName = "crun"}
 "#;
 
+/// Podman's: a file of events that it cuts again and again.
+const CONTAINERS: &str = r#"[engine]
+events_logger = "file"
+events_logfile_path = "FOLDER/events.log"
+events_logfile_max_size = "16k"
+"#;
+
 /// Where a machine with control groups of version 1 has those of version 2 beside them.
 const BESIDE_V1: &str = "/sys/fs/cgroup/unified";
 
@@ -221,6 +228,13 @@ impl OwnDaemon {
         }
     }
 
+    /// Whether Podman has cut the file of its events.
+    #[must_use]
+    pub fn has_cut_its_events(&self) -> bool {
+        let events = fs::read_to_string(self.folder.path().join("events.log"));
+        events.is_ok_and(|events| events.contains("log-rotation"))
+    }
+
     fn socket(&self) -> PathBuf {
         self.folder.path().join(self.kind.socket)
     }
@@ -245,6 +259,7 @@ impl OwnDaemon {
         let folder = self.folder.path();
         let below = |name: &str| folder.join(name);
         let write = |name: &str, text: &str| {
+            let text = text.replace("FOLDER", &folder.display().to_string());
             fs::write(below(name), text).expect("a file can be written");
             below(name)
         };
@@ -270,12 +285,12 @@ impl OwnDaemon {
                 .args(runtime())
                 .args(["system", "service", "--time=0"])
                 .arg(format!("unix://{}", self.socket().display()))
+                .env("CONTAINERS_CONF", write("containers.conf", CONTAINERS))
                 // The program is a client of another service where it is set.
                 .env_remove(self.kind.variable),
-            "containerd" => {
-                let text = CONTAINERD.replace("FOLDER", &folder.display().to_string());
-                command.arg("--config").arg(write("config.toml", &text))
-            }
+            "containerd" => command
+                .arg("--config")
+                .arg(write("config.toml", CONTAINERD)),
             _ => command
                 .args(["--group", "root"])
                 .env(self.kind.variable, folder),
