@@ -318,10 +318,7 @@ fn measure(
         seed: request.seed,
         result: &results[0],
     };
-    let mut outcome = run(&mut suite, &results, request.asked(), caller)?;
-    outcome.complete_blocks /= rounds;
-    // The schedule counts rounds; who reads the result wants to know of blocks.
-    results[0].note(|experiment| experiment.blocks_planned = request.blocks);
+    let outcome = run(&mut suite, &results, request.asked(), caller)?;
     finish(results.into(), &outcome)?;
     Ok(Executed { dir, outcome })
 }

@@ -88,6 +88,12 @@ impl Suite for Benches<'_, '_> {
         self.deployments.len()
     }
 
+    fn rounds(&self) -> u32 {
+        u32::try_from(self.benchmarks.len())
+            .unwrap_or(u32::MAX)
+            .max(1)
+    }
+
     fn kept(&self, job: Job) -> Kept {
         Kept {
             result: 0,
@@ -127,6 +133,7 @@ impl Suite for Benches<'_, '_> {
             Err(error) => {
                 let failed = self.failed(&of, &error);
                 data.run.reason = Some(failed.message.as_str().into());
+                data.measurements = vec![rows::missing(&run, &benchmark, &failed.message)];
                 Err(failed)
             }
         };

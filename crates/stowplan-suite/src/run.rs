@@ -17,7 +17,7 @@ use crate::suite::{JobContext, Suite};
 /// What was asked of the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
-    /// Number of blocks; with a pilot the most that there may be.
+    /// Number of blocks, times the rounds of a block; with a pilot the most that there may be.
     pub blocks: u32,
     /// Seed of the order within blocks.
     pub seed: u64,
@@ -55,7 +55,8 @@ pub fn run<'a>(
     driven.plan(driven.blocks_planned())?;
     let blocks = jobs(driven.suite.deployments(), asked.blocks, asked.seed);
     let done = driven.done(&blocks);
-    Ok(drive(&blocks, &done, asked.budget, &mut driven))
+    let rounds = driven.suite.rounds();
+    Ok(drive(&blocks, rounds, &done, asked.budget, &mut driven))
 }
 
 /// Merges the runs of results that were measured together. Where the experiment ended by a failure, as on a full disk, that
@@ -102,7 +103,7 @@ impl Driven<'_, '_> {
         }
         for (result, schedule) in self.results.iter().zip(schedules) {
             result.note(|experiment| {
-                experiment.blocks_planned = blocks;
+                experiment.blocks_planned = blocks / self.suite.rounds();
                 experiment.schedule = schedule;
             });
             result.save()?;

@@ -74,9 +74,11 @@ pub fn jobs(deployments: usize, blocks: u32, seed: u64) -> Vec<Vec<Job>> {
 /// as the runner says.
 ///
 /// A block begins only when the longest block so far would still fit. A deployment that fails in
-/// two blocks running ends the experiment: it would not do otherwise in the third.
+/// two blocks running ends the experiment: it would not do otherwise in the third. Where a block has several `rounds`, it would
+/// in the others, and all go on.
 pub(crate) fn drive(
     blocks: &[Vec<Job>],
+    rounds: u32,
     done: &HashSet<(u32, usize)>,
     budget: Option<Duration>,
     runner: &mut dyn Runner,
@@ -88,6 +90,7 @@ pub(crate) fn drive(
     };
     let mut longest = Duration::ZERO;
     let mut failed_before: HashSet<usize> = HashSet::new();
+    let mut is_whole = true;
     for (next, block) in (0..).zip(blocks) {
         match runner.blocks(next) {
             Ok(all) if next >= all => break,
@@ -102,8 +105,10 @@ pub(crate) fn drive(
             .copied()
             .filter(|job| !done.contains(&(job.block, job.deployment)))
             .collect();
+        let is_last_round = (next + 1).is_multiple_of(rounds);
         if due.is_empty() {
-            outcome.complete_blocks += 1;
+            outcome.complete_blocks += u32::from(is_last_round && is_whole);
+            is_whole |= is_last_round;
             continue;
         }
         let begin = runner.elapsed();
@@ -123,14 +128,16 @@ pub(crate) fn drive(
                     outcome.end = End::Stopped;
                     return outcome;
                 }
-                if failure.fatal || failed_before.contains(&job.deployment) {
+                if failure.fatal || (rounds == 1 && failed_before.contains(&job.deployment)) {
                     outcome.end = End::Failed(failure);
                     return outcome;
                 }
                 failed_now.insert(job.deployment);
             }
         }
-        outcome.complete_blocks += u32::from(failed_now.is_empty());
+        is_whole &= failed_now.is_empty();
+        outcome.complete_blocks += u32::from(is_last_round && is_whole);
+        is_whole |= is_last_round;
         failed_before = failed_now;
         longest = longest.max(runner.elapsed().saturating_sub(begin));
     }
@@ -209,6 +216,7 @@ mod tests {
         let mut runner = Scripted::new(|_| None);
         let outcome = drive(
             &jobs(3, 6, 1),
+            1,
             &HashSet::new(),
             Some(Duration::from_secs(95)),
             &mut runner,
@@ -222,7 +230,7 @@ mod tests {
         let blocks = jobs(2, 2, 1);
         let done = HashSet::from([(0, 0), (0, 1), (1, 1)]);
         let mut runner = Scripted::new(|_| None);
-        let outcome = drive(&blocks, &done, None, &mut runner);
+        let outcome = drive(&blocks, 1, &done, None, &mut runner);
         assert_eq!(runner.ran, [(1, 0)]);
         assert_eq!(
             outcome,
@@ -239,27 +247,40 @@ mod tests {
         let mut once = Scripted::new(|job| {
             (job == Job { block: 1, ..job } && job.deployment == 0).then_some(false)
         });
-        let outcome = drive(&jobs(2, 4, 1), &HashSet::new(), None, &mut once);
+        let outcome = drive(&jobs(2, 4, 1), 1, &HashSet::new(), None, &mut once);
         assert_eq!(
             (outcome.end, outcome.complete_blocks, outcome.failures.len()),
             (End::Finished, 3, 1)
         );
 
         let mut always = Scripted::new(|job| (job.deployment == 1).then_some(false));
-        let outcome = drive(&jobs(2, 4, 1), &HashSet::new(), None, &mut always);
+        let outcome = drive(&jobs(2, 4, 1), 1, &HashSet::new(), None, &mut always);
         assert!(matches!(outcome.end, End::Failed(_)));
         assert_eq!(outcome.failures.len(), 2);
     }
 
     #[test]
+    fn what_fails_in_one_round_of_each_block_leaves_the_others() {
+        let mut one = Scripted::new(|job| {
+            let fails = job.block % 2 == 1 && job.block < 4 && job.deployment == 1;
+            fails.then_some(false)
+        });
+        let outcome = drive(&jobs(2, 6, 1), 2, &HashSet::new(), None, &mut one);
+        assert_eq!(outcome.end, End::Finished);
+        assert_eq!((outcome.failures.len(), one.ran.len()), (2, 12));
+        // The two blocks in which it failed are not complete.
+        assert_eq!(outcome.complete_blocks, 1);
+    }
+
+    #[test]
     fn stopping_and_fatal_failures_end_at_once() {
         let mut fatal = Scripted::new(|_| Some(true));
-        drive(&jobs(2, 4, 1), &HashSet::new(), None, &mut fatal);
+        drive(&jobs(2, 4, 1), 1, &HashSet::new(), None, &mut fatal);
         assert_eq!(fatal.ran.len(), 1);
 
         let mut stopped = Scripted::new(|_| None);
         stopped.stop_after = 3;
-        let outcome = drive(&jobs(2, 4, 1), &HashSet::new(), None, &mut stopped);
+        let outcome = drive(&jobs(2, 4, 1), 1, &HashSet::new(), None, &mut stopped);
         assert_eq!((outcome.end, outcome.complete_blocks), (End::Stopped, 1));
     }
 
@@ -267,18 +288,18 @@ mod tests {
     fn a_pilot_fixes_the_number_once_its_blocks_are_over() {
         let mut runner = Scripted::new(|_| None);
         runner.blocks = |next| Some(if next < 3 { 3 } else { 5 });
-        let outcome = drive(&jobs(2, 8, 1), &HashSet::new(), None, &mut runner);
+        let outcome = drive(&jobs(2, 8, 1), 1, &HashSet::new(), None, &mut runner);
         assert_eq!((outcome.end, outcome.complete_blocks), (End::Finished, 5));
         assert_eq!(runner.ran.len(), 10);
 
         let mut enough = Scripted::new(|_| None);
         enough.blocks = |_| Some(3);
-        let outcome = drive(&jobs(2, 8, 1), &HashSet::new(), None, &mut enough);
+        let outcome = drive(&jobs(2, 8, 1), 1, &HashSet::new(), None, &mut enough);
         assert_eq!((outcome.end, outcome.complete_blocks), (End::Finished, 3));
 
         let mut unfixed = Scripted::new(|_| None);
         unfixed.blocks = |next| (next < 3).then_some(3);
-        let outcome = drive(&jobs(2, 8, 1), &HashSet::new(), None, &mut unfixed);
+        let outcome = drive(&jobs(2, 8, 1), 1, &HashSet::new(), None, &mut unfixed);
         assert!(matches!(outcome.end, End::Failed(failure) if failure.message == "no number"));
         assert_eq!(unfixed.ran.len(), 6);
     }

@@ -13,6 +13,11 @@ pub trait Suite {
     /// How many deployments a block has.
     fn deployments(&self) -> usize;
 
+    /// How many rounds a block has. In each, every deployment runs once, and what runs in one round runs in no other.
+    fn rounds(&self) -> u32 {
+        1
+    }
+
     /// The runs that a job keeps. The numbers of all jobs of a result are different ones.
     fn kept(&self, job: Job) -> Kept;
 
