@@ -108,6 +108,14 @@ impl Benchmark {
             .collect()
     }
 
+    /// The metric that stands for a kernel or a tool where it gave none.
+    pub(crate) fn metric_of(name: &str) -> Option<&'static str> {
+        let built_in = PLAIN.iter().chain(&OF_FILES).copied();
+        let tools = TOOLS.iter().map(|tool| (tool.name, tool.metric()));
+        let mut all = built_in.chain(tools);
+        all.find_map(|(known, metric)| (known == name).then_some(metric))
+    }
+
     /// The tool that it is, if it is one.
     pub(crate) fn tool(&self) -> Option<&'static Tool> {
         Tool::of_name(self.kernel)

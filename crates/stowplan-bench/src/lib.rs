@@ -11,6 +11,7 @@ mod floor;
 mod medium;
 mod published;
 mod ratios;
+mod reasons;
 mod request;
 mod rows;
 mod start;

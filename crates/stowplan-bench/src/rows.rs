@@ -31,15 +31,10 @@ fn row(run: &ScheduledRun, figure: &BenchFigure, result: &BenchResult) -> Measur
 
 /// `volume, fsync, device`: the disk, how it was used, and the medium.
 fn subject(figure: &BenchFigure, result: &BenchResult) -> Option<String> {
+    let base = base(figure, result);
     let Some(storage) = &result.storage else {
-        return figure.subject.clone();
+        return base;
     };
-    let base = figure
-        .subject
-        .iter()
-        .fold(storage.disk.clone(), |disk, access| {
-            format!("{disk}, {access}")
-        });
     let medium = match (&figure.moved, figure.value) {
         (Some(moved), _) if moved.direction == Direction::Read => {
             Medium::of(moved, backing_of_reads(result, storage))
@@ -48,7 +43,16 @@ fn subject(figure: &BenchFigure, result: &BenchResult) -> Option<String> {
         (None, Some(_)) => Medium::of_backing(storage.backing),
         (None, None) => Medium::Unknown,
     };
-    Some(format!("{base}, {medium}"))
+    Some(format!("{}, {medium}", base.unwrap_or_default()))
+}
+
+/// The same without the medium.
+pub(crate) fn base(figure: &BenchFigure, result: &BenchResult) -> Option<String> {
+    let Some(storage) = &result.storage else {
+        return figure.subject.clone();
+    };
+    let parts = [&storage.disk].into_iter().chain(&figure.subject);
+    Some(parts.cloned().collect::<Vec<_>>().join(", "))
 }
 
 /// What is behind the file that is read. It need not lie where files are written: below an overlay in memory there can be a
@@ -73,7 +77,7 @@ pub(crate) fn parts(subject: &str) -> Option<(&str, Medium)> {
     Some((base, Medium::of_name(medium)?))
 }
 
-/// The row of a benchmark that gave no figure.
+/// The row of a benchmark that gave no figure: it stands for all that it would have given.
 pub(crate) fn missing(run: &ScheduledRun, benchmark: &Benchmark, why: &str) -> MeasurementRow {
     let disk = benchmark.disk.map(|disk| disk.name().into());
     MeasurementRow {

@@ -39,6 +39,9 @@ const TOOL_FILES: &str = "/srv";
 const LONGEST: Duration = Duration::from_secs(120);
 const PERIOD: Duration = Duration::from_millis(200);
 
+/// Longest wait for the log of one that has ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Bytes of the log that are looked at: longer than any result.
 const LOG_BYTES: u64 = 1 << 18;
 
@@ -202,15 +205,17 @@ impl Shared<'_> {
         deployment.create(&Select::All)?;
         deployment.start(&Select::All)?;
         let begun = Instant::now();
+        let mut ended: Option<(i32, Instant)> = None;
         let of_tool = Duration::from_secs(tool.map_or(0, |tool| tool.longest_s));
         let longest = LONGEST + of_tool + Duration::from_millis(self.size.time_ms) * 20;
         while begun.elapsed() < longest {
             let events = deployment.events(PERIOD)?;
-            let status = events.iter().find_map(|event| match event.kind {
-                EngineEventKind::Exited(status) => Some(status),
+            let end = events.iter().find_map(|event| match event.kind {
+                EngineEventKind::Exited(status) => Some((status, Instant::now())),
                 _ => None,
             });
-            if status.is_none() && tells {
+            ended = ended.or(end);
+            if ended.is_none() && tells {
                 continue;
             }
             let log = deployment.log(SERVICE, LOG_BYTES)?;
@@ -220,10 +225,14 @@ impl Shared<'_> {
                     Err(why) => Ended::Without(why),
                 });
             }
-            match (result(&log), status) {
-                (Some(result), None | Some(0)) => return Ok(Ended::Measured(Box::new(result))),
-                (_, Some(status)) => return Ok(Ended::Without(why(status, &log))),
-                (None, None) => {}
+            match (result(&log), ended) {
+                (Some(result), None | Some((0, _))) => {
+                    return Ok(Ended::Measured(Box::new(result)));
+                }
+                (_, Some((status, at))) if at.elapsed() >= LAST_WORDS => {
+                    return Ok(Ended::Without(why(status, &log)));
+                }
+                _ => {}
             }
         }
         Ok(Ended::Without(format!(

@@ -16,6 +16,7 @@ use crate::cells::{self, PrintedRun};
 use crate::floor::Floor;
 use crate::medium::Medium;
 use crate::ratios::{Ratio, ratios};
+use crate::reasons::Reasons;
 use crate::rows::parts;
 
 /// A table of a result.
@@ -105,8 +106,12 @@ impl BenchTable {
             columns: &columns,
             again: again.map(|d| &*d.id),
         };
-        let mut rows: Vec<TableRow> = by_name(&judgement.figures.measurements)
-            .iter()
+        let names = by_name(&judgement.figures.measurements);
+        let names = names.iter().filter(|((metric, subject), media)| {
+            media.iter().any(|(m, _)| !m.values.is_empty())
+                || !drawn.reasons().has_own_rows(metric, subject.as_deref())
+        });
+        let mut rows: Vec<TableRow> = names
             .map(|((metric, subject), media)| drawn.row(metric, subject.as_deref(), media))
             .collect();
         rows.sort_by_key(|row| rank(&row.metric, row.subject.as_deref()).unwrap_or(usize::MAX));
@@ -167,9 +172,13 @@ impl Drawn<'_> {
         subject: Option<&str>,
         media: &[(&Measurement, Option<Medium>)],
     ) -> TableRow {
-        let label =
-            rank(metric, subject).map(|at| shown().nth(at).map_or(metric, |row| row.0).to_owned());
         let (first, _) = media[0];
+        let label = rank(metric, subject).and_then(|at| shown().nth(at));
+        // One without values can stand for a benchmark that failed everywhere.
+        let has_none = media.iter().all(|(m, _)| m.values.is_empty());
+        let has_none = has_none && shown().any(|(_, shown, _)| *shown == metric);
+        let label = label.map(|row| row.0.to_owned());
+        let label = label.or_else(|| has_none.then(|| name(metric, subject)));
         let unit = media
             .iter()
             .map(|(m, _)| &m.unit)
@@ -177,7 +186,7 @@ impl Drawn<'_> {
         let reference = self.columns.first().and_then(|(id, _)| most(media, id));
         let cells = self.columns.iter().map(|(id, _)| {
             let own = most(media, id);
-            self.cell(id, own, reference, media)
+            self.cell(id, own, reference, (metric, subject), media)
         });
         TableRow {
             shown: label.is_some(),
@@ -188,6 +197,13 @@ impl Drawn<'_> {
             better: first.better,
             cells: cells.collect(),
             floor: reference.and_then(|(measurement, _)| self.floor(measurement)),
+        }
+    }
+
+    fn reasons(&self) -> Reasons<'_> {
+        Reasons {
+            measurements: &self.judgement.figures.measurements,
+            printed: self.printed,
         }
     }
 
@@ -208,18 +224,15 @@ impl Drawn<'_> {
         id: &str,
         own: Option<(&Measurement, Option<Medium>)>,
         reference: Option<(&Measurement, Option<Medium>)>,
+        name: (&str, Option<&str>),
         media: &[(&Measurement, Option<Medium>)],
     ) -> Cell {
         let Some((measurement, medium)) = own else {
-            let missing = media.iter().find_map(|(m, _)| m.missing.get(id));
-            return Cell {
-                reason: Some(
-                    missing
-                        .cloned()
-                        .unwrap_or_else(|| "not measured".to_owned()),
-                ),
-                ..Cell::empty()
-            };
+            let mut missing = media.iter().filter_map(|(m, _)| m.missing.get(id));
+            let (metric, subject) = name;
+            let missing = missing.next().map(String::as_str);
+            let missing = missing.or_else(|| self.reasons().of(metric, subject, id));
+            return Cell::empty().because(missing.unwrap_or("not measured"));
         };
         let values = measurement.values.get(id).map_or(&[][..], |values| values);
         let sum: f64 = values.iter().map(|(_, value)| value).sum();
@@ -259,9 +272,11 @@ impl Drawn<'_> {
     /// File system and device of a figure's files.
     fn storage(&self, id: &str, measurement: &Measurement) -> Option<String> {
         let disk = measurement.subject.as_deref()?.split(", ").next()?;
-        let mut storages = self
-            .printed(id)
-            .filter_map(|run| run.result.storage.as_ref());
+        let runs = self.printed(id).filter(|run| {
+            let mut figures = run.result.figures.iter();
+            figures.any(|figure| figure.metric == measurement.metric)
+        });
+        let mut storages = runs.filter_map(|run| run.result.storage.as_ref());
         let storage = storages.find(|storage| storage.disk == disk)?;
         Some(describe(storage))
     }
@@ -372,13 +387,31 @@ mod tests {
     use stowplan_wire::bench::{BenchResult, FileAccess};
 
     use super::*;
+    use crate::benchmarks::{Benchmark, Disk};
     use crate::rows;
     use crate::rows::tests::{read, run};
+
+    const SEQUENTIAL: Benchmark = Benchmark {
+        kernel: "file-sequential",
+        disk: Some(Disk::Image),
+        metric: "file_seq_write",
+    };
+
+    /// Why a run failed, which does not count.
+    const FAILED: &str = "the engine is gone";
 
     /// A result of six blocks in which each place gave what `of` says of it.
     fn table(
         places: &[&str],
         of: impl Fn(&str, u32) -> BenchResult,
+    ) -> (BenchTable, tempfile::TempDir) {
+        table_of(places, |place, block| Ok(of(place, block)))
+    }
+
+    /// The same where some gave nothing, and said why.
+    fn table_of(
+        places: &[&str],
+        of: impl Fn(&str, u32) -> Result<BenchResult, (Benchmark, &'static str)>,
     ) -> (BenchTable, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let mut experiment = Experiment::new(crate::SUITE, "t");
@@ -394,11 +427,20 @@ mod tests {
             for place in places {
                 number += 1;
                 let scheduled = run(number, block, place);
-                let mut data = RunData::of(RunRow::of_scheduled(&scheduled, RunStatus::Finished));
-                let result = of(place, block);
-                data.measurements = rows::rows(&scheduled, &result);
+                let given = of(place, block);
+                let status = match given {
+                    Err((_, FAILED)) => RunStatus::Failed,
+                    _ => RunStatus::Finished,
+                };
+                let mut data = RunData::of(RunRow::of_scheduled(&scheduled, status));
+                data.measurements = match &given {
+                    Ok(result) => rows::rows(&scheduled, result),
+                    Err((of, why)) => vec![rows::missing(&scheduled, of, why)],
+                };
                 writer.write_run(&data).unwrap();
-                cells::append(writer.dir(), &scheduled, &result).unwrap();
+                if let Ok(result) = given {
+                    cells::append(writer.dir(), &scheduled, &result).unwrap();
+                }
             }
         }
         let dir = writer.dir().to_owned();
@@ -468,5 +510,55 @@ mod tests {
         let cell = &table.rows[0].cells[1];
         assert_eq!((cell.value, cell.n), (None, 0));
         assert_eq!(cell.reason.as_deref(), Some("no space left"));
+    }
+
+    #[test]
+    fn a_benchmark_that_gave_nothing_says_why_in_the_rows_that_others_have() {
+        for why in ["it hangs", FAILED] {
+            let (table, _folder) = table_of(&["bare", "again", "oci"], |place, _| match place {
+                "oci" => Err((SEQUENTIAL, why)),
+                _ => Ok(read(100.0, FileAccess::Direct, 1 << 20)),
+            });
+            let [row] = &table.rows[..] else {
+                panic!("{:?}", table.rows);
+            };
+            assert_eq!(row.cells[0].value, Some(100.0));
+            assert_eq!(row.cells[1].reason.as_deref(), Some(why));
+            assert_eq!(row.unit, "MB/s");
+        }
+        let hangs = |_: &str, _| Err((SEQUENTIAL, "it hangs"));
+        let (table, _folder) = table_of(&["bare", "again", "oci"], hangs);
+        let [row] = &table.rows[..] else {
+            panic!("{:?}", table.rows);
+        };
+        assert_eq!((&*row.label, row.shown), ("file seq write, image", true));
+        let reasons = row.cells.iter().map(|cell| cell.reason.as_deref());
+        assert!(reasons.eq([Some("it hangs"); 2]));
+    }
+
+    #[test]
+    fn which_values_are_better_is_what_those_that_have_some_say() {
+        let ddsperf = Benchmark {
+            kernel: "ddsperf",
+            disk: None,
+            metric: "ddsperf_round_trip",
+        };
+        let (table, _folder) = table_of(&["bare", "again", "oci"], |_, block| {
+            if block == 1 {
+                return Err((ddsperf, "it hangs"));
+            }
+            let mut result = read(7.0, FileAccess::Direct, 0);
+            result.storage = None;
+            result.figures[0].metric = ddsperf.metric.to_owned();
+            result.figures[0].subject = None;
+            result.figures[0].unit = "ns".to_owned();
+            result.figures[0].higher_is_better = false;
+            Ok(result)
+        });
+        let [row] = &table.rows[..] else {
+            panic!("{:?}", table.rows);
+        };
+        assert_eq!((row.better, &*row.unit), (Better::Lower, "ns"));
+        assert_eq!(row.cells[1].n, 5);
     }
 }

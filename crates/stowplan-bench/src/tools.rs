@@ -17,6 +17,13 @@ const LONGEST_S: u64 = 60;
 /// The same for one that has as much to do as it has.
 const LONGEST_WORK_S: u64 = 1800;
 
+/// How many locks a thread of `sysbench mutex` takes; its output does not say it.
+macro_rules! mutex_locks {
+    () => {
+        350_000
+    };
+}
+
 /// A figure of a tool.
 struct Figure {
     metric: &'static str,
@@ -97,14 +104,18 @@ pub(crate) static TOOLS: [Tool; 10] = [
     },
     Tool {
         name: "sysbench-mutex",
-        script: "sysbench mutex --threads={threads} --mutex-locks=350000 run",
+        script: concat!(
+            "sysbench mutex --threads={threads} --mutex-locks=",
+            mutex_locks!(),
+            " run"
+        ),
         figures: &[higher("sysbench_mutex", "locks/s", mutex)],
         ..TOOL
     },
-    // 0x1451 is the port: the server listens.
+    // 0x1451 is the port, and 0A says that somebody listens: the server, as long as it runs.
     Tool {
         name: "iperf3",
-        script: "iperf3 -s -p 5201 >/dev/null 2>&1 & until grep -q :1451 /proc/net/tcp /proc/net/tcp6; do sleep 0.02; done; set -- iperf3 -c 127.0.0.1 -p 5201 -l 128K -t {seconds} -J && \"$@\" && \"$@\" -R; status=$?; kill $!; exit $status",
+        script: "iperf3 -s -p 5201 >/dev/null 2>&1 & until grep -q ':1451 [0-9A-F:]* 0A' /proc/net/tcp /proc/net/tcp6; do kill -0 $! || exit 1; sleep 0.02; done; set -- iperf3 -c 127.0.0.1 -p 5201 -l 128K -t {seconds} -J && \"$@\" && \"$@\" -R; status=$?; kill $! || { echo 'its server ended: port 5201 may be taken'; exit 1; }; exit $status",
         figures: &[
             higher("iperf3_send", "MB/s", iperf3_send),
             higher("iperf3_receive", "MB/s", iperf3_receive),
@@ -251,11 +262,18 @@ impl Tool {
         // Some say more after the reason.
         let mut lines = output.lines().rev();
         let full = lines.find(|line| line.contains(FULL));
+        // Of iperf3, after which come brackets alone.
+        let mut lines = output.lines().rev();
+        let error = lines.find(|line| line.contains("\"error\":"));
         let last = output.lines().rev().find(|line| !line.trim().is_empty());
-        let last = full.or(last).unwrap_or("it said nothing");
+        let last = full.or(error).or(last).unwrap_or("it said nothing").trim();
         match status {
             0 => {}
-            124 | 137 => return Err(format!("{} did not end in time: {last}", self.name)),
+            124 => return Err(format!("{} did not end in time: {last}", self.name)),
+            137 => {
+                let why = "was killed, as where memory runs out or it does not end in time";
+                return Err(format!("{} {why}: {last}", self.name));
+            }
             127 => return Err(format!("{} is not in the toolbox: {last}", self.name)),
             _ => return Err(format!("{} ended with status {status}: {last}", self.name)),
         }
@@ -338,9 +356,9 @@ fn events(output: &str) -> Option<f64> {
     Some(after(output, "total number of events:")? / after(output, "total time:")?)
 }
 
-/// Every thread takes 10,000 locks and is one event.
+/// Every thread is one event.
 fn mutex(output: &str) -> Option<f64> {
-    Some(events(output)? * 350_000.0)
+    Some(events(output)? * f64::from(mutex_locks!()))
 }
 
 fn iperf3_send(output: &str) -> Option<f64> {
@@ -486,6 +504,11 @@ mod tests {
             ),
             ("stowplan-tool-status=124\n", "did not end in time"),
             ("no\nstowplan-tool-status=1\n", "ended with status 1: no"),
+            (
+                "{\n\t\"error\":\t\"unable to connect\"\n}\nstowplan-tool-status=1\n",
+                "ended with status 1: \"error\":\t\"unable to connect\"",
+            ),
+            ("stowplan-tool-status=137\n", "was killed, as where memory"),
         ] {
             let why = tool.ended(log).unwrap().unwrap_err();
             assert!(

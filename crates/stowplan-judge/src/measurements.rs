@@ -36,7 +36,8 @@ impl Measurement {
 pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<Measurement>, JudgeError> {
     let mut all: Vec<Measurement> = Vec::new();
     for row in results.measurements()? {
-        if counted.latency(row.run).is_none() {
+        // A run that failed may say why there is no value.
+        if counted.latency(row.run).is_none() && row.value.is_some() {
             continue;
         }
         let subject = row.subject.as_deref();
@@ -61,6 +62,10 @@ pub(crate) fn read(results: &Results, counted: &Counted) -> Result<Vec<Measureme
         let deployment = row.deployment.to_string();
         match (row.value, row.reason) {
             (Some(value), _) => {
+                if measurement.values.is_empty() {
+                    // What gave no value may not have said of what.
+                    (measurement.unit, measurement.better) = (row.unit.to_string(), row.better);
+                }
                 let values = measurement.values.entry(deployment).or_default();
                 values.push((row.block, value));
             }
