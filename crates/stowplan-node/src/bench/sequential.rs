@@ -144,7 +144,7 @@ fn pass(
     };
     let end = u64::try_from(args.time.as_nanos() / ALL.len() as u128).unwrap_or(u64::MAX);
     let mut block = Aligned::new(BLOCK);
-    let mut numbers = Numbers::new(order, all);
+    let mut numbers = Numbers::new(order, all, access == FileAccess::Cold);
     let before = device_bytes();
     let begin = now();
     let mut count = 0;
@@ -202,33 +202,52 @@ fn ready(file: &File, access: FileAccess, bytes: u64) -> io::Result<f64> {
 }
 
 /// Numbers of blocks.
-struct Numbers {
-    order: Order,
-    all: u64,
-    next: u64,
-    state: u64,
+enum Numbers {
+    InOrder(std::iter::Cycle<std::ops::Range<u64>>),
+    /// Drawn anew each time.
+    Drawn {
+        all: u64,
+        draw: Draw,
+    },
+    /// Each once, in an order that is drawn: a block that was read is in the page cache.
+    Shuffled(Vec<u64>),
 }
 
 impl Numbers {
-    fn new(order: Order, all: u64) -> Self {
-        Self {
-            order,
-            all,
-            next: 0,
-            state: 0x2545_F491_4F6C_DD1D,
+    fn new(order: Order, all: u64, once: bool) -> Self {
+        let mut draw = Draw(0x2545_F491_4F6C_DD1D);
+        match order {
+            Order::Sequential => Self::InOrder((0..all).cycle()),
+            Order::Random if once => {
+                let mut numbers: Vec<u64> = (0..all).collect();
+                for last in (1..numbers.len()).rev() {
+                    let other = draw.below(last as u64 + 1);
+                    numbers.swap(last, usize::try_from(other).unwrap_or(last));
+                }
+                Self::Shuffled(numbers)
+            }
+            Order::Random => Self::Drawn { all, draw },
         }
     }
 
     fn next(&mut self) -> u64 {
-        if self.order == Order::Sequential {
-            let number = self.next;
-            self.next = (number + 1) % self.all;
-            return number;
+        match self {
+            Self::InOrder(numbers) => numbers.next().unwrap_or(0),
+            Self::Drawn { all, draw } => draw.below(*all),
+            Self::Shuffled(numbers) => numbers.pop().unwrap_or(0),
         }
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        self.state % self.all
+    }
+}
+
+/// Marsaglia's xorshift of 64 bits.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, all: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % all
     }
 }
 
@@ -287,10 +306,20 @@ mod tests {
 
     #[test]
     fn blocks_come_in_order_and_begin_again() {
-        let mut numbers = Numbers::new(Order::Sequential, 3);
+        let mut numbers = Numbers::new(Order::Sequential, 3, false);
         let five: Vec<u64> = (0..5).map(|_| numbers.next()).collect();
         assert_eq!(five, [0, 1, 2, 0, 1]);
-        let mut numbers = Numbers::new(Order::Random, 7);
+        let mut numbers = Numbers::new(Order::Random, 7, false);
         assert!((0..100).all(|_| numbers.next() < 7));
+    }
+
+    #[test]
+    fn no_block_of_a_cold_file_is_read_twice() {
+        let mut numbers = Numbers::new(Order::Random, 500, true);
+        let drawn: Vec<u64> = (0..500).map(|_| numbers.next()).collect();
+        let mut sorted = drawn.clone();
+        sorted.sort_unstable();
+        assert!(sorted.iter().copied().eq(0..500));
+        assert_ne!(sorted, drawn);
     }
 }

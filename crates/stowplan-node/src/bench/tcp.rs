@@ -52,18 +52,15 @@ fn stream(connecting_sends: bool, omit: Duration, time: Duration) -> std::io::Re
 }
 
 fn receive(from: &mut TcpStream, buffer: &mut [u8], time: Duration) -> std::io::Result<Timed> {
-    let end = now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let mut bytes = 0;
     let mut result = Ok(());
     let all = timed(0, |_| {
-        while now() < end {
+        let end = now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        while result.is_ok() && (bytes == 0 || now() < end) {
             match from.read(buffer) {
                 Ok(0) => result = Err(std::io::ErrorKind::UnexpectedEof.into()),
                 Ok(read) => bytes += read as u64,
                 Err(error) => result = Err(error),
-            }
-            if result.is_err() {
-                break;
             }
         }
     });
