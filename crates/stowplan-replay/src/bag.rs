@@ -87,7 +87,7 @@ impl Bag {
     }
 }
 
-/// The MCAP files of a bag, by name.
+/// The MCAP files of a bag, in the order of the numbers at the end of their names, as `rosbag2` gives them: `x_2` is before `x_10`.
 fn files(path: &Path) -> Result<Vec<PathBuf>, ReplayError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -102,7 +102,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, ReplayError> {
             .filter(|file| file.extension().is_some_and(|is| is == extension))
             .cloned()
             .collect();
-        files.sort();
+        files.sort_by_cached_key(|file| numbered(file));
         files
     };
     if let Some(database) = with("db3").first() {
@@ -114,6 +114,13 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, ReplayError> {
             .hint("name a file that ends with .mcap, or the folder of a bag that has some"));
     }
     Ok(files)
+}
+
+/// The name of a file without the number at its end, and that number.
+fn numbered(file: &Path) -> (String, u64) {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (base.to_owned(), name[base.len()..].parse().unwrap_or(0))
 }
 
 /// Whether a file begins and ends as MCAP does.

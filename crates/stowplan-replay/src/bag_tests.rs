@@ -128,3 +128,16 @@ fn what_cannot_be_read_says_why_and_what_to_do() {
     let nowhere = Bag::read(Path::new("/nowhere/drive.mcap")).unwrap_err();
     assert!(nowhere.to_string().contains("cannot be read"));
 }
+
+#[test]
+fn the_tenth_file_of_a_bag_comes_after_the_second() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..11 {
+        let message = [("/points", 1_000 + number * 100, 8)];
+        let path = folder.path().join(format!("drive_{number}.mcap"));
+        fs::write(path, uncompressed(&message)).unwrap();
+    }
+    let bag = Bag::read(folder.path()).unwrap();
+    let instants: Vec<u64> = bag.topics["/points"].iter().map(|m| m.log_ns).collect();
+    assert!(instants.is_sorted() && instants.len() == 11, "{instants:?}");
+}
