@@ -12,7 +12,7 @@ use stowplan_site::Site;
 use stowplan_wire::deployment::DeploymentPlan;
 
 use crate::figures::{Figure, Operation};
-use crate::stand::in_run;
+use crate::stand::{in_run, numbered};
 
 /// The program in an image folder: what is changed by a line.
 const PROGRAM: &str = "stowplan-node";
@@ -70,14 +70,16 @@ impl Images<'_> {
 
     fn measured(&self, plan: &DeploymentPlan, copy: &Path) -> Result<Vec<Figure>, RunError> {
         let mut figures = Vec::new();
-        for row in ROWS {
+        let mut plan = plan.clone();
+        for (number, row) in (0..).zip(ROWS) {
             if row == Operation::ImageChanged {
                 let changed = add_line(&copy.join(PROGRAM), "one line");
                 changed.map_err(|error| unmade(copy, &error))?;
             }
+            plan.run = numbered(&self.plan.run, number);
             let host: Rc<dyn Host> = Rc::clone(&self.site) as Rc<dyn Host>;
             let begin = self.site.clock()?;
-            let mut deployment = self.engine.prepare(plan, host)?;
+            let mut deployment = self.engine.prepare(&plan, host)?;
             let took = self.site.clock()? - begin;
             deployment.destroy()?;
             figures.push(Figure::of(row, Ok(took)));

@@ -13,6 +13,7 @@ mod operations;
 mod ready;
 mod recovery;
 pub mod scenario;
+mod scratch;
 mod session;
 mod stand;
 mod suite;

@@ -127,6 +127,12 @@ pub(crate) fn in_run<T>(
     Ok(given)
 }
 
+/// Name of the run for one of its deployments: Kubernetes takes seconds to remove what an earlier one of the same name had, and
+/// the next one would wait for that.
+pub(crate) fn numbered(run: &str, number: u32) -> String {
+    format!("{run}-{number}")
+}
+
 /// Fills in the run folder and the logs, which lie in it.
 pub(crate) fn lay_into(run_dir: &str, plan: &mut DeploymentPlan) {
     run_dir.clone_into(&mut plan.run_dir);

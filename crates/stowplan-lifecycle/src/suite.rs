@@ -1,5 +1,6 @@
 //! The life cycle as a suite: each job starts one deployment, and tries every operation and every fault once.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,6 +26,7 @@ use crate::fault::{Fault, Settings};
 use crate::figures::{Figure, PRIMARY, metrics};
 use crate::images::Images;
 use crate::scenario::{self, OnDemand, chains_of};
+use crate::scratch::{self, unwritable};
 use crate::session::Session;
 use crate::trials::Trials;
 
@@ -147,6 +149,10 @@ fn run(
         budget: request.budget_ns.map(Duration::from_nanos),
     };
     let dir = result.dir().to_owned();
+    scratch::clear(&dir).map_err(|source| ExperimentError::Write {
+        path: dir.clone(),
+        source,
+    })?;
     let results = [result];
     let mut suite = Lifecycle {
         stage,
@@ -400,6 +406,7 @@ impl Lifecycle<'_> {
                 scratch: &scratch,
                 // Seconds of ten years have 28 bits.
                 first_revision: seconds.map_or(1, |since| (since.as_secs() as u32) & 0x0fff_ffff),
+                deployments: Cell::new(0),
             }
             .run(&plan.applications)
         })
@@ -420,19 +427,13 @@ impl Lifecycle<'_> {
         })
     }
 
-    /// Gives a folder for what does not belong to the result, and removes it afterwards.
+    /// Gives a folder for what does not belong to the result.
     fn in_scratch<T>(
         &self,
         run: &str,
         with: impl FnOnce(&Path) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
-        let scratch = self.result.dir().join(format!("scratch-{run}"));
-        std::fs::create_dir_all(&scratch).map_err(|error| unwritable(&scratch, &error))?;
-        let given = with(&scratch);
-        let removed = std::fs::remove_dir_all(&scratch);
-        let given = given?;
-        removed.map_err(|error| unwritable(&scratch, &error))?;
-        Ok(given)
+        scratch::within(self.result.dir(), run, with)
     }
 
     fn session(
@@ -501,8 +502,4 @@ impl Lifecycle<'_> {
         }
         Ok(figures)
     }
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> RunError {
-    RunError::new(format!("cannot write '{}': {error}", path.display()))
 }

@@ -20,7 +20,7 @@ use crate::ready::{Answers, Readiness};
 /// A service without a plan: its program ends at once.
 pub(crate) const PLANLESS: &str = "planless";
 
-/// A fault comes at an instant drawn from so long a time.
+/// A fault comes at an instant drawn from so long a time. A watchdog's pings go into it without a rest.
 const PHASE: Duration = Duration::from_millis(500);
 
 /// A watchdog pings so often.
@@ -154,12 +154,20 @@ impl Trials {
         }
     }
 
+    /// From how long a time instants are drawn: from all between two checks, where there are checks.
+    fn phase(&self) -> Duration {
+        match self.settings {
+            Settings::HealthChecks => Duration::from_millis(CHECKS.every_ms),
+            _ => PHASE,
+        }
+    }
+
     /// Every fault before every keeper, in the order of this block, with how long to wait before each.
     fn order(&self, block: u32) -> Vec<(Fault, Duration)> {
         let mut draw = Pcg64::new(u128::from(self.seed), u128::from(block));
         let mut faults = self.faults.clone();
         faults.shuffle(&mut draw);
-        let most = nanos(PHASE);
+        let most = nanos(self.phase());
         let phases = faults.into_iter().map(|fault| {
             let mut draw =
                 Pcg64::seed_from_u64(self.seed ^ (u64::from(block) << 32) ^ fault as u64);
@@ -214,7 +222,8 @@ impl Bench<'_> {
             }
             self.pass(phase)?;
             let asked = self.inject(fault, trials)?;
-            let became = self.observe(asked, keeper, trials, fault)?;
+            let pings = (keeper == Keeper::Watchdog).then(|| Pings::after(asked.at_ns, phase));
+            let became = self.observe(asked, (keeper, pings), trials, fault)?;
             let since = |at: Option<u64>| at.map(|ns| ns.saturating_sub(became.fault_ns));
             if keeper.detects() {
                 let at = earlier(became.told_ns, became.unanswered_ns);
@@ -267,7 +276,7 @@ impl Bench<'_> {
     fn observe(
         &mut self,
         injected: Injected,
-        keeper: Keeper,
+        (keeper, mut pings): (Keeper, Option<Pings>),
         trials: &Trials,
         fault: Fault,
     ) -> Result<Became, RunError> {
@@ -277,7 +286,6 @@ impl Bench<'_> {
         };
         let mut has_failed = !injected.own;
         let mut readiness = Readiness::new(self.plan, injected.at_ns);
-        let mut pings = (keeper == Keeper::Watchdog).then(|| Pings::new(injected.at_ns));
         loop {
             let heard = self.look(LOOK_MS)?;
             if let Some(t_ns) = faulting_ns(&heard, self.service()) {
@@ -368,11 +376,12 @@ struct Pings {
 }
 
 impl Pings {
-    const fn new(now_ns: u64) -> Self {
+    /// Those after a fault that came so long after a ping, or after several.
+    fn after(fault_ns: u64, phase: Duration) -> Self {
         Self {
-            next_ns: now_ns,
+            next_ns: fault_ns + nanos(PING_EVERY) - nanos(phase) % nanos(PING_EVERY),
             open: None,
-            open_since_ns: now_ns,
+            open_since_ns: fault_ns,
         }
     }
 
@@ -426,7 +435,11 @@ fn figure(
     value: Option<u64>,
     trials: &Trials,
 ) -> Figure {
-    let value = value.ok_or_else(|| never(trials.patience_when_told()));
+    let patience = match metric {
+        DETECTED => trials.patience_with(fault),
+        _ => trials.patience_when_told(),
+    };
+    let value = value.ok_or_else(|| never(patience));
     Figure::of_fault(metric, fault, keeper, value)
 }
 

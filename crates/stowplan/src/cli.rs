@@ -38,7 +38,7 @@ pub enum Command {
     Demo(DemoArgs),
     /// Write a stack, a partition and an experiment to begin with
     New(files::NewArgs),
-    /// Print a shipped stack, partition or experiment; without a name, list them
+    /// Print a shipped stack, partition, experiment or scenario; without a name, list them
     Show(files::ShowArgs),
     /// Print the JSON Schema of a kind of file, for editors
     Schema {

@@ -1,5 +1,6 @@
 //! Where applications are built and run: one place, with a folder that its services see.
 
+use std::cell::Cell;
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
@@ -16,7 +17,7 @@ use super::kinds::Application;
 use super::source::Source;
 use crate::bench::nanos;
 use crate::figures::Figure;
-use crate::stand::{deployed, in_run, lay_into};
+use crate::stand::{deployed, in_run, lay_into, numbered};
 
 /// The service that compiles.
 pub(super) const COMPILER: &str = "compiler";
@@ -49,6 +50,8 @@ pub(crate) struct Applications<'a> {
     pub(crate) scratch: &'a Path,
     /// A number that no earlier build had.
     pub(crate) first_revision: u32,
+    /// Number of deployments so far.
+    pub(crate) deployments: Cell<u32>,
 }
 
 impl Applications<'_> {
@@ -109,7 +112,16 @@ impl Applications<'_> {
         plan: &DeploymentPlan,
         drive: impl FnOnce(&mut dyn Deployment) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
-        deployed(&self.site, self.engine, plan, &plan.services[0].name, drive)
+        let mut plan = plan.clone();
+        let number = self.deployments.replace(self.deployments.get() + 1);
+        plan.run = numbered(&plan.run, number);
+        deployed(
+            &self.site,
+            self.engine,
+            &plan,
+            &plan.services[0].name,
+            drive,
+        )
     }
 
     /// Looks at the log of a service, which was started after this instant, until a line of it says what is waited for.

@@ -23,6 +23,9 @@ const ARMING: Duration = Duration::from_millis(500);
 /// Why there is no instant of a service that is not ready when the timeline has ended.
 const TOO_LATE: &str = "not ready before the timeline ended";
 
+/// The same of one that is not ready when it is stopped.
+const STOPPED: &str = "stopped before it was ready";
+
 /// A service that waits, and the bytes of memory that it has, or why they are not known.
 pub type Standing = (String, Result<u64, String>);
 
@@ -100,7 +103,9 @@ impl<'a, 'b> Player<'a, 'b> {
         loop {
             let now = self.bench.now()?;
             if let Some(step) = steps.next_if(|step| zero_ns + step.at_ns <= now) {
-                open.extend(self.step(step)?);
+                let opened = self.step(step)?;
+                close(&mut open, &mut done, &step.stop);
+                open.extend(opened);
                 continue;
             }
             let next = steps.peek().map_or(end_ns, |step| zero_ns + step.at_ns);
@@ -336,6 +341,15 @@ impl<'a, 'b> Player<'a, 'b> {
         }
         Ok(t_arm_ns)
     }
+}
+
+/// Moves the open starts of services that are stopped to the others: what is ready later is another start.
+fn close(open: &mut Vec<Open<'_>>, done: &mut Vec<Started>, stopped: &[String]) {
+    let is_stopped = |one: &mut Open<'_>| stopped.contains(&one.started.service);
+    done.extend(open.extract_if(.., is_stopped).map(|one| Started {
+        ready_ns: Err(STOPPED.to_owned()),
+        ..one.started
+    }));
 }
 
 /// Takes in what was heard; what is ready moves from the open starts to the others.

@@ -121,6 +121,20 @@ fn what_is_not_ready_in_time_is_never() {
 }
 
 #[test]
+fn what_is_stopped_before_it_is_ready_is_not_ready_by_its_next_start() {
+    let (host, engine) = fake::fake();
+    let mut hasty = scenario();
+    hasty.timeline[1].at_ns = hasty.timeline[0].at_ns + CREATE_NS + MATCHED_NS / 2;
+    let figures = run((&host, &engine), &hasty, Strategy::Cold).unwrap();
+    let ready = figures.iter().filter(|figure| figure.metric == READY);
+    let ready: Vec<_> = ready.map(|figure| figure.value.clone()).collect();
+    assert_eq!(ready[0], Err("stopped before it was ready".to_owned()));
+    let again = ready[1].clone().unwrap();
+    let taken = CREATE_NS + MATCHED_NS;
+    assert!((taken..taken + ASKING_NS).contains(&again), "{again}");
+}
+
+#[test]
 fn wherever_the_link_is_cut_nothing_is_left() {
     for call in ["open_run", "watch", "tell_service", "freeze"] {
         let (host, engine) = fake::fake();

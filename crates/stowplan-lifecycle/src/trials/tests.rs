@@ -145,8 +145,10 @@ fn nobody_but_a_watchdog_detects_a_hang_or_a_deadlock() {
         let detected = value(&found, DETECTED, Some((fault, Keeper::Engine)));
         assert_eq!(detected, never);
         let watched = value(&found, DETECTED, Some((fault, Keeper::Watchdog))).unwrap();
-        // It looks each two milliseconds.
-        let given_up = nanos(UNANSWERED);
+        // The next ping is not answered. It looks each two milliseconds.
+        let phase = trials(&[fault]).order(0)[0].1;
+        let next_ping = nanos(PING_EVERY) - nanos(phase) % nanos(PING_EVERY);
+        let given_up = next_ping + nanos(UNANSWERED);
         assert!(
             (given_up..given_up + 5_000_000).contains(&watched),
             "{watched}"
@@ -337,4 +339,15 @@ fn order_and_instants_are_those_of_seed_and_block() {
     faults.sort_unstable();
     assert_eq!(faults, Fault::ALL);
     assert!(all.order(0).iter().all(|(_, phase)| *phase < PHASE));
+    let checked = Trials {
+        settings: Settings::HealthChecks,
+        ..all
+    };
+    let phases = (0..50).flat_map(|block| checked.order(block));
+    let longest = phases.map(|(_, phase)| phase).max().unwrap();
+    let between = Duration::from_millis(CHECKS.every_ms);
+    assert!(
+        between * 9 / 10 < longest && longest < between,
+        "{longest:?}"
+    );
 }

@@ -52,7 +52,8 @@ pub struct LifecycleArgs {
     /// Memory limit of the service, where the place has memory limits [default: 256MiB]
     #[arg(long, value_name = "SIZE", help_heading = WHAT, conflicts_with = "resume")]
     pub memory: Option<String>,
-    /// What is not detected, or not ready again, within this time counts as never [default: 2s]
+    /// Longest wait until a fault is detected, and then until the engine has the service ready again; more counts as never
+    /// [default: 2s]
     #[arg(long, value_name = "DURATION", help_heading = LONG, conflicts_with = "resume")]
     pub patience: Option<String>,
     /// Number of blocks, each with every operation and fault once; fewer than 6 give no verdict [default: 6]
