@@ -110,10 +110,8 @@ impl Benchmark {
 
     /// The metric that stands for a kernel or a tool where it gave none.
     pub(crate) fn metric_of(name: &str) -> Option<&'static str> {
-        let built_in = PLAIN.iter().chain(&OF_FILES).copied();
-        let tools = TOOLS.iter().map(|tool| (tool.name, tool.metric()));
-        let mut all = built_in.chain(tools);
-        all.find_map(|(known, metric)| (known == name).then_some(metric))
+        let all = Self::of_names(&[name.to_owned()]);
+        all.first().map(|one| one.metric)
     }
 
     /// The tool that it is, if it is one.

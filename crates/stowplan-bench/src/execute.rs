@@ -15,7 +15,7 @@ use stowplan_run::{
     CallerEngines, Engines, ExperimentError, Programs, environment, has_multicast, machine,
     missing_places, network_note, outside_network, place_record, same_station,
 };
-use stowplan_suite::{Caller, Observer, OpenResult, Outcome, Step, finish, run};
+use stowplan_suite::{Caller, Observer, OpenResult, Outcome, finish, run};
 use stowplan_wire::host::MachineFacts;
 
 use crate::SUITE;
@@ -289,17 +289,15 @@ fn measure(
     observer: &mut dyn Observer,
 ) -> Result<Executed, ExperimentError> {
     let benchmarks = request.chosen();
-    let rounds = u32::try_from(benchmarks.len()).unwrap_or(u32::MAX).max(1);
     let dir = result.dir().to_owned();
     let deployments = station.planned();
     let results = [result];
     if let Some(note) = network_note(&station.outside_network) {
         observer.warning(&note);
     }
-    let mut observer = InBlocks { observer, rounds };
     let caller = Caller {
         stop,
-        observer: &mut observer,
+        observer,
         sizing: &mut |_, _| Err("the suite has no pilot".to_owned()),
     };
     let mut suite = Benches {
@@ -321,28 +319,4 @@ fn measure(
     let outcome = run(&mut suite, &results, request.asked(), caller)?;
     finish(results.into(), &outcome)?;
     Ok(Executed { dir, outcome })
-}
-
-/// Tells of blocks, which have a round for each benchmark.
-struct InBlocks<'a> {
-    observer: &'a mut dyn Observer,
-    rounds: u32,
-}
-
-impl Observer for InBlocks<'_> {
-    fn step(&mut self, step: &Step<'_>) {
-        let places = u32::try_from(step.deployments).unwrap_or(u32::MAX);
-        let round = (step.block - 1) % self.rounds;
-        self.observer.step(&Step {
-            block: (step.block - 1) / self.rounds + 1,
-            blocks: step.blocks / self.rounds,
-            place_in_block: round * places + step.place_in_block,
-            deployments: step.deployments * self.rounds as usize,
-            ..*step
-        });
-    }
-
-    fn warning(&mut self, text: &str) {
-        self.observer.warning(text);
-    }
 }

@@ -146,6 +146,7 @@ impl Runner for Driven<'_, '_> {
         let mut context = JobContext {
             blocks: self.blocks_planned(),
             deployments: self.suite.deployments(),
+            rounds: self.suite.rounds(),
             observer: self.caller.observer,
             begun: self.begun,
         };

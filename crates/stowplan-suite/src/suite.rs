@@ -57,6 +57,7 @@ pub struct JobContext<'a> {
     pub(crate) begun: Instant,
     pub(crate) blocks: u32,
     pub(crate) deployments: usize,
+    pub(crate) rounds: u32,
 }
 
 impl JobContext<'_> {
@@ -69,11 +70,13 @@ impl JobContext<'_> {
     /// A start of the job is about to begin: the deployment's label, and what else there is to say of the start.
     pub fn step(&mut self, job: Job, label: &str, detail: &str) {
         let elapsed = self.elapsed();
+        let in_round = u32::try_from(self.deployments).unwrap_or(u32::MAX);
+        let round = job.block % self.rounds;
         self.observer.step(&Step {
-            block: job.block + 1,
-            blocks: self.blocks,
-            place_in_block: job.order + 1,
-            deployments: self.deployments,
+            block: job.block / self.rounds + 1,
+            blocks: self.blocks / self.rounds,
+            place_in_block: round * in_round + job.order + 1,
+            deployments: self.deployments * self.rounds as usize,
             label,
             detail,
             elapsed,

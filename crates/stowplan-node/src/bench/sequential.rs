@@ -8,6 +8,9 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use stowplan_wire::bench::{BenchFigure, Direction, FileAccess, Moved};
 
 use super::measure::Timed;
@@ -207,7 +210,7 @@ enum Numbers {
     /// Drawn anew each time.
     Drawn {
         all: u64,
-        draw: Draw,
+        draw: Pcg64Mcg,
     },
     /// Each once, in an order that is drawn: a block that was read is in the page cache.
     Shuffled(Vec<u64>),
@@ -215,15 +218,12 @@ enum Numbers {
 
 impl Numbers {
     fn new(order: Order, all: u64, once: bool) -> Self {
-        let mut draw = Draw(0x2545_F491_4F6C_DD1D);
+        let mut draw = Pcg64Mcg::seed_from_u64(1);
         match order {
             Order::Sequential => Self::InOrder((0..all).cycle()),
             Order::Random if once => {
                 let mut numbers: Vec<u64> = (0..all).collect();
-                for last in (1..numbers.len()).rev() {
-                    let other = draw.below(last as u64 + 1);
-                    numbers.swap(last, usize::try_from(other).unwrap_or(last));
-                }
+                numbers.shuffle(&mut draw);
                 Self::Shuffled(numbers)
             }
             Order::Random => Self::Drawn { all, draw },
@@ -233,21 +233,9 @@ impl Numbers {
     fn next(&mut self) -> u64 {
         match self {
             Self::InOrder(numbers) => numbers.next().unwrap_or(0),
-            Self::Drawn { all, draw } => draw.below(*all),
+            Self::Drawn { all, draw } => draw.random_range(0..*all),
             Self::Shuffled(numbers) => numbers.pop().unwrap_or(0),
         }
-    }
-}
-
-/// Marsaglia's xorshift of 64 bits.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, all: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % all
     }
 }
 
