@@ -13,8 +13,8 @@ use crate::pingpong::{self, RoundTrips};
 const LEAST: usize = 1 << 10;
 const MOST: usize = 8 << 20;
 
-/// Part of the time that a size has, so that all fourteen take about twice as long as another benchmark.
-const PART: u32 = 6;
+/// Part of the time that a size has: all fourteen together take a little longer than another figure.
+const PART: u32 = 12;
 
 /// The other side, ended with this one.
 struct Pong(Child);
@@ -42,7 +42,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
         .map(Pong);
     let pong = pong.map_err(NodeError::system("start the other side of the round trips"))?;
     let sizes: Vec<usize> = sizes().collect();
-    let all = pingpong::series(domain, config, &sizes, args.time / PART);
+    let all = pingpong::series(domain, config, &sizes, args.window() / PART);
     drop(pong);
     let figures = all?.iter().flat_map(figures).collect();
     Ok(Found::of(figures)

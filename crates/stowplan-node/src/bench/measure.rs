@@ -51,10 +51,18 @@ const PIECE: Duration = Duration::from_millis(2);
 /// Times that a number is tried, of which the shortest counts.
 const TRIES: usize = 3;
 
+/// The same for operations of several threads, which have to be started first.
+pub(super) const LONG_PIECE: Duration = Duration::from_millis(20);
+
 /// Does `work` for about the given time in pieces of one number of operations: the piece that took the median time. The number is
 /// found by doubling, which warms up as well. No clock is read within a piece.
-pub(super) fn for_about(time: Duration, mut work: impl FnMut(u64)) -> Timed {
-    let count = number(PIECE.min(time), &mut work);
+pub(super) fn for_about(time: Duration, work: impl FnMut(u64)) -> Timed {
+    in_pieces(PIECE, time, work)
+}
+
+/// The same in pieces of about this length.
+pub(super) fn in_pieces(piece: Duration, time: Duration, mut work: impl FnMut(u64)) -> Timed {
+    let count = number(piece.min(time), &mut work);
     let (target, mut all) = (nanos(time), 0);
     let mut pieces = Vec::new();
     while pieces.is_empty() || all < target {
@@ -65,16 +73,31 @@ pub(super) fn for_about(time: Duration, mut work: impl FnMut(u64)) -> Timed {
     median(pieces)
 }
 
-/// The one of some pieces that took the median time; the later of the two in the middle.
-pub(super) fn median(mut pieces: Vec<Timed>) -> Timed {
-    pieces.sort_unstable_by_key(|piece| piece.ns);
-    pieces[pieces.len() / 2]
+/// The same of `works` kinds of work that take turns, each for about the given time: what disturbs the machine for a moment meets
+/// few pieces of each. Each piece has its operation once before it, because the others had the caches.
+pub(super) fn in_turn(
+    works: usize,
+    time: Duration,
+    mut work: impl FnMut(usize, u64),
+) -> Vec<Timed> {
+    let piece = PIECE.min(time);
+    let number = |which| number(piece, &mut |count| work(which, count));
+    let counts: Vec<u64> = (0..works).map(number).collect();
+    let mut pieces = vec![Vec::new(); works];
+    let begin = now();
+    while pieces[0].is_empty() || now() - begin < nanos(time) * works as u64 {
+        for (which, (count, pieces)) in counts.iter().zip(&mut pieces).enumerate() {
+            work(which, 1);
+            pieces.push(timed(*count, |count| work(which, count)));
+        }
+    }
+    pieces.into_iter().map(median).collect()
 }
 
-/// The same in one piece, for operations of several threads that have to be started first.
-pub(super) fn at_once(time: Duration, mut work: impl FnMut(u64)) -> Timed {
-    let count = number(time, &mut work);
-    timed(count, work)
+/// The piece with the median rate; the slower of the two in the middle.
+pub(super) fn median(mut pieces: Vec<Timed>) -> Timed {
+    pieces.sort_unstable_by(|a, b| b.per_second().total_cmp(&a.per_second()));
+    pieces[pieces.len() / 2]
 }
 
 /// How many operations take about so long, at least one.
@@ -118,14 +141,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_at_once_is_measured_in_its_last_number() {
-        let mut numbers = Vec::new();
-        let timed = at_once(Duration::from_millis(2), |count| {
-            numbers.push(count);
-            std::thread::sleep(Duration::from_micros(100 * count));
+    fn works_take_turns_and_each_has_a_figure_of_its_own() {
+        let mut calls = Vec::new();
+        let both = in_turn(2, Duration::from_millis(10), |which, count| {
+            calls.push((which, count));
+            let micros = [100, 400][which] * count;
+            std::thread::sleep(Duration::from_micros(micros));
         });
-        assert_eq!(numbers.last(), Some(&timed.count));
-        assert!(numbers.len() > 1 && timed.ns > 0, "{numbers:?}");
+        assert!(both[0].ns >= 100_000 * both[0].count);
+        assert!(both[1].ns >= 400_000 * both[1].count);
+        let turn = [(0, 1), (0, both[0].count), (1, 1), (1, both[1].count)];
+        assert!(calls.ends_with(&turn), "{calls:?}");
+    }
+
+    #[test]
+    fn the_median_is_that_of_rates_and_not_of_times() {
+        let pieces = [(10, 10), (300, 100), (8, 40)].map(|(count, ns)| Timed { count, ns });
+        assert_eq!(median(pieces.to_vec()), Timed { count: 10, ns: 10 });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::ptr;
 
-use super::measure::for_about;
+use super::measure::in_turn;
 use super::{BenchArgs, Found};
 use crate::error::NodeError;
 
@@ -17,23 +17,20 @@ const MIB: f64 = BLOCK as f64 / (1 << 20) as f64;
 
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let mut block = Box::new([0_usize; WORDS]);
-    let write = for_about(args.time / 2, |blocks| {
-        for number in 0..blocks {
-            write(&mut block, number as usize);
-        }
-    });
     let mut sum = 0_usize;
-    let read = for_about(args.time / 2, |blocks| {
-        for _ in 0..blocks {
-            sum = sum.wrapping_add(read(&block));
+    let names = ["memory_write", "memory_read"];
+    let both = in_turn(names.len(), args.window() / 2, |which, blocks| {
+        for number in 0..blocks {
+            match which {
+                0 => write(&mut block, number as usize),
+                _ => sum = sum.wrapping_add(read(&block)),
+            }
         }
     });
     std::hint::black_box(sum);
-    let figures = vec![
-        write.rate("memory_write", "MiB/s", MIB),
-        read.rate("memory_read", "MiB/s", MIB),
-    ];
-    Ok(Found::of(figures)
+    let figures = both.iter().zip(names);
+    let figures = figures.map(|(timed, name)| timed.rate(name, "MiB/s", MIB));
+    Ok(Found::of(figures.collect())
         .with("threads", 1)
         .with("block", format!("{BLOCK} bytes")))
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::measure::{Timed, at_once};
+use super::measure::{LONG_PIECE, Timed, in_pieces};
 use super::threads::count;
 use super::{BenchArgs, Found};
 use crate::error::NodeError;
@@ -15,7 +15,9 @@ const LOOPS: u32 = 10_000;
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let threads = count();
     let locks: Vec<Mutex<u64>> = (0..LOCKS).map(|_| Mutex::new(0)).collect();
-    let timed = at_once(args.time, |times| all(&locks, threads, times, LOOPS));
+    let timed = in_pieces(LONG_PIECE, args.window(), |times| {
+        all(&locks, threads, times, LOOPS);
+    });
     let all = Timed {
         count: timed.count * threads as u64,
         ..timed

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::measure::{Timed, at_once};
+use super::measure::{LONG_PIECE, Timed, in_pieces};
 use super::{BenchArgs, Found};
 use crate::error::NodeError;
 
@@ -15,7 +15,7 @@ const LOCKS: usize = 8;
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let threads = count();
     // Measured by yields: an event is too long a step for a short measurement.
-    let timed = at_once(args.time, |yields| {
+    let timed = in_pieces(LONG_PIECE, args.window(), |yields| {
         let _ = all(threads, yields);
     });
     let all = Timed {
