@@ -113,10 +113,11 @@ pub(crate) static TOOLS: [Tool; 10] = [
         figures: &[higher("sysbench_mutex", "locks/s", mutex)],
         ..TOOL
     },
-    // 0x1451 is the port, and 0A says that somebody listens: the server, as long as it runs.
+    // 0x1451 and 0x1452 are the ports, and 0A says that somebody listens. A server for each direction: after a test it closes its socket
+    // for a moment, and who comes then is refused.
     Tool {
         name: "iperf3",
-        script: "iperf3 -s -p 5201 >/dev/null 2>&1 & until grep -q ':1451 [0-9A-F:]* 0A' /proc/net/tcp /proc/net/tcp6; do kill -0 $! || exit 1; sleep 0.02; done; set -- iperf3 -c 127.0.0.1 -p 5201 -l 128K -t {seconds} -i 0.1 -J && \"$@\" && \"$@\" -R; status=$?; kill $! || { echo 'its server ended: port 5201 may be taken'; exit 1; }; exit $status",
+        script: "listening() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -c ':145[12] [0-9A-F:]* 0A'; }; [ $(listening) = 0 ] || { echo 'port 5201 or 5202 is taken'; exit 1; }; iperf3 -s -1 -p 5201 >/dev/null 2>&1 & first=$!; iperf3 -s -1 -p 5202 >/dev/null 2>&1 & second=$!; until [ $(listening) -ge 2 ]; do kill -0 $first && kill -0 $second || exit 1; sleep 0.02; done; set -- iperf3 -c 127.0.0.1 -l 128K -t {seconds} -i 0.1 -J && \"$@\" -p 5201 && \"$@\" -p 5202 -R; status=$?; kill $first $second 2>/dev/null; exit $status",
         figures: &[
             higher("iperf3_send", "MB/s", iperf3_send),
             higher("iperf3_receive", "MB/s", iperf3_receive),
@@ -263,9 +264,7 @@ impl Tool {
         // Some say more after the reason.
         let mut lines = output.lines().rev();
         let full = lines.find(|line| line.contains(FULL));
-        // Of iperf3, after which come brackets alone.
-        let mut lines = output.lines().rev();
-        let error = lines.find(|line| line.contains("\"error\":"));
+        let error = error(output);
         let last = output.lines().rev().find(|line| !line.trim().is_empty());
         let last = full.or(error).or(last).unwrap_or("it said nothing").trim();
         match status {
@@ -316,9 +315,12 @@ impl Tool {
             unit: figure.unit.to_owned(),
             higher_is_better: figure.higher_is_better,
             value,
-            reason: value.is_none().then(|| match self.was_too_short(output) {
-                true => format!("{}: it was too short to be measured", self.name),
-                false => format!("{} printed no figure for it", self.name),
+            reason: value.is_none().then(|| match error(output) {
+                _ if self.was_too_short(output) => {
+                    format!("{}: it was too short to be measured", self.name)
+                }
+                Some(error) => format!("{} printed no figure for it: {error}", self.name),
+                None => format!("{} printed no figure for it", self.name),
             }),
             count: 0,
             ns: 0,
@@ -333,6 +335,13 @@ impl Tool {
             }),
         }
     }
+}
+
+/// What `iperf3 -J` says of an error, after which its status can be 0 nevertheless.
+fn error(output: &str) -> Option<&str> {
+    let mut lines = output.lines().rev();
+    let found = lines.find(|line| line.contains("\"error\":"));
+    found.map(str::trim)
 }
 
 /// The number behind a word.
@@ -496,6 +505,19 @@ mod tests {
         assert_eq!(kept(log), Some(format!("{one}\n")));
         let both = saved!("iperf3-3.12.json");
         assert_eq!(kept(format!("{both}\nstowplan-tool-status=0\n")), None);
+    }
+
+    #[test]
+    fn an_error_that_the_status_does_not_tell_is_the_reason() {
+        // As iperf3 3.12 printed it, with status 0.
+        let refused = "{\n\t\"error\":\t\"unable to connect to server: Connection refused\"\n}\n";
+        let sent = r#"{"intervals": [{"sum": {"bits_per_second": 8e6}}]}"#;
+        let tool = Tool::of_name("iperf3").unwrap();
+        let log = format!("{sent}\n{refused}stowplan-tool-status=0\n");
+        let result = tool.ended(&log).unwrap().unwrap();
+        assert_eq!(result.figures[0].value, Some(1.0));
+        let why = result.figures[1].reason.as_deref().unwrap();
+        assert!(why.ends_with("server: Connection refused\""), "{why}");
     }
 
     #[test]
