@@ -238,6 +238,7 @@ impl<'a> Station<'a> {
             environment: environment(),
             parameters: [
                 ("time_ms".to_owned(), request.size.time_ms.into()),
+                ("file_time_ms".to_owned(), request.size.file_time_ms.into()),
                 ("file_bytes".to_owned(), request.size.file_bytes.into()),
                 (
                     "host_network".to_owned(),

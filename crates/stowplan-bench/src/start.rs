@@ -337,7 +337,11 @@ impl Shared<'_> {
             benchmark.kernel.to_owned(),
         ];
         let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
-        option("ms", self.size.time_ms.to_string());
+        let time_ms = match benchmark.disk {
+            Some(_) => self.size.file_time_ms,
+            None => self.size.time_ms,
+        };
+        option("ms", time_ms.to_string());
         if let Some(disk) = benchmark.disk {
             option("disk", disk.name().to_owned());
             option("folder", folders.files.clone());

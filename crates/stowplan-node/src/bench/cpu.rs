@@ -18,7 +18,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
         let what = format!("there are {PRIMES} odd primes below {MAX_PRIME}, not {found}");
         return Err(failed("cpu", what));
     }
-    let timed = for_about(args.window(), |events| {
+    let timed = for_about(args.time, |events| {
         for _ in 0..events {
             black_box(primes(black_box(MAX_PRIME)));
         }

@@ -42,7 +42,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
         .map(Pong);
     let pong = pong.map_err(NodeError::system("start the other side of the round trips"))?;
     let sizes: Vec<usize> = sizes().collect();
-    let all = pingpong::series(domain, config, &sizes, args.window() / PART);
+    let all = pingpong::series(domain, config, &sizes, args.time / PART);
     drop(pong);
     let figures = all?.iter().flat_map(figures).collect();
     Ok(Found::of(figures)

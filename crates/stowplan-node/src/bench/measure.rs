@@ -48,11 +48,11 @@ pub(super) fn timed(count: u64, work: impl FnOnce(u64)) -> Timed {
 /// Length of a piece: shorter than a time slice, so that on a busy machine some are not interrupted.
 const PIECE: Duration = Duration::from_millis(2);
 
-/// Times that a number is tried, of which the shortest counts.
-const TRIES: usize = 3;
-
 /// The same for operations of several threads, which have to be started first.
 pub(super) const LONG_PIECE: Duration = Duration::from_millis(20);
+
+/// Times that a number is tried, of which the shortest counts.
+const TRIES: usize = 3;
 
 /// Does `work` for about the given time in pieces of one number of operations: the piece that took the median time. The number is
 /// found by doubling, which warms up as well. No clock is read within a piece.
@@ -62,32 +62,31 @@ pub(super) fn for_about(time: Duration, work: impl FnMut(u64)) -> Timed {
 
 /// The same in pieces of about this length.
 pub(super) fn in_pieces(piece: Duration, time: Duration, mut work: impl FnMut(u64)) -> Timed {
-    let count = number(piece.min(time), &mut work);
-    let (target, mut all) = (nanos(time), 0);
-    let mut pieces = Vec::new();
-    while pieces.is_empty() || all < target {
-        let piece = timed(count, &mut work);
-        all += piece.ns;
-        pieces.push(piece);
-    }
-    median(pieces)
+    turns(1, piece, time, |_, count| work(count)).remove(0)
 }
 
 /// The same of `works` kinds of work that take turns, each for about the given time: what disturbs the machine for a moment meets
 /// few pieces of each. Each piece has its operation once before it, because the others had the caches.
-pub(super) fn in_turn(
+pub(super) fn in_turn(works: usize, time: Duration, work: impl FnMut(usize, u64)) -> Vec<Timed> {
+    turns(works, PIECE, time, work)
+}
+
+fn turns(
     works: usize,
+    piece: Duration,
     time: Duration,
     mut work: impl FnMut(usize, u64),
 ) -> Vec<Timed> {
-    let piece = PIECE.min(time);
+    let piece = piece.min(time);
     let number = |which| number(piece, &mut |count| work(which, count));
     let counts: Vec<u64> = (0..works).map(number).collect();
     let mut pieces = vec![Vec::new(); works];
     let begin = now();
     while pieces[0].is_empty() || now() - begin < nanos(time) * works as u64 {
         for (which, (count, pieces)) in counts.iter().zip(&mut pieces).enumerate() {
-            work(which, 1);
+            if works > 1 {
+                work(which, 1);
+            }
             pieces.push(timed(*count, |count| work(which, count)));
         }
     }

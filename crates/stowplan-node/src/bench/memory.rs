@@ -19,7 +19,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let mut block = Box::new([0_usize; WORDS]);
     let mut sum = 0_usize;
     let names = ["memory_write", "memory_read"];
-    let both = in_turn(names.len(), args.window() / 2, |which, blocks| {
+    let both = in_turn(names.len(), args.time / 2, |which, blocks| {
         for number in 0..blocks {
             match which {
                 0 => write(&mut block, number as usize),

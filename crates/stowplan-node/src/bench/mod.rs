@@ -29,7 +29,7 @@ use crate::error::NodeError;
 pub struct BenchArgs {
     /// Which one.
     pub name: String,
-    /// How long one figure of files is measured, about; others four times as long, a second at most.
+    /// How long one figure is measured, about.
     pub time: Duration,
     /// Where files are made; of benchmarks with files.
     pub folder: Option<PathBuf>,
@@ -43,17 +43,6 @@ pub struct BenchArgs {
     pub config: Option<PathBuf>,
     /// DDS domain.
     pub domain: Option<u32>,
-}
-
-/// Longest time of a figure without files that is more than what was asked for.
-const LONGEST: Duration = Duration::from_secs(1);
-
-impl BenchArgs {
-    /// How long a figure without files is measured. A virtual machine can be slow for a quarter of a second; the median piece of a
-    /// longer time is one of the rest.
-    fn window(&self) -> Duration {
-        (self.time * 4).min(self.time.max(LONGEST))
-    }
 }
 
 /// What a benchmark found, before it has its name.

@@ -15,7 +15,7 @@ const LOOPS: u32 = 10_000;
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let threads = count();
     let locks: Vec<Mutex<u64>> = (0..LOCKS).map(|_| Mutex::new(0)).collect();
-    let timed = in_pieces(LONG_PIECE, args.window(), |times| {
+    let timed = in_pieces(LONG_PIECE, args.time, |times| {
         all(&locks, threads, times, LOOPS);
     });
     let all = Timed {

@@ -101,7 +101,7 @@ fn all<N: Number>(args: &BenchArgs, words: &mut [N], figures: &mut Vec<BenchFigu
         .flat_map(|(bytes, name)| Operation::ALL.map(|operation| (*bytes, *name, operation)))
         .collect();
     let length = |bytes: usize, operation: Operation| bytes / WORD / operation.arrays();
-    let timed = in_turn(kinds.len(), args.window() / PART, |which, times| {
+    let timed = in_turn(kinds.len(), args.time / PART, |which, times| {
         let (bytes, _, operation) = kinds[which];
         let words = &mut words[..bytes / WORD];
         for _ in 0..times {

@@ -21,7 +21,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let mut figures = Vec::new();
     for (metric, connecting_sends) in [("tcp_send", true), ("tcp_receive", false)] {
         // The first part lets the window grow; iperf3 calls that `--omit`.
-        let (omit, measured) = (args.window() / 20, args.window());
+        let (omit, measured) = (args.time / 20, args.time);
         let timed = stream(connecting_sends, omit, measured).map_err(wrong)?;
         figures.push(timed.rate(metric, "MB/s", 1e-6));
     }

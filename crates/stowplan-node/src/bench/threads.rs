@@ -15,7 +15,7 @@ const LOCKS: usize = 8;
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let threads = count();
     // Measured by yields: an event is too long a step for a short measurement.
-    let timed = in_pieces(LONG_PIECE, args.window(), |yields| {
+    let timed = in_pieces(LONG_PIECE, args.time, |yields| {
         let _ = all(threads, yields);
     });
     let all = Timed {

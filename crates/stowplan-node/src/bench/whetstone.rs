@@ -37,7 +37,7 @@ const EXPECTED: [Left; 8] = [
 
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     check(&whetstone(CHECKED))?;
-    let timed = for_about(args.window(), |loops| {
+    let timed = for_about(args.time, |loops| {
         black_box(whetstone(black_box(loops)));
     });
     Ok(Found::of(vec![timed.rate("whetstone", "MWIPS", MWI)])

@@ -75,7 +75,7 @@ struct Locals {
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let mut globals = Box::new(pack_1::globals());
     let mut wrong = None;
-    let timed = for_about(args.window(), |runs| {
+    let timed = for_about(args.time, |runs| {
         *globals = pack_1::globals();
         let runs = i32::try_from(runs).unwrap_or(i32::MAX);
         let locals = pack_1::main(black_box(&mut globals), black_box(runs));
