@@ -117,6 +117,7 @@ pub(crate) mod tests {
                 unit: "MB/s".to_owned(),
                 higher_is_better: true,
                 value: Some(value),
+                whole: None,
                 reason: None,
                 count: 10,
                 ns: 1,

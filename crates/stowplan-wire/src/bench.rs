@@ -39,6 +39,9 @@ pub struct BenchFigure {
     pub higher_is_better: bool,
     /// The figure; none where it could not be had.
     pub value: Option<f64>,
+    /// The same of all that was measured, where the figure is that of the median piece of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<f64>,
     /// Why there is none.
     #[serde(default)]
     pub reason: Option<String>,

@@ -60,6 +60,7 @@ fn figures(size: &RoundTrips) -> [BenchFigure; 2] {
     let timed = Timed {
         count: size.round_trips,
         ns: size.ns,
+        whole: None,
     };
     let rate = timed.rate("dds_count", "round trips/s", 1.0);
     let value = size.mean_ns;

@@ -108,7 +108,11 @@ fn one(
         Ok((timed, moved)) => (Ok(timed), Some(moved)),
         Err(error) => (Err(error), None),
     };
-    let empty = Timed { count: 0, ns: 0 };
+    let empty = Timed {
+        count: 0,
+        ns: 0,
+        whole: None,
+    };
     let rate = timed.as_ref().copied().unwrap_or(empty);
     let figure = rate.rate(metric, "MB/s", BLOCK as f64 / 1e6);
     BenchFigure {
@@ -180,7 +184,14 @@ fn pass(
         // What is dirty would be written while the next figure is measured.
         file.sync_all()?;
     }
-    Ok((Timed { count, ns }, moved))
+    Ok((
+        Timed {
+            count,
+            ns,
+            whole: None,
+        },
+        moved,
+    ))
 }
 
 fn between(

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::measure::{LONG_PIECE, Timed, in_pieces};
+use super::measure::{by_threads, each_for_itself};
 use super::{BenchArgs, Found};
 use crate::error::NodeError;
 
@@ -14,15 +14,14 @@ const LOCKS: usize = 8;
 
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let threads = count();
+    let locks: [Mutex<u64>; LOCKS] = Default::default();
+    let events = AtomicU64::new(0);
     // Measured by yields: an event is too long a step for a short measurement.
-    let timed = in_pieces(LONG_PIECE, args.time, |yields| {
-        let _ = all(threads, yields);
+    let each = by_threads(threads, args.time, |_, yields| {
+        do_yields(&locks, &events, yields);
     });
-    let all = Timed {
-        count: timed.count * threads as u64,
-        ..timed
-    };
-    let events = all.rate("threads", "events/s", 1.0 / YIELDS as f64);
+    // sysbench counts the events of a time, so no thread waits for another.
+    let events = each_for_itself(&each).rate("threads", "events/s", 1.0 / YIELDS as f64);
     Ok(Found::of(vec![events])
         .with("threads", threads)
         .with("locks", LOCKS)
@@ -35,32 +34,21 @@ pub(super) fn count() -> usize {
     cpus.map_or(2, usize::from).max(2)
 }
 
-/// Lets each thread do so many; how many all have done.
-fn all(threads: usize, yields: u64) -> u64 {
-    let locks: [Mutex<u64>; LOCKS] = Default::default();
-    let events = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut left = yields;
-                while left > 0 {
-                    let event = events.fetch_add(1, Ordering::Relaxed);
-                    let lock = &locks[(event % LOCKS as u64) as usize];
-                    let now = left.min(YIELDS);
-                    for _ in 0..now {
-                        let mut done = lock.lock().unwrap_or_else(PoisonError::into_inner);
-                        // A function of the C library as in sysbench: to return from one after a system call takes its time.
-                        std::thread::yield_now();
-                        *done += 1;
-                    }
-                    left -= now;
-                }
-            });
+/// Does so many, as one of the threads that have these locks and count events together.
+fn do_yields(locks: &[Mutex<u64>; LOCKS], events: &AtomicU64, yields: u64) {
+    let mut left = yields;
+    while left > 0 {
+        let event = events.fetch_add(1, Ordering::Relaxed);
+        let lock = &locks[(event % LOCKS as u64) as usize];
+        let now = left.min(YIELDS);
+        for _ in 0..now {
+            let mut done = lock.lock().unwrap_or_else(PoisonError::into_inner);
+            // A function of the C library as in sysbench: to return from one after a system call takes its time.
+            std::thread::yield_now();
+            *done += 1;
         }
-    });
-    let done = locks.into_iter().map(Mutex::into_inner);
-    done.map(|done| done.unwrap_or_else(PoisonError::into_inner))
-        .sum()
+        left -= now;
+    }
 }
 
 #[cfg(test)]
@@ -69,7 +57,14 @@ mod tests {
 
     #[test]
     fn every_thread_does_all_of_its_yields_under_a_lock() {
-        assert_eq!(all(3, 2 * YIELDS + 100), 6300);
-        assert_eq!(all(1, 7), 7);
+        let locks: [Mutex<u64>; LOCKS] = Default::default();
+        let events = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| do_yields(&locks, &events, 2 * YIELDS + 100));
+            }
+        });
+        let done = locks.into_iter().map(|lock| lock.into_inner().unwrap());
+        assert_eq!((done.sum::<u64>(), events.into_inner()), (6300, 9));
     }
 }
