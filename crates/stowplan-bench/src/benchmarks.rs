@@ -1,6 +1,6 @@
 //! The benchmarks, and which of their figures a table shows first.
 
-use crate::tools::{TOOLS, Tool};
+use crate::tools::Tool;
 
 /// Where the files of a benchmark are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub fn names() -> Vec<&'static str> {
 
 /// Those of them that are tools of the toolbox.
 pub fn names_of_tools() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|tool| tool.name)
+    Tool::all().map(|tool| tool.name)
 }
 
 impl Benchmark {
@@ -98,7 +98,7 @@ impl Benchmark {
             .iter()
             .flat_map(|disk| OF_FILES.iter().map(of(Some(*disk))));
         let all = PLAIN.iter().map(of(None)).chain(files);
-        let tools = TOOLS.iter().map(|tool| Self {
+        let tools = Tool::all().map(|tool| Self {
             kernel: tool.name,
             disk: tool.has_files.then_some(Disk::Volume),
             metric: tool.metric(),

@@ -1,35 +1,18 @@
-//! Our benchmarks beside the tools that they are made after, measured in the same blocks.
-
-use std::collections::BTreeMap;
+//! Our benchmarks beside the tools that they are made after: the ratios of pairs that were measured in one start.
 
 use serde::Serialize;
 use stowplan_judge::{Judgement, Measurement};
-use stowplan_stats::{DEFAULT_DELTA, t_interval};
+use stowplan_stats::{Rule, Verdict, compare};
 
-/// Pairs: a name for people, our metric and subject, the tool's metric.
-const PAIRS: [(&str, &str, Option<&str>, &str); 7] = [
-    ("CPU / sysbench", "cpu_primes", None, "sysbench_cpu"),
-    (
-        "Memory write / sysbench",
-        "memory_write",
-        None,
-        "sysbench_memory",
-    ),
-    ("Threads / sysbench", "threads", None, "sysbench_threads"),
-    ("Mutex / sysbench", "mutex", None, "sysbench_mutex"),
-    ("TCP send / iperf3", "tcp_send", None, "iperf3_send"),
-    (
-        "TCP receive / iperf3",
-        "tcp_receive",
-        None,
-        "iperf3_receive",
-    ),
-    (
-        "DDS 1 KiB / ddsperf",
-        "dds_round_trip",
-        Some("1 KiB"),
-        "ddsperf_round_trip",
-    ),
+/// A name for people, and the metric.
+const RATIOS: [(&str, &str); 7] = [
+    ("CPU / sysbench", "cpu_ratio"),
+    ("Memory write / sysbench", "memory_ratio"),
+    ("Threads / sysbench", "threads_ratio"),
+    ("Mutex / sysbench", "mutex_ratio"),
+    ("TCP send / iperf3", "tcp_send_ratio"),
+    ("TCP receive / iperf3", "tcp_receive_ratio"),
+    ("DDS 1 KiB / ddsperf", "dds_ratio"),
 ];
 
 /// Our figure divided by that of a tool, at one place.
@@ -37,109 +20,113 @@ const PAIRS: [(&str, &str, Option<&str>, &str); 7] = [
 pub struct Ratio {
     /// Its name for people.
     pub name: String,
-    /// Our metric.
-    pub ours: String,
-    /// The tool's metric.
-    pub tool: String,
+    /// The metric.
+    pub metric: String,
     /// Label of the place.
     pub place: String,
-    /// Blocks that have both.
+    /// Blocks that have it.
     pub n: usize,
-    /// Geometric mean over the blocks.
-    pub ratio: f64,
+    /// Geometric mean over the blocks; none where no block has it.
+    pub ratio: Option<f64>,
     /// Ends of its 95 % interval; one block has none.
     pub interval: Option<[f64; 2]>,
-    /// Whether both are equal within [`DEFAULT_DELTA`]; none where the interval does not decide that.
+    /// Whether both are equivalent within [`stowplan_stats::DEFAULT_DELTA`], by the rule of all verdicts; none where that is not
+    /// decided.
     pub equal: Option<bool>,
+    /// Why there is none.
+    pub reason: Option<String>,
+}
+
+/// Whether a metric is such a ratio. No table holds it against the reference: neither more nor less of it is better.
+pub(crate) fn is_ratio(metric: &str) -> bool {
+    RATIOS.iter().any(|(_, ratio)| *ratio == metric)
 }
 
 /// The ratios of a judged result, place by place; the reference stands twice.
 pub(crate) fn ratios(judgement: &Judgement) -> Vec<Ratio> {
-    let all = &judgement.figures.measurements;
-    let find = |metric: &str, subject: Option<&str>| {
-        all.iter()
-            .find(|m| m.metric == metric && m.subject.as_deref() == subject)
-    };
     let mut found = Vec::new();
-    for (name, ours, subject, tool) in PAIRS {
-        let (Some(a), Some(b)) = (find(ours, subject), find(tool, None)) else {
+    for (name, metric) in RATIOS {
+        let mut all = judgement.figures.measurements.iter();
+        let Some(measurement) = all.find(|one| one.metric == metric) else {
             continue;
         };
         for deployment in &judgement.figures.experiment.deployments {
-            let logs = logs(&of_blocks(a, &deployment.id), &of_blocks(b, &deployment.id));
-            let Some((ratio, interval)) = summary(&logs) else {
-                continue;
-            };
             found.push(Ratio {
-                name: name.to_owned(),
-                ours: ours.to_owned(),
-                tool: tool.to_owned(),
                 place: deployment.label.clone(),
-                n: logs.len(),
-                ratio,
-                interval,
-                equal: interval.and_then(equal),
+                ..of(name, measurement, &deployment.id)
             });
         }
     }
     found
 }
 
-fn of_blocks(measurement: &Measurement, id: &str) -> BTreeMap<u32, f64> {
+fn of(name: &str, measurement: &Measurement, id: &str) -> Ratio {
     let values = measurement.values.get(id).into_iter().flatten();
-    values.copied().collect()
-}
-
-/// Logarithms of the ratios of blocks that have both.
-fn logs(ours: &BTreeMap<u32, f64>, tool: &BTreeMap<u32, f64>) -> Vec<f64> {
-    let both = ours
-        .iter()
-        .filter_map(|(block, value)| Some((value, tool.get(block)?)));
-    both.filter(|(a, b)| **a > 0.0 && **b > 0.0)
-        .map(|(a, b)| (a / b).ln())
-        .collect()
-}
-
-/// Whether the whole interval lies within δ of 1, or all of it beyond.
-fn equal([low, high]: [f64; 2]) -> Option<bool> {
-    let (least, most) = (1.0 - DEFAULT_DELTA, 1.0 + DEFAULT_DELTA);
-    let within = low >= least && high <= most;
-    (within || high < least || low > most).then_some(within)
-}
-
-fn summary(logs: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
-    if logs.is_empty() {
-        return None;
+    let values: Vec<f64> = values.map(|(_, value)| *value).collect();
+    let ones = vec![1.0; values.len()];
+    let compared = compare(&Rule::time(&measurement.metric), &ones, &values).ok();
+    let missing = measurement.missing.get(id).map(String::as_str);
+    let reason = || missing.unwrap_or("not measured").to_owned();
+    let ends = compared.as_ref().and_then(|c| c.low.zip(c.high));
+    Ratio {
+        name: name.to_owned(),
+        metric: measurement.metric.clone(),
+        place: String::new(),
+        n: values.len(),
+        ratio: compared.as_ref().map(|c| 1.0 + c.estimate),
+        interval: ends.map(|(low, high)| [1.0 + low, 1.0 + high]),
+        equal: compared.as_ref().and_then(|c| equal(c.verdict)),
+        reason: compared.is_none().then(reason),
     }
-    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-    let interval = t_interval(logs, 0.95).ok();
-    let interval = interval.map(|interval| [interval.low.exp(), interval.high.exp()]);
-    Some((mean.exp(), interval))
+}
+
+const fn equal(verdict: Verdict) -> Option<bool> {
+    match verdict {
+        Verdict::Equivalent => Some(true),
+        Verdict::Better | Verdict::Worse => Some(false),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use stowplan_results::Better;
+
     use super::*;
 
-    #[test]
-    fn equal_is_what_the_whole_interval_says() {
-        assert_eq!(equal([0.99, 1.01]), Some(true));
-        assert_eq!(equal([1.03, 1.2]), Some(false));
-        assert_eq!(equal([0.8, 0.97]), Some(false));
-        assert_eq!(equal([0.99, 1.03]), None);
+    fn ratio(values: &[f64]) -> Ratio {
+        let values = (1..).zip(values.iter().copied()).collect::<Vec<_>>();
+        let measurement = Measurement {
+            metric: "mutex_ratio".to_owned(),
+            subject: None,
+            unit: String::new(),
+            better: Better::Higher,
+            values: BTreeMap::from([("oci".to_owned(), values)]),
+            missing: BTreeMap::new(),
+        };
+        of("Mutex / sysbench", &measurement, "oci")
     }
 
     #[test]
-    fn a_ratio_is_of_blocks_that_have_both() {
-        let ours = BTreeMap::from([(1, 2.0), (2, 8.0), (3, 5.0)]);
-        let tool = BTreeMap::from([(1, 1.0), (2, 1.0), (4, 1.0)]);
-        let logs = logs(&ours, &tool);
-        assert_eq!(logs.len(), 2);
-        let (ratio, interval) = summary(&logs).unwrap();
-        assert!((ratio - 4.0).abs() < 1e-12);
-        let [low, high] = interval.unwrap();
-        assert!(low < 2.0 && high > 8.0);
-        assert!(summary(&[0.5]).unwrap().1.is_none());
-        assert!(summary(&[]).is_none());
+    fn a_ratio_is_judged_as_everything_else() {
+        let equal = ratio(&[1.0, 1.01, 0.99, 1.0, 1.01, 0.99]);
+        assert_eq!((equal.n, equal.equal), (6, Some(true)));
+        assert!((equal.ratio.unwrap() - 1.0).abs() < 1e-3);
+        assert_eq!(ratio(&[2.0, 2.1, 1.9, 2.0, 2.1, 1.9]).equal, Some(false));
+        assert_eq!(ratio(&[0.8, 1.2, 0.9, 1.1, 0.7, 1.3]).equal, None);
+        let one = ratio(&[2.0]);
+        assert_eq!(
+            (one.ratio, one.interval, one.equal),
+            (Some(2.0), None, None)
+        );
+    }
+
+    #[test]
+    fn a_place_without_one_says_why() {
+        let none = ratio(&[]);
+        assert_eq!((none.n, none.ratio), (0, None));
+        assert_eq!(none.reason.as_deref(), Some("not measured"));
     }
 }

@@ -24,7 +24,7 @@ use stowplan_wire::deployment::{
 use crate::benchmarks::{Benchmark, Disk};
 use crate::request::Size;
 use crate::toolbox::Toolbox;
-use crate::tools::{FULL, Told, Tool};
+use crate::tools::{FULL, NODE_FOLDER, Told, Tool};
 
 /// Name of the service.
 const SERVICE: &str = "bench";
@@ -254,11 +254,18 @@ impl Shared<'_> {
             || image_dir.clone(),
             |toolbox| toolbox.tree().display().to_string(),
         );
+        let has_ours = benchmark.tool().is_some_and(|tool| tool.has_ours);
+        // Plain processes have a mount namespace of their own for the toolbox.
+        let ours = (has_ours && !place.is_plain()).then(|| BindMount {
+            from: image_dir.clone(),
+            to: NODE_FOLDER.to_owned(),
+            read_only: true,
+        });
         let volumes = folders
             .own
             .iter()
             .filter(|_| benchmark.disk == Some(Disk::Volume));
-        let mounts = volumes.map(|own| BindMount {
+        let volumes = volumes.map(|own| BindMount {
             from: own.display().to_string(),
             // Plain processes have it where it is.
             to: match place.is_plain() {
@@ -277,7 +284,7 @@ impl Shared<'_> {
             env: Vec::new(),
             rootfs: (!place.is_plain()).then_some(rootfs),
             access: Access {
-                mounts: mounts.collect(),
+                mounts: volumes.chain(ours).collect(),
                 ..Access::default()
             },
         };
@@ -313,7 +320,9 @@ impl Shared<'_> {
         });
         if place.is_plain() {
             let volume = folders.own.as_deref().map(|own| (own, TOOL_FILES));
-            return shell_in(&toolbox.tree(), volume.as_slice(), &script);
+            let ours = tool.has_ours.then_some((&*self.image.dir, NODE_FOLDER));
+            let seen: Vec<_> = volume.into_iter().chain(ours).collect();
+            return shell_in(&toolbox.tree(), &seen, &script);
         }
         vec!["/bin/sh".to_owned(), "-c".to_owned(), script]
     }

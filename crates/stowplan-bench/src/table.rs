@@ -15,7 +15,7 @@ use crate::benchmarks::{SHOWN, SHOWN_OF_TOOLS, Shown};
 use crate::cells::{self, PrintedRun};
 use crate::floor::Floor;
 use crate::medium::Medium;
-use crate::ratios::{Ratio, ratios};
+use crate::ratios::{Ratio, is_ratio, ratios};
 use crate::reasons::Reasons;
 use crate::rows::parts;
 
@@ -107,7 +107,8 @@ impl BenchTable {
             again: again.map(|d| &*d.id),
         };
         let names = by_name(&judgement.figures.measurements);
-        let names = names.iter().filter(|((metric, subject), media)| {
+        let names = names.iter().filter(|((metric, _), _)| !is_ratio(metric));
+        let names = names.filter(|((metric, subject), media)| {
             media.iter().any(|(m, _)| !m.values.is_empty())
                 || !drawn.reasons().has_own_rows(metric, subject.as_deref())
         });

@@ -1,9 +1,13 @@
 //! The papers' own tools as benchmarks: a row of data for each tool, with its command and what is read from its output.
 
+mod beside;
+mod list;
+mod read;
+
 use std::collections::BTreeMap;
 
 use stowplan_engine::quoted;
-use stowplan_stats::Sorted;
+use stowplan_image::PROGRAM_NAME;
 use stowplan_wire::bench::{BENCH_SCHEMA, BenchFigure, BenchResult, Direction, FileAccess, Moved};
 
 /// What the script prints behind the tool's output, with the tool's status.
@@ -18,12 +22,8 @@ const LONGEST_S: u64 = 60;
 /// The same for one that has as much to do as it has.
 const LONGEST_WORK_S: u64 = 1800;
 
-/// How many locks a thread of `sysbench mutex` takes; its output does not say it.
-macro_rules! mutex_locks {
-    () => {
-        350_000
-    };
-}
+/// Where a tool sees the folder with our program, if it is to run that as well.
+pub(crate) const NODE_FOLDER: &str = "/mnt";
 
 /// A figure of a tool.
 struct Figure {
@@ -64,6 +64,8 @@ pub(crate) struct Tool {
     pub(crate) name: &'static str,
     /// Whether it has files; they lie in a volume.
     pub(crate) has_files: bool,
+    /// Whether it runs our program as well.
+    pub(crate) has_ours: bool,
     /// Longest time beyond what it is asked for, s.
     pub(crate) longest_s: u64,
     /// What the shell of the toolbox runs; words in braces are filled in.
@@ -77,128 +79,12 @@ pub(crate) struct Tool {
 const TOOL: Tool = Tool {
     name: "",
     has_files: false,
+    has_ours: false,
     longest_s: LONGEST_S,
     script: "",
     figures: &[],
     too_short: None,
 };
-
-/// Every tool.
-pub(crate) static TOOLS: [Tool; 10] = [
-    Tool {
-        name: "sysbench-cpu",
-        script: "sysbench cpu --time={seconds} --threads=1 --cpu-max-prime=10000 run",
-        figures: &[higher("sysbench_cpu", "events/s", events_per_second)],
-        ..TOOL
-    },
-    Tool {
-        name: "sysbench-memory",
-        script: "sysbench memory --time={seconds} --threads=1 --memory-block-size=1K --memory-total-size=100000G run",
-        figures: &[higher("sysbench_memory", "MiB/s", memory)],
-        ..TOOL
-    },
-    Tool {
-        name: "sysbench-threads",
-        script: "sysbench threads --time={seconds} --threads={threads} run",
-        figures: &[higher("sysbench_threads", "events/s", events)],
-        ..TOOL
-    },
-    Tool {
-        name: "sysbench-mutex",
-        script: concat!(
-            "sysbench mutex --threads={threads} --mutex-locks=",
-            mutex_locks!(),
-            " run"
-        ),
-        figures: &[higher("sysbench_mutex", "locks/s", mutex)],
-        ..TOOL
-    },
-    // 0x1451 and 0x1452 are the ports, and 0A says that somebody listens. A server for each direction: after a test it closes its socket
-    // for a moment, and who comes then is refused.
-    Tool {
-        name: "iperf3",
-        script: "listening() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -c ':145[12] [0-9A-F:]* 0A'; }; [ $(listening) = 0 ] || { echo 'port 5201 or 5202 is taken'; exit 1; }; iperf3 -s -1 -p 5201 >/dev/null 2>&1 & first=$!; iperf3 -s -1 -p 5202 >/dev/null 2>&1 & second=$!; until [ $(listening) -ge 2 ]; do kill -0 $first && kill -0 $second || exit 1; sleep 0.02; done; set -- iperf3 -c 127.0.0.1 -l 128K -t {seconds} -i 0.1 -J && \"$@\" -p 5201 && \"$@\" -p 5202 -R; status=$?; kill $first $second 2>/dev/null; exit $status",
-        figures: &[
-            higher("iperf3_send", "MB/s", iperf3_send),
-            higher("iperf3_receive", "MB/s", iperf3_receive),
-        ],
-        ..TOOL
-    },
-    Tool {
-        name: "ddsperf",
-        script: "ddsperf -i {domain} -D {longer} pong waitset >/dev/null 2>&1 & ddsperf -i {domain} -D {long} ping size 1024 waitset; status=$?; kill $!; exit $status",
-        figures: &[Figure {
-            metric: "ddsperf_round_trip",
-            unit: "ns",
-            higher_is_better: false,
-            bytes: Bytes::None,
-            read: ddsperf,
-        }],
-        ..TOOL
-    },
-    Tool {
-        name: "dbench",
-        has_files: true,
-        script: "cd {folder} && dbench -c /usr/share/dbench/client.txt -t {long} 1",
-        figures: &[of_files("dbench", "MB/s", Bytes::Buffered, dbench)],
-        ..TOOL
-    },
-    Tool {
-        name: "bonnie",
-        has_files: true,
-        longest_s: LONGEST_WORK_S,
-        // As much as takes half a second on most machines.
-        too_short: Some("+++++"),
-        script: "{ said=$(bonnie++ -d {folder} -u root -s 1024 -r 16 -n 64 -f -q 2>&1 >&3); } 3>&1; status=$?; [ $status = 0 ] || echo \"$said\"; exit $status",
-        figures: &[
-            of_files("bonnie_write", "KiB/s", Bytes::Buffered, bonnie_write),
-            of_files("bonnie_create", "files/s", Bytes::OfNames, bonnie_create),
-        ],
-    },
-    Tool {
-        name: "sysbench-fileio",
-        has_files: true,
-        script: "cd {folder} && set -- sysbench fileio --file-total-size=64M --file-num=16 --file-test-mode=rndwr --time={seconds} && { said=$(\"$@\" prepare) || { echo \"$said\"; exit 1; }; } && \"$@\" --file-fsync-freq=0 --file-fsync-end=off run && \"$@\" --file-fsync-all=on run",
-        figures: &[
-            of_files("sysbench_file_write", "MiB/s", Bytes::Buffered, written),
-            of_files(
-                "sysbench_file_write_fsync",
-                "MiB/s",
-                Bytes::Synced,
-                written_with_fsync,
-            ),
-        ],
-        ..TOOL
-    },
-    // The configuration and the number of jobs are those that the script says.
-    Tool {
-        name: "kernel",
-        has_files: true,
-        longest_s: LONGEST_WORK_S,
-        script: "cd /usr/src/linux-source-* && set -- make -s -j{threads} O={folder} && \"$@\" tinyconfig && \"$@\" prepare && begin=$(date +%s%N) && \"$@\" vmlinux && end=$(date +%s%N) && echo \"compiled in $((end - begin)) ns\"",
-        figures: &[higher("kernel_compile", "kernels/h", kernels)],
-        ..TOOL
-    },
-];
-
-const fn higher(metric: &'static str, unit: &'static str, read: fn(&str) -> Option<f64>) -> Figure {
-    of_files(metric, unit, Bytes::None, read)
-}
-
-const fn of_files(
-    metric: &'static str,
-    unit: &'static str,
-    bytes: Bytes,
-    read: fn(&str) -> Option<f64>,
-) -> Figure {
-    Figure {
-        metric,
-        unit,
-        higher_is_better: true,
-        bytes,
-        read,
-    }
-}
 
 /// What a tool is told.
 pub(crate) struct Told<'a> {
@@ -210,9 +96,14 @@ pub(crate) struct Told<'a> {
 }
 
 impl Tool {
+    /// Every tool.
+    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
+        list::TOOLS.iter().chain(&beside::BESIDE)
+    }
+
     /// The tool of this name.
     pub(crate) fn of_name(name: &str) -> Option<&'static Self> {
-        TOOLS.iter().find(|tool| tool.name == name)
+        Self::all().find(|tool| tool.name == name)
     }
 
     /// The metric that stands for it where it gave none.
@@ -232,6 +123,7 @@ impl Tool {
             ("{threads}", threads.to_string()),
             ("{domain}", told.domain.to_string()),
             ("{folder}", quoted(told.folder)),
+            ("{node}", format!("{NODE_FOLDER}/{PROGRAM_NAME}")),
         ];
         let script = words
             .iter()
@@ -315,6 +207,7 @@ impl Tool {
             unit: figure.unit.to_owned(),
             higher_is_better: figure.higher_is_better,
             value,
+            whole: None,
             reason: value.is_none().then(|| match error(output) {
                 _ if self.was_too_short(output) => {
                     format!("{}: it was too short to be measured", self.name)
@@ -342,93 +235,6 @@ fn error(output: &str) -> Option<&str> {
     let mut lines = output.lines().rev();
     let found = lines.find(|line| line.contains("\"error\":"));
     found.map(str::trim)
-}
-
-/// The number behind a word.
-fn after(output: &str, word: &str) -> Option<f64> {
-    let (_, rest) = output.split_once(word)?;
-    let rest = rest.trim_start();
-    let end = rest
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(rest.len());
-    rest[..end].parse().ok()
-}
-
-fn events_per_second(output: &str) -> Option<f64> {
-    after(output, "events per second:")
-}
-
-fn memory(output: &str) -> Option<f64> {
-    after(output, "MiB transferred (")
-}
-
-fn events(output: &str) -> Option<f64> {
-    Some(after(output, "total number of events:")? / after(output, "total time:")?)
-}
-
-/// Every thread is one event.
-fn mutex(output: &str) -> Option<f64> {
-    Some(events(output)? * f64::from(mutex_locks!()))
-}
-
-fn iperf3_send(output: &str) -> Option<f64> {
-    iperf3(output, 0)
-}
-
-/// Of the second document: there the server sends.
-fn iperf3_receive(output: &str) -> Option<f64> {
-    iperf3(output, 1)
-}
-
-/// The median of its tenths of a second, at the side that connects: a moment in which the machine is slow is none of it.
-fn iperf3(output: &str, document: usize) -> Option<f64> {
-    let documents = serde_json::Deserializer::from_str(&output[output.find('{')?..]);
-    let mut documents = documents.into_iter::<serde_json::Value>();
-    let document = documents.nth(document)?.ok()?;
-    let intervals = document.get("intervals")?.as_array()?.iter();
-    let rate = |interval: &serde_json::Value| interval["sum"]["bits_per_second"].as_f64();
-    let rates = Sorted::new(intervals.filter_map(rate).collect()).ok()?;
-    Some(rates.quantile(0.5) / 8e6)
-}
-
-/// Mean over the lines of a second each, from µs. ddsperf tells half of the round trip.
-fn ddsperf(output: &str) -> Option<f64> {
-    let lines = output.lines().filter(|line| line.contains(" size "));
-    let means: Vec<f64> = lines.filter_map(|line| after(line, " mean ")).collect();
-    Some(2e3 * means.iter().sum::<f64>() / means.len() as f64)
-}
-
-fn dbench(output: &str) -> Option<f64> {
-    after(output, "\nThroughput ")
-}
-
-/// A field of bonnie++'s line of CSV; none where it was too fast to be measured.
-fn bonnie(output: &str, field: usize) -> Option<f64> {
-    let line = output.lines().find(|line| line.starts_with("1.98,"))?;
-    line.split(',').nth(field)?.parse().ok()
-}
-
-fn bonnie_write(output: &str) -> Option<f64> {
-    bonnie(output, 11)
-}
-
-fn bonnie_create(output: &str) -> Option<f64> {
-    bonnie(output, 26)
-}
-
-/// Of random writes: without fsync, and with one after each.
-fn written(output: &str) -> Option<f64> {
-    after(output, "written, MiB/s:")
-}
-
-fn written_with_fsync(output: &str) -> Option<f64> {
-    let (_, second) = output.split_once("written, MiB/s:")?;
-    written(second)
-}
-
-/// In an hour, as kcbench has it.
-fn kernels(output: &str) -> Option<f64> {
-    Some(3600e9 / after(output, "compiled in ")?)
 }
 
 #[cfg(test)]
@@ -577,7 +383,7 @@ mod tests {
             domain: 7,
             dds: "<a b='c'/>",
         };
-        for tool in &TOOLS {
+        for tool in Tool::all() {
             let script = tool.script(&told);
             assert!(
                 !script.contains("{seconds}") && !script.contains("{folder}"),

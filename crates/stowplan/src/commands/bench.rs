@@ -90,7 +90,9 @@ fn show(executed: &Executed, args: &BenchArgs) -> Result<(), CommandError> {
     } else {
         shown::short(&table)
     };
-    tell!("{text}")?;
+    if !table.rows.is_empty() {
+        tell!("{text}")?;
+    }
     if let Some(files) = shown::files(&results.experiment, &table) {
         tell!("{files}")?;
     }

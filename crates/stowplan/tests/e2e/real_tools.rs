@@ -11,20 +11,26 @@ use crate::nothing_left::left_of;
 use crate::one_at_a_time::shared_turn;
 use crate::support::{Bench, Ended, engines_missing, to_its_end};
 
-/// All of them but the kernel, which takes minutes.
-const TOOLS: &str = "sysbench-cpu,sysbench-memory,sysbench-threads,sysbench-mutex,iperf3,ddsperf,dbench,bonnie,sysbench-fileio";
+/// All of them but the kernel, which takes minutes. Of those that run ours beside a tool, one of each kind of script.
+const TOOLS: &str = "sysbench-cpu,sysbench-memory,sysbench-threads,sysbench-mutex,iperf3,ddsperf,dbench,bonnie,sysbench-fileio,\
+                     memory-vs-sysbench,mutex-vs-sysbench,tcp-vs-iperf3,dds-vs-ddsperf";
 
-/// The first figure of each.
-const METRICS: [&str; 9] = [
+/// The first figure of each, and both of TCP.
+const METRICS: [&str; 14] = [
     "bonnie_write",
     "dbench",
+    "dds_ratio",
     "ddsperf_round_trip",
     "iperf3_send",
+    "memory_ratio",
+    "mutex_ratio",
     "sysbench_cpu",
     "sysbench_file_write",
     "sysbench_memory",
     "sysbench_mutex",
     "sysbench_threads",
+    "tcp_receive_ratio",
+    "tcp_send_ratio",
 ];
 
 /// A folder that outlives the test: half a gigabyte of packages is loaded once.

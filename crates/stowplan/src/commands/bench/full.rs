@@ -45,7 +45,7 @@ pub fn sections(results: &Results, judgement: &Judgement) -> Result<Vec<Section>
         head: ["ours / tool", "place", "n", "ratio"]
             .map(str::to_owned)
             .into(),
-        rows: ratio_rows(&all),
+        rows: ratio_rows(&all, usize::MAX),
     };
     let ratios = Some(ratios).filter(|_| !all.ratios.is_empty());
     let pieces = std::iter::once(Piece::Text(about))

@@ -49,28 +49,35 @@ pub fn short(all: &BenchTable) -> String {
     [text(&drawn), legend()].join("\n")
 }
 
+/// As much of a reason as keeps a line of ratios within a terminal; the report has all of it.
+const REASON_CHARS: usize = 60;
+
 /// What ratios are, and what their signs say.
 pub const ABOUT_RATIOS: &str = "Geometric means over the blocks with 95 % intervals; the reference stands twice.\n\
-     = equal within 2 %, ≠ not, ? inconclusive.";
+     = equivalent within 2 %, ≠ different, ? inconclusive.";
 
 /// Our benchmarks beside the tools that they are made after.
 pub fn ratios(all: &BenchTable) -> String {
     let mut drawn = table::new(vec!["ours / tool", "place", "n", "ratio"]);
-    drawn.add_rows(ratio_rows(all));
+    drawn.add_rows(ratio_rows(all, REASON_CHARS));
     format!("{}\n{ABOUT_RATIOS}\n", text(&drawn))
 }
 
-/// A row for each pair and place.
-pub fn ratio_rows(all: &BenchTable) -> Vec<Vec<String>> {
+/// A row for each pair and place, with so many characters of a reason.
+pub fn ratio_rows(all: &BenchTable, reason_chars: usize) -> Vec<Vec<String>> {
     let rows = all.ratios.iter().map(|ratio| {
-        let interval = ratio
-            .interval
-            .map_or_else(String::new, |[low, high]| format!(" [{low:.2}, {high:.2}]"));
+        let interval = ratio.interval;
+        let interval =
+            interval.map_or_else(String::new, |[low, high]| format!(" [{low:.3}, {high:.3}]"));
+        let reason = ratio.reason.iter().flat_map(|reason| reason.chars());
+        let shown = |value| format!("{value:.3}{interval}{}", sign(ratio.equal));
         vec![
             ratio.name.clone(),
             ratio.place.clone(),
             ratio.n.to_string(),
-            format!("{:.2}{interval}{}", ratio.ratio, sign(ratio.equal)),
+            ratio
+                .ratio
+                .map_or_else(|| reason.take(reason_chars).collect(), shown),
         ]
     });
     rows.collect()
@@ -179,7 +186,7 @@ pub fn text(drawn: &Table) -> String {
 
 #[cfg(test)]
 mod tests {
-    use stowplan_bench::{Floor, Medium};
+    use stowplan_bench::{Floor, Medium, Ratio};
     use stowplan_results::Better;
     use stowplan_stats::Verdict;
 
@@ -221,6 +228,35 @@ mod tests {
             rows,
             ratios: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_place_without_a_ratio_has_the_beginning_of_its_reason() {
+        let ratio = |place: &str, ratio: Option<f64>, reason: Option<String>| Ratio {
+            name: "Mutex / sysbench".to_owned(),
+            metric: "mutex_ratio".to_owned(),
+            place: place.to_owned(),
+            n: usize::from(ratio.is_some()),
+            ratio,
+            interval: None,
+            equal: None,
+            reason,
+        };
+        let all = BenchTable {
+            ratios: vec![
+                ratio("oci", Some(1.0), None),
+                ratio("lxd", None, Some("no space left ".repeat(9))),
+            ],
+            ..table(Vec::new())
+        };
+        insta::assert_snapshot!(ratios(&all), @r"
+         ours / tool        place   n   ratio
+        ─────────────────────────────────────────────────────────────────────────────────────────────
+         Mutex / sysbench   oci     1   1.000 ?
+         Mutex / sysbench   lxd     0   no space left no space left no space left no space left no s
+        Geometric means over the blocks with 95 % intervals; the reference stands twice.
+        = equivalent within 2 %, ≠ different, ? inconclusive.
+        ");
     }
 
     #[test]

@@ -1,0 +1,85 @@
+//! What is read from the output of a tool.
+
+use stowplan_stats::Sorted;
+
+/// The number behind a word.
+pub(super) fn after(output: &str, word: &str) -> Option<f64> {
+    let (_, rest) = output.split_once(word)?;
+    let rest = rest.trim_start();
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+pub(super) fn events_per_second(output: &str) -> Option<f64> {
+    after(output, "events per second:")
+}
+
+pub(super) fn memory(output: &str) -> Option<f64> {
+    after(output, "MiB transferred (")
+}
+
+pub(super) fn events(output: &str) -> Option<f64> {
+    Some(after(output, "total number of events:")? / after(output, "total time:")?)
+}
+
+pub(super) fn iperf3_send(output: &str) -> Option<f64> {
+    iperf3(output, 0)
+}
+
+/// Of the second document: there the server sends.
+pub(super) fn iperf3_receive(output: &str) -> Option<f64> {
+    iperf3(output, 1)
+}
+
+/// The median of its tenths of a second, at the side that connects: a moment in which the machine is slow is none of it.
+fn iperf3(output: &str, document: usize) -> Option<f64> {
+    let documents = serde_json::Deserializer::from_str(&output[output.find('{')?..]);
+    let mut documents = documents.into_iter::<serde_json::Value>();
+    let document = documents.nth(document)?.ok()?;
+    let intervals = document.get("intervals")?.as_array()?.iter();
+    let rate = |interval: &serde_json::Value| interval["sum"]["bits_per_second"].as_f64();
+    let rates = Sorted::new(intervals.filter_map(rate).collect()).ok()?;
+    Some(rates.quantile(0.5) / 8e6)
+}
+
+/// Mean over the lines of a second each, from µs. ddsperf tells half of the round trip.
+pub(super) fn ddsperf(output: &str) -> Option<f64> {
+    let lines = output.lines().filter(|line| line.contains(" size "));
+    let means: Vec<f64> = lines.filter_map(|line| after(line, " mean ")).collect();
+    Some(2e3 * means.iter().sum::<f64>() / means.len() as f64)
+}
+
+pub(super) fn dbench(output: &str) -> Option<f64> {
+    after(output, "\nThroughput ")
+}
+
+/// A field of bonnie++'s line of CSV; none where it was too fast to be measured.
+fn bonnie(output: &str, field: usize) -> Option<f64> {
+    let line = output.lines().find(|line| line.starts_with("1.98,"))?;
+    line.split(',').nth(field)?.parse().ok()
+}
+
+pub(super) fn bonnie_write(output: &str) -> Option<f64> {
+    bonnie(output, 11)
+}
+
+pub(super) fn bonnie_create(output: &str) -> Option<f64> {
+    bonnie(output, 26)
+}
+
+/// Of random writes: without fsync, and with one after each.
+pub(super) fn written(output: &str) -> Option<f64> {
+    after(output, "written, MiB/s:")
+}
+
+pub(super) fn written_with_fsync(output: &str) -> Option<f64> {
+    let (_, second) = output.split_once("written, MiB/s:")?;
+    written(second)
+}
+
+/// In an hour, as kcbench has it.
+pub(super) fn kernels(output: &str) -> Option<f64> {
+    Some(3600e9 / after(output, "compiled in ")?)
+}
