@@ -51,16 +51,13 @@ pub(crate) fn ratios(judgement: &Judgement) -> Vec<Ratio> {
             continue;
         };
         for deployment in &judgement.figures.experiment.deployments {
-            found.push(Ratio {
-                place: deployment.label.clone(),
-                ..of(name, measurement, &deployment.id)
-            });
+            found.push(of(name, measurement, &deployment.id, &deployment.label));
         }
     }
     found
 }
 
-fn of(name: &str, measurement: &Measurement, id: &str) -> Ratio {
+fn of(name: &str, measurement: &Measurement, id: &str, place: &str) -> Ratio {
     let values = measurement.values.get(id).into_iter().flatten();
     let values: Vec<f64> = values.map(|(_, value)| *value).collect();
     let ones = vec![1.0; values.len()];
@@ -71,7 +68,7 @@ fn of(name: &str, measurement: &Measurement, id: &str) -> Ratio {
     Ratio {
         name: name.to_owned(),
         metric: measurement.metric.clone(),
-        place: String::new(),
+        place: place.to_owned(),
         n: values.len(),
         ratio: compared.as_ref().map(|c| 1.0 + c.estimate),
         interval: ends.map(|(low, high)| [1.0 + low, 1.0 + high]),
@@ -106,7 +103,7 @@ mod tests {
             values: BTreeMap::from([("oci".to_owned(), values)]),
             missing: BTreeMap::new(),
         };
-        of("Mutex / sysbench", &measurement, "oci")
+        of("Mutex / sysbench", &measurement, "oci", "oci")
     }
 
     #[test]

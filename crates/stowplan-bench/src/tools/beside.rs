@@ -4,11 +4,13 @@
 //! machine, and a pair of which only one half did is not the one in the middle. A run has half a second at least: what a tool needs to
 //! start its threads is in its time.
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use stowplan_stats::Sorted;
 use stowplan_wire::bench::{BenchFigure, BenchResult};
 
 use super::list::higher;
-use super::read::after;
+use super::read::{events_of_runs, round_trips};
 use super::{Figure, TOOL, Tool};
 
 /// A script that calls `ours` and `tool` in turn. The one that was first is second in the next pair.
@@ -58,16 +60,21 @@ macro_rules! locks {
     };
 }
 
+/// What all pairs have in common.
+const BOTH: Tool = Tool {
+    has_ours: true,
+    ..TOOL
+};
+
 /// A row for each pair of ours and a tool.
 pub(super) static BESIDE: [Tool; 6] = [
     Tool {
         name: "cpu-vs-sysbench",
         script: of_sysbench!("cpu", "cpu --threads=1 --cpu-max-prime=10000"),
         figures: &[ratio("cpu_ratio", |output| {
-            median(&whole(output, "cpu_primes"), &events_per_second(output))
+            median(&whole(output, "cpu_primes"), &events_of_runs(output))
         })],
-        has_ours: true,
-        ..TOOL
+        ..BOTH
     },
     Tool {
         name: "memory-vs-sysbench",
@@ -78,21 +85,19 @@ pub(super) static BESIDE: [Tool; 6] = [
             "--memory-total-size=${events}K"
         ),
         figures: &[ratio("memory_ratio", |output| {
-            let mib = events_per_second(output);
+            let mib = events_of_runs(output);
             let mib: Vec<f64> = mib.iter().map(|blocks| blocks / 1024.0).collect();
             median(&whole(output, "memory_write"), &mib)
         })],
-        has_ours: true,
-        ..TOOL
+        ..BOTH
     },
     Tool {
         name: "threads-vs-sysbench",
         script: of_sysbench!("threads", "threads --threads={threads}"),
         figures: &[ratio("threads_ratio", |output| {
-            median(&whole(output, "threads"), &events_per_second(output))
+            median(&whole(output, "threads"), &events_of_runs(output))
         })],
-        has_ours: true,
-        ..TOOL
+        ..BOTH
     },
     Tool {
         name: "mutex-vs-sysbench",
@@ -109,12 +114,11 @@ pub(super) static BESIDE: [Tool; 6] = [
         ),
         figures: &[ratio("mutex_ratio", |output| {
             // Every thread is one event.
-            let threads = events_per_second(output);
+            let threads = events_of_runs(output);
             let locks = threads.iter().map(|rate| rate * f64::from(locks!()));
             median(&whole(output, "mutex"), &locks.collect::<Vec<_>>())
         })],
-        has_ours: true,
-        ..TOOL
+        ..BOTH
     },
     // 0x1451 is the port, and 0A says that somebody listens. After a test the server closes its socket for a moment.
     Tool {
@@ -134,8 +138,7 @@ pub(super) static BESIDE: [Tool; 6] = [
                 median(&median_pieces(output, "tcp_receive"), &iperf3(output, 1))
             }),
         ],
-        has_ours: true,
-        ..TOOL
+        ..BOTH
     },
     Tool {
         name: "dds-vs-ddsperf",
@@ -147,10 +150,9 @@ pub(super) static BESIDE: [Tool; 6] = [
             "; kill $first $second"
         ),
         figures: &[ratio("dds_ratio", |output| {
-            median(&round_trips(output), &ddsperf(output))
+            median(&our_round_trips(output), &round_trips(output))
         })],
-        has_ours: true,
-        ..TOOL
+        ..BOTH
     },
 ];
 
@@ -178,35 +180,23 @@ fn median_pieces(output: &str, metric: &str) -> Vec<f64> {
 }
 
 fn ours(output: &str, metric: &str, of: fn(&BenchFigure) -> Option<f64>) -> Vec<f64> {
-    let lines = output.lines().filter(|line| line.starts_with('{'));
-    let results = lines.filter_map(|line| serde_json::from_str::<BenchResult>(line).ok());
     let value = |result: BenchResult| {
         let mut figures = result.figures.iter();
         of(figures.find(|figure| figure.metric == metric)?)
     };
-    results.filter_map(value).collect()
+    printed(output).filter_map(value).collect()
 }
 
 /// Mean round trips of `pingpong`, ns.
-fn round_trips(output: &str) -> Vec<f64> {
+fn our_round_trips(output: &str) -> Vec<f64> {
+    let mean = |printed: Value| printed["round_trip_ns"]["mean"].as_f64();
+    printed(output).filter_map(mean).collect()
+}
+
+/// What our program printed, a line each.
+fn printed<T: DeserializeOwned>(output: &str) -> impl Iterator<Item = T> {
     let lines = output.lines().filter(|line| line.starts_with('{'));
-    let printed = lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let mean = |printed: serde_json::Value| printed["round_trip_ns"]["mean"].as_f64();
-    printed.filter_map(mean).collect()
-}
-
-/// The numbers behind a word, one of each line that has it.
-fn all_after(output: &str, word: &str) -> Vec<f64> {
-    let lines = output.lines();
-    lines.filter_map(|line| after(line, word)).collect()
-}
-
-/// Of every run of sysbench.
-fn events_per_second(output: &str) -> Vec<f64> {
-    let events = all_after(output, "total number of events:");
-    let seconds = all_after(output, "total time:");
-    let runs = events.iter().zip(&seconds);
-    runs.map(|(events, seconds)| events / seconds).collect()
+    lines.filter_map(|line| serde_json::from_str(line).ok())
 }
 
 /// Every second run of iperf3, MB/s, beginning with this one: the median of its tenths of a second, which end with a sum of the sender.
@@ -230,19 +220,12 @@ fn iperf3(output: &str, first: usize) -> Vec<f64> {
     medians.collect()
 }
 
-/// Round trips of ddsperf, ns, of which it tells half in µs.
-fn ddsperf(output: &str) -> Vec<f64> {
-    let lines = output.lines().filter(|line| line.contains(" size "));
-    let means = lines.filter_map(|line| after(line, " mean "));
-    means.map(|mean| mean * 2e3).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// What our benchmark prints.
-    fn printed(metric: &str, value: f64) -> String {
+    fn line_of(metric: &str, value: f64) -> String {
         format!(
             r#"{{"schema":"stowplan.bench/1","benchmark":"x","figures":[{{"metric":"{metric}","unit":"","higher_is_better":true,"value":{value},"whole":{value},"count":1,"ns":1}}],"settings":{{}}}}"#
         )
@@ -280,7 +263,7 @@ mod tests {
         let tool = |events: u32| {
             format!("    total time:       0.1000s\n    total number of events:     {events}\n")
         };
-        let ours = |value| printed("threads", value) + "\n";
+        let ours = |value| line_of("threads", value) + "\n";
         let pairs = [
             ours(2000.0),
             tool(100),
@@ -311,9 +294,9 @@ mod tests {
             tenth(4_000_000, "    0             sender"),
             tenth(4_000_000, "                  receiver"),
         ];
-        let output = printed("tcp_send", 1000.0) + "\n" + &tool.concat();
+        let output = line_of("tcp_send", 1000.0) + "\n" + &tool.concat();
         assert_eq!(read("tcp-vs-iperf3", &output), [Some(1.0), None]);
-        let output = printed("tcp_receive", 1000.0) + "\n" + &tool.concat();
+        let output = line_of("tcp_receive", 1000.0) + "\n" + &tool.concat();
         assert_eq!(read("tcp-vs-iperf3", &output), [None, Some(2.0)]);
     }
 

@@ -21,7 +21,14 @@ pub(super) fn memory(output: &str) -> Option<f64> {
 }
 
 pub(super) fn events(output: &str) -> Option<f64> {
-    Some(after(output, "total number of events:")? / after(output, "total time:")?)
+    events_of_runs(output).first().copied()
+}
+
+/// Events in a second of every run of sysbench in the output.
+pub(super) fn events_of_runs(output: &str) -> Vec<f64> {
+    let all_after = |word: &'static str| output.lines().filter_map(move |line| after(line, word));
+    let runs = all_after("total number of events:").zip(all_after("total time:"));
+    runs.map(|(events, seconds)| events / seconds).collect()
 }
 
 pub(super) fn iperf3_send(output: &str) -> Option<f64> {
@@ -44,11 +51,17 @@ fn iperf3(output: &str, document: usize) -> Option<f64> {
     Some(rates.quantile(0.5) / 8e6)
 }
 
-/// Mean over the lines of a second each, from µs. ddsperf tells half of the round trip.
+/// Mean over the lines of a second each, ns.
 pub(super) fn ddsperf(output: &str) -> Option<f64> {
+    let seconds = round_trips(output);
+    Some(seconds.iter().sum::<f64>() / seconds.len() as f64)
+}
+
+/// Mean round trip of every line, ns: ddsperf tells half of it, in µs.
+pub(super) fn round_trips(output: &str) -> Vec<f64> {
     let lines = output.lines().filter(|line| line.contains(" size "));
-    let means: Vec<f64> = lines.filter_map(|line| after(line, " mean ")).collect();
-    Some(2e3 * means.iter().sum::<f64>() / means.len() as f64)
+    let means = lines.filter_map(|line| after(line, " mean "));
+    means.map(|mean| mean * 2e3).collect()
 }
 
 pub(super) fn dbench(output: &str) -> Option<f64> {
