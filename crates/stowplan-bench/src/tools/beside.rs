@@ -1,8 +1,8 @@
 //! Ours beside the tools: one start in which both run in turn. Its figure is the median of the ratios.
 //!
 //! A machine can be half as fast for a second as it is in the next. Two runs that follow each other directly mostly meet the same
-//! machine, and a pair of which only one half did is not the one in the middle. A run has half a second at least: what a tool needs to
-//! start its threads is in its time.
+//! machine, and a pair of which only one half did is not the one in the middle. The time is that in which threads work, without what
+//! is needed to start them: `sysbench` tells both.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use stowplan_stats::Sorted;
 use stowplan_wire::bench::{BenchFigure, BenchResult};
 
 use super::list::higher;
-use super::read::{events_of_runs, round_trips};
+use super::read::{events_of_threads, events_until_the_last, round_trips};
 use super::{Figure, TOOL, Tool};
 
 /// A script that calls `ours` and `tool` in turn. The one that was first is second in the next pair.
@@ -30,24 +30,24 @@ macro_rules! in_turn {
     };
 }
 
-/// Nine pairs with a test of sysbench. Its first run, of a second, tells how many events half a second has; `$long` and `$short` ask
+/// Pairs with a test of sysbench. Its first run, of a second, tells how many events half a second has; `$long` and `$short` ask
 /// for so many.
 macro_rules! of_sysbench {
-    ($kernel:literal, $test:literal) => {
-        of_sysbench!($kernel, $test, "", "--events=$events")
+    ($pairs:literal, $kernel:literal, $test:literal) => {
+        of_sysbench!($pairs, $kernel, $test, "", "--events=$events")
     };
-    ($kernel:literal, $test:literal, $long:literal, $short:literal) => {
+    ($pairs:literal, $kernel:literal, $test:literal, $long:literal, $short:literal) => {
         in_turn!(
             concat!(
                 "run() { sysbench ",
                 $test,
-                " \"$@\" run | grep -E 'total|FATAL'; }; events=$(run --time=1 ",
+                " \"$@\" run | grep -E 'total|max:|execution|FATAL'; }; events=$(run --time=1 ",
                 $long,
                 " | sed -n 's/.*events: *//p'); events=$((events / 2)); "
             ),
             concat!("{node} bench ", $kernel, " --ms 500"),
             concat!("run --time=0 ", $short),
-            9,
+            $pairs,
             ""
         )
     };
@@ -70,22 +70,23 @@ const BOTH: Tool = Tool {
 pub(super) static BESIDE: [Tool; 6] = [
     Tool {
         name: "cpu-vs-sysbench",
-        script: of_sysbench!("cpu", "cpu --threads=1 --cpu-max-prime=10000"),
+        script: of_sysbench!(5, "cpu", "cpu --threads=1 --cpu-max-prime=10000"),
         figures: &[ratio("cpu_ratio", |output| {
-            median(&whole(output, "cpu_primes"), &events_of_runs(output))
+            median(&whole(output, "cpu_primes"), &events_of_threads(output))
         })],
         ..BOTH
     },
     Tool {
         name: "memory-vs-sysbench",
         script: of_sysbench!(
+            5,
             "memory",
             "memory --threads=1 --memory-block-size=1K",
             "--memory-total-size=100000G",
             "--memory-total-size=${events}K"
         ),
         figures: &[ratio("memory_ratio", |output| {
-            let mib = events_of_runs(output);
+            let mib = events_of_threads(output);
             let mib: Vec<f64> = mib.iter().map(|blocks| blocks / 1024.0).collect();
             median(&whole(output, "memory_write"), &mib)
         })],
@@ -93,9 +94,9 @@ pub(super) static BESIDE: [Tool; 6] = [
     },
     Tool {
         name: "threads-vs-sysbench",
-        script: of_sysbench!("threads", "threads --threads={threads}"),
+        script: of_sysbench!(9, "threads", "threads --threads={threads}"),
         figures: &[ratio("threads_ratio", |output| {
-            median(&whole(output, "threads"), &events_of_runs(output))
+            median(&whole(output, "threads"), &events_of_threads(output))
         })],
         ..BOTH
     },
@@ -107,14 +108,14 @@ pub(super) static BESIDE: [Tool; 6] = [
             concat!(
                 "sysbench mutex --threads={threads} --mutex-locks=",
                 locks!(),
-                " run | grep -E 'total|FATAL'"
+                " run | grep -E 'total|max:|execution|FATAL'"
             ),
             9,
             ""
         ),
         figures: &[ratio("mutex_ratio", |output| {
             // Every thread is one event.
-            let threads = events_of_runs(output);
+            let threads = events_until_the_last(output);
             let locks = threads.iter().map(|rate| rate * f64::from(locks!()));
             median(&whole(output, "mutex"), &locks.collect::<Vec<_>>())
         })],
@@ -251,7 +252,9 @@ mod tests {
             }
         };
         let output = saved!("sysbench-1.0.20-threads-beside.txt");
-        close("threads-vs-sysbench", output, &[1.022_727_010]);
+        close("threads-vs-sysbench", output, &[0.995_463_773]);
+        let output = saved!("sysbench-1.0.20-mutex-beside.txt");
+        close("mutex-vs-sysbench", output, &[1.002_934_790]);
         let output = saved!("iperf3-3.12-beside.txt");
         close("tcp-vs-iperf3", output, &[1.164_573_578, 1.266_980_949]);
         let output = saved!("ddsperf-0.10.2-beside.txt");
@@ -261,7 +264,9 @@ mod tests {
     #[test]
     fn pairs_are_read_in_either_order_and_the_middle_one_counts() {
         let tool = |events: u32| {
-            format!("    total time:       0.1000s\n    total number of events:     {events}\n")
+            format!(
+                "    total time:       9.0000s\n    total number of events:     {events}\n    execution time (avg/stddev):   0.1000/0.00\n"
+            )
         };
         let ours = |value| line_of("threads", value) + "\n";
         let pairs = [

@@ -21,14 +21,25 @@ pub(super) fn memory(output: &str) -> Option<f64> {
 }
 
 pub(super) fn events(output: &str) -> Option<f64> {
-    events_of_runs(output).first().copied()
+    let runs = events_in(output, "total time:", 1.0);
+    runs.first().copied()
 }
 
-/// Events in a second of every run of sysbench in the output.
-pub(super) fn events_of_runs(output: &str) -> Vec<f64> {
+/// Events in a second of every run of sysbench in the output, in the mean time that a thread worked: without the start of the threads.
+pub(super) fn events_of_threads(output: &str) -> Vec<f64> {
+    events_in(output, "execution time (avg/stddev):", 1.0)
+}
+
+/// The same in the time of the longest event, which sysbench tells in ms.
+pub(super) fn events_until_the_last(output: &str) -> Vec<f64> {
+    events_in(output, "max:", 1e-3)
+}
+
+fn events_in(output: &str, time: &'static str, seconds: f64) -> Vec<f64> {
     let all_after = |word: &'static str| output.lines().filter_map(move |line| after(line, word));
-    let runs = all_after("total number of events:").zip(all_after("total time:"));
-    runs.map(|(events, seconds)| events / seconds).collect()
+    let runs = all_after("total number of events:").zip(all_after(time));
+    let rates = runs.map(|(events, time)| events / (time * seconds));
+    rates.collect()
 }
 
 pub(super) fn iperf3_send(output: &str) -> Option<f64> {

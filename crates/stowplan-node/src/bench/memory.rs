@@ -20,10 +20,10 @@ pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let mut sum = 0_usize;
     let names = ["memory_write", "memory_read"];
     let both = in_turn(names.len(), args.time / 2, |which, blocks| {
-        for number in 0..blocks {
+        for _ in 0..blocks {
             match which {
-                0 => write(&mut block, number as usize),
-                _ => sum = sum.wrapping_add(read(&block)),
+                0 => write(&mut block[..]),
+                _ => sum = sum.wrapping_add(read(&block[..])),
             }
         }
     });
@@ -35,24 +35,35 @@ pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
         .with("block", format!("{BLOCK} bytes")))
 }
 
-/// Stores every word by itself.
+/// Stores every word by itself, and how many words are left.
 #[inline(never)]
-fn write(block: &mut [usize; WORDS], value: usize) {
+fn write(block: &mut [usize]) {
+    let mut left = block.len();
     for word in block {
         // SAFETY: a reference is valid for writes.
-        unsafe { ptr::write_volatile(word, value) };
+        unsafe { ptr::write_volatile(word, left) };
+        left -= 1;
+        keep();
     }
 }
 
 /// Loads every word by itself; their sum.
 #[inline(never)]
-fn read(block: &[usize; WORDS]) -> usize {
+fn read(block: &[usize]) -> usize {
     let mut sum = 0_usize;
     for word in block {
         // SAFETY: a reference is valid for reads.
         sum = sum.wrapping_add(unsafe { ptr::read_volatile(word) });
+        keep();
     }
     sum
+}
+
+/// Nothing, which keeps a loop as it is: the original's is not unrolled.
+#[inline]
+fn keep() {
+    // SAFETY: there is no instruction.
+    unsafe { std::arch::asm!("", options(nomem, nostack, preserves_flags)) };
 }
 
 #[cfg(test)]
@@ -62,8 +73,8 @@ mod tests {
     #[test]
     fn every_word_of_a_block_is_written_and_read() {
         let mut block = [0; WORDS];
-        write(&mut block, 3);
-        assert_eq!(block, [3; WORDS]);
-        assert_eq!(read(&block), 3 * 1024 / 8);
+        write(&mut block);
+        assert_eq!(block, std::array::from_fn(|word| WORDS - word));
+        assert_eq!(read(&block), WORDS * (WORDS + 1) / 2);
     }
 }

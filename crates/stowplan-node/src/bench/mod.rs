@@ -6,6 +6,7 @@ mod cpu;
 mod dds;
 mod dhrystone;
 mod files;
+mod locks;
 mod measure;
 mod memory;
 mod mutex;

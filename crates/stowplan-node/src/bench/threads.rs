@@ -2,8 +2,8 @@
 //! thousand times that with one lock, and the next event has the next lock, whichever thread has it (`sb_threads.c`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use super::locks::Lock;
 use super::measure::{by_threads, each_for_itself};
 use super::{BenchArgs, Found};
 use crate::error::NodeError;
@@ -12,16 +12,26 @@ use crate::error::NodeError;
 const YIELDS: u64 = 1000;
 const LOCKS: usize = 8;
 
+/// What all threads have.
+struct All {
+    locks: Locks,
+    events: AtomicU64,
+}
+
+/// Two threads that hold different locks of one cache line wait for each other. Where the first begins in its line decides which locks
+/// share one: it begins where it does in sysbench.
+#[repr(C, align(64))]
+struct Locks {
+    _before: [u8; 32],
+    all: [Lock<0>; LOCKS],
+}
+
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let threads = count();
-    let locks: [Mutex<u64>; LOCKS] = Default::default();
-    let events = AtomicU64::new(0);
-    // Measured by yields: an event is too long a step for a short measurement.
-    let each = by_threads(threads, args.time, |_, yields| {
-        do_yields(&locks, &events, yields);
-    });
+    let all = All::new();
+    let each = by_threads(threads, args.time, |_, events| all.work(events));
     // sysbench counts the events of a time, so no thread waits for another.
-    let events = each_for_itself(&each).rate("threads", "events/s", 1.0 / YIELDS as f64);
+    let events = each_for_itself(&each).rate("threads", "events/s", 1.0);
     Ok(Found::of(vec![events])
         .with("threads", threads)
         .with("locks", LOCKS)
@@ -34,20 +44,27 @@ pub(super) fn count() -> usize {
     cpus.map_or(2, usize::from).max(2)
 }
 
-/// Does so many, as one of the threads that have these locks and count events together.
-fn do_yields(locks: &[Mutex<u64>; LOCKS], events: &AtomicU64, yields: u64) {
-    let mut left = yields;
-    while left > 0 {
-        let event = events.fetch_add(1, Ordering::Relaxed);
-        let lock = &locks[(event % LOCKS as u64) as usize];
-        let now = left.min(YIELDS);
-        for _ in 0..now {
-            let mut done = lock.lock().unwrap_or_else(PoisonError::into_inner);
-            // A function of the C library as in sysbench: to return from one after a system call takes its time.
-            std::thread::yield_now();
-            *done += 1;
+impl All {
+    fn new() -> Self {
+        Self {
+            locks: Locks {
+                _before: [0; 32],
+                all: std::array::from_fn(|_| Lock::new()),
+            },
+            events: AtomicU64::new(0),
         }
-        left -= now;
+    }
+
+    /// Does so many of the events that all threads count together.
+    fn work(&self, events: u64) {
+        for _ in 0..events {
+            let event = self.events.fetch_add(1, Ordering::Relaxed);
+            let lock = &self.locks.all[(event % LOCKS as u64) as usize];
+            for _ in 0..YIELDS {
+                // A function of the C library as in sysbench: to return from one after a system call takes its time.
+                lock.hold(std::thread::yield_now);
+            }
+        }
     }
 }
 
@@ -56,15 +73,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_thread_does_all_of_its_yields_under_a_lock() {
-        let locks: [Mutex<u64>; LOCKS] = Default::default();
-        let events = AtomicU64::new(0);
+    fn threads_count_their_events_together() {
+        let all = All::new();
         std::thread::scope(|scope| {
             for _ in 0..3 {
-                scope.spawn(|| do_yields(&locks, &events, 2 * YIELDS + 100));
+                scope.spawn(|| all.work(2));
             }
         });
-        let done = locks.into_iter().map(|lock| lock.into_inner().unwrap());
-        assert_eq!((done.sum::<u64>(), events.into_inner()), (6300, 9));
+        assert_eq!(all.events.into_inner(), 6);
+    }
+
+    #[test]
+    fn the_first_lock_begins_in_the_middle_of_a_cache_line() {
+        let all = All::new();
+        assert_eq!((&raw const all.locks.all).addr() % 64, 32);
     }
 }
