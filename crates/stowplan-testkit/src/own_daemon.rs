@@ -380,5 +380,8 @@ impl Drop for OwnDaemon {
             }
         }
         let _ = remove_object(&Object::Mount { path });
+        if self.kind.engine == "swarm" {
+            let _ = remove_object(&Swarm::bridge());
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value;
 use stowplan_image::{Contents, Settings, write_archive};
@@ -11,6 +12,9 @@ use super::{Labelled, NOT_OURS, RUN, SERVICE, User};
 
 /// The image of a user's containers; its tag is the one that Podman gives whatever is asked for.
 const IMAGE: &str = "localhost/users-own";
+
+/// What no answer takes. A daemon can wait for itself: that of Docker 20.10 did when sixty tasks of a swarm ended together.
+const HUNG: Duration = Duration::from_mins(3);
 
 /// A daemon that speaks Docker's API.
 #[derive(Debug, Clone)]
@@ -118,6 +122,7 @@ pub(crate) fn ask(
     body: &[u8],
 ) -> io::Result<(u16, Value)> {
     let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(HUNG))?;
     let length = body.len();
     write!(
         stream,

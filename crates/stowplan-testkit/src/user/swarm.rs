@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use stowplan_host::ledger::Object;
 
 use super::docker::DockerApi;
 use super::{Labelled, NOT_OURS, RUN, SERVICE, User, ask};
@@ -80,6 +81,14 @@ impl Swarm {
         ] {
             // Where a test has killed the daemon, there is nobody to ask.
             let _ = ask(&self.socket, method, &path, b"");
+        }
+    }
+
+    /// The bridge that a daemon which did not answer has left.
+    pub(crate) fn bridge() -> Object {
+        let [_, bridge] = GATEWAY;
+        Object::Link {
+            name: bridge.to_owned(),
         }
     }
 
