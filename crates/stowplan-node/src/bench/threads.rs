@@ -29,7 +29,10 @@ struct Locks {
 pub(super) fn run(args: &BenchArgs) -> Result<Found, NodeError> {
     let threads = count();
     let all = All::new();
-    let each = by_threads(threads, args.time, |_, events| all.work(events));
+    // A function of the C library as in sysbench: to return from one after a system call takes its time.
+    let each = by_threads(threads, args.time, |_, events| {
+        all.work(events, std::thread::yield_now);
+    });
     // sysbench counts the events of a time, so no thread waits for another.
     let events = each_for_itself(&each).rate("threads", "events/s", 1.0);
     Ok(Found::of(vec![events])
@@ -55,14 +58,13 @@ impl All {
         }
     }
 
-    /// Does so many of the events that all threads count together.
-    fn work(&self, events: u64) {
+    /// Does so many of the events that all threads count together, of which each is a thousand times this under a lock.
+    fn work(&self, events: u64, under_lock: impl Fn()) {
         for _ in 0..events {
             let event = self.events.fetch_add(1, Ordering::Relaxed);
             let lock = &self.locks.all[(event % LOCKS as u64) as usize];
             for _ in 0..YIELDS {
-                // A function of the C library as in sysbench: to return from one after a system call takes its time.
-                lock.hold(std::thread::yield_now);
+                lock.hold(&under_lock);
             }
         }
     }
@@ -73,14 +75,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_count_their_events_together() {
+    fn every_thread_does_all_of_its_yields_under_a_lock() {
         let all = All::new();
+        let done = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..3 {
-                scope.spawn(|| all.work(2));
+                scope.spawn(|| {
+                    all.work(2, || {
+                        done.fetch_add(1, Ordering::Relaxed);
+                    });
+                });
             }
         });
-        assert_eq!(all.events.into_inner(), 6);
+        assert_eq!(
+            (done.load(Ordering::Relaxed), all.events.into_inner()),
+            (6000, 6)
+        );
     }
 
     #[test]
