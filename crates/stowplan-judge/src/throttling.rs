@@ -14,7 +14,7 @@ pub struct Throttled {
     pub deployment: String,
     /// Service.
     pub service: String,
-    /// Periods in which the quota stopped it (`nr_throttled` of cgroup v2's cpu.stat), over all runs.
+    /// Periods in which a quota stopped it (`nr_throttled` of cpu.stat), over all runs.
     pub periods: u64,
     /// Runs in which it was stopped.
     pub runs: usize,

@@ -286,7 +286,7 @@ table! {
         read_bytes: Option<u64>,
         /// Written to block devices since sampling began, bytes.
         write_bytes: Option<u64>,
-        /// Periods in which the quota throttled it, since sampling began.
+        /// Periods in which a quota of its cgroup or of one above it throttled it, since sampling began.
         throttled: Option<u64>,
         /// Why figures are null.
         reason: Option<Label>,

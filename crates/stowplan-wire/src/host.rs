@@ -90,7 +90,7 @@ pub struct UsageSample {
     pub read_bytes: Option<u64>,
     /// Bytes written to block devices since the sampler began.
     pub write_bytes: Option<u64>,
-    /// Periods in which the quota throttled it, since the sampler began.
+    /// Periods in which a quota of its cgroup or of one above it throttled it, since the sampler began.
     pub throttled: Option<u64>,
 }
 

@@ -19,7 +19,7 @@ pub use limits::{Setting, no_swap, settings, shares_of};
 pub use oom::OomWatch;
 pub use others::OtherGroups;
 pub use readback::read_limits;
-pub(crate) use readback::scheduling_of;
+pub(crate) use readback::{quotas_above, scheduling_of};
 pub use remove::{kill_all, processes, remove_tree};
 
 /// Controllers that Stowplan uses.

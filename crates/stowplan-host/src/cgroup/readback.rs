@@ -95,6 +95,12 @@ fn levels(own: &Path, v2: bool) -> Vec<CpuLevel> {
     own.ancestors().filter_map(level).collect()
 }
 
+/// The groups above a group that limit how much CPU time all in them use together.
+pub(crate) fn quotas_above(own: &Path, v2: bool) -> impl Iterator<Item = &Path> {
+    let above = own.ancestors().skip(1);
+    above.filter(move |group| quota(group, v2).is_some())
+}
+
 /// The limits of a service: its groups' files, and the affinity and scheduling class of its first process.
 /// The affinity is what the kernel made of cpuset and affinity together, so it stands for both.
 #[must_use]

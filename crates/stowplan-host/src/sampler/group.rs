@@ -5,7 +5,8 @@ use std::path::Path;
 use stowplan_wire::host::SampleSubject;
 
 use super::Row;
-use super::source::{self, Buffer, Source, field, sum_after};
+use super::source::{self, BUFFER, Buffer, Source, field, sum_after};
+use crate::cgroup::quotas_above;
 
 /// The files of one cgroup.
 #[derive(Debug)]
@@ -15,11 +16,61 @@ pub(super) struct GroupFiles {
     memory: Source,
     memory_stat: Source,
     io: Source,
-    throttle: Source,
+    throttle: Option<Throttle>,
+}
+
+/// Periods in which a quota stopped a group. Where one above it has a quota, too, as a pod has beside its container, the
+/// kernel counts at the one that is first without time, or at both in one period: the level with the most has the figure.
+#[derive(Debug)]
+struct Throttle {
+    own: Level,
+    above: Vec<Level>,
+}
+
+/// A group and what it had counted when this began.
+#[derive(Debug)]
+struct Level {
+    stat: Source,
+    before: Option<u64>,
+}
+
+impl Level {
+    fn periods(&mut self, buffer: &mut Buffer) -> Option<u64> {
+        let now = field(self.stat.read(buffer)?, b"nr_throttled ")?;
+        Some(now.saturating_sub(*self.before.get_or_insert(now)))
+    }
+}
+
+impl Throttle {
+    /// `new` is a group that was made for what is sampled, and counts from its beginning.
+    fn of(group: &Path, v2: bool, new: bool) -> Self {
+        let level = |group: &Path, before| Level {
+            stat: Source::new(&group.join("cpu.stat")),
+            before,
+        };
+        let mut buffer = [0; BUFFER];
+        let above = quotas_above(group, v2).filter_map(|group| {
+            let mut level = level(group, None);
+            level.periods(&mut buffer).map(|_| level)
+        });
+        Self {
+            above: above.collect(),
+            own: level(group, new.then_some(0)),
+        }
+    }
+
+    /// `None` where the group itself does not say.
+    fn periods(&mut self, buffer: &mut Buffer) -> Option<u64> {
+        let own = self.own.periods(buffer)?;
+        let above = self.above.iter_mut();
+        let above = above.filter_map(|level| level.periods(buffer));
+        Some(above.fold(own, u64::max))
+    }
 }
 
 impl GroupFiles {
-    pub(super) fn new(subject: &SampleSubject) -> Self {
+    /// `new` is a group that was made when sampling had begun.
+    pub(super) fn new(subject: &SampleSubject, new: bool) -> Self {
         let v2 = subject.cgroups.contains_key("unified");
         let file = |controller: &str, v1_name: &str, v2_name: &str| {
             let (key, name) = if v2 {
@@ -44,7 +95,10 @@ impl GroupFiles {
                 "blkio.throttle.io_service_bytes_recursive",
                 "io.stat",
             ),
-            throttle: file("cpu", "cpu.stat", "cpu.stat"),
+            throttle: subject
+                .cgroups
+                .get(if v2 { "unified" } else { "cpu" })
+                .map(|group| Throttle::of(Path::new(group), v2, new)),
         }
     }
 
@@ -75,9 +129,7 @@ impl GroupFiles {
             row.read = Some(sum_after(text, read));
             row.write = Some(sum_after(text, write));
         }
-        row.throttled = self
-            .throttle
-            .read(buffer)
-            .and_then(|text| field(text, b"nr_throttled "));
+        let throttle = self.throttle.as_mut();
+        row.throttled = throttle.and_then(|throttle| throttle.periods(buffer));
     }
 }

@@ -138,7 +138,8 @@ impl Sampler {
             self.known.extend(&subject.pids);
             if subject.pids.is_empty() {
                 let number = self.subjects.add(subject.subject.clone());
-                self.groups.push((number, GroupFiles::new(subject)));
+                let files = GroupFiles::new(subject, self.subjects.later[number]);
+                self.groups.push((number, files));
             } else {
                 self.programs_of(subject);
             }

@@ -9,8 +9,12 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use super::*;
 
 fn subject(folder: &Path, keys: &[&str]) -> SampleSubject {
+    named("sensing", folder, keys)
+}
+
+fn named(name: &str, folder: &Path, keys: &[&str]) -> SampleSubject {
     SampleSubject {
-        subject: "sensing".to_owned(),
+        subject: name.to_owned(),
         cgroups: keys
             .iter()
             .map(|key| ((*key).to_owned(), folder.display().to_string()))
@@ -162,6 +166,45 @@ fn a_v2_group_is_read() {
         (rows[2].read_bytes, rows[1].write_bytes),
         (Some(95), Some(0))
     );
+}
+
+#[test]
+fn a_group_is_stopped_by_quotas_above_it_too() {
+    let root = tempfile::tempdir().unwrap();
+    let pod = root.path().join("pod");
+    let own = pod.join("container");
+    fs::create_dir_all(&own).unwrap();
+    let stopped = |group: &Path, periods: u32| {
+        let text = format!("usage_usec 1\nnr_throttled {periods}\n");
+        fs::write(group.join("cpu.stat"), text).unwrap();
+    };
+    for (group, quota) in [(root.path(), "max 100000"), (&pod, "20000 100000")] {
+        fs::write(group.join("cpu.max"), quota).unwrap();
+    }
+    for (group, periods) in [(root.path(), 50), (&pod, 7), (&own, 1)] {
+        stopped(group, periods);
+    }
+    let mut sampler = Sampler::new(&[subject(&own, &["unified"])], &[]);
+    sampler.sample();
+    // Its pod was without time first. What is above without a quota is no matter.
+    for (group, periods) in [(root.path(), 90), (&pod, 11), (&own, 1)] {
+        stopped(group, periods);
+    }
+    sampler.also(&[named("later", &own, &["unified"])], &[]);
+    sampler.sample();
+    // Both were in the same periods.
+    for (group, periods) in [(&pod, 13), (&own, 8)] {
+        stopped(group, periods);
+    }
+    sampler.sample();
+    let all = sampler.finish().usage;
+    let periods = |name| -> Vec<Option<u64>> {
+        let rows = of(&all, name).into_iter();
+        rows.map(|row| row.throttled).collect()
+    };
+    assert_eq!(periods("sensing"), [Some(0), Some(4), Some(7)]);
+    // Of its own it has counted all, of the pod's only what was since.
+    assert_eq!(periods("later"), [Some(1), Some(8)]);
 }
 
 #[test]
