@@ -1,8 +1,10 @@
 //! A TCP stream over loopback, as `iperf3` measures it: the side that connects sends, then it receives.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::measure::{Timed, median, timed};
 use super::storage::Aligned;
@@ -41,6 +43,7 @@ fn stream(connecting_sends: bool, omit: Duration, time: Duration) -> std::io::Re
     } else {
         (accepting, connecting)
     };
+    to.set_nonblocking(true)?;
     // It owns both ends: what receives is closed before the sender is waited for.
     std::thread::scope(move |scope| {
         scope.spawn(move || {
@@ -64,8 +67,7 @@ fn receive(from: &mut TcpStream, buffer: &mut [u8], time: Duration) -> std::io::
     let all = timed(0, |_| {
         let end = now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         while result.is_ok() && (bytes == 0 || now() < end) {
-            match from.read(buffer) {
-                Ok(0) => result = Err(std::io::ErrorKind::UnexpectedEof.into()),
+            match fill(from, buffer) {
                 Ok(read) => bytes += read as u64,
                 Err(error) => result = Err(error),
             }
@@ -75,6 +77,22 @@ fn receive(from: &mut TcpStream, buffer: &mut [u8], time: Duration) -> std::io::
         count: bytes,
         ..all
     })
+}
+
+/// Waits until there is something, and reads it until the buffer is full or nothing is left. iperf3 does so from a socket that
+/// does not block. What waits in `read` is woken at other times, and receives more.
+fn fill(from: &mut TcpStream, buffer: &mut [u8]) -> std::io::Result<usize> {
+    poll(&mut [PollFd::new(from, PollFlags::IN)], None)?;
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match from.read(&mut buffer[filled..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 #[cfg(test)]
@@ -89,7 +107,19 @@ mod tests {
         out.write_all(&[1; 1000]).unwrap();
         drop(out);
         let error = receive(&mut own, &mut [0; 64], Duration::from_secs(60)).unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_buffer_is_filled_with_what_is_there() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut out = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut own, _) = listener.accept().unwrap();
+        own.set_nonblocking(true).unwrap();
+        out.write_all(&[1; 1000]).unwrap();
+        // What was written over loopback is there.
+        let read = [64, 2000].map(|length| fill(&mut own, &mut vec![0; length]).unwrap());
+        assert_eq!(read, [64, 936]);
     }
 
     #[test]
