@@ -5,7 +5,7 @@ use std::path::Path;
 use stowplan_wire::host::SampleSubject;
 
 use super::Row;
-use super::source::{self, BUFFER, Buffer, Source, field, sum_after};
+use super::source::{self, Buffer, Source, field, sum_after};
 use crate::cgroup::quotas_above;
 
 /// The files of one cgroup.
@@ -27,7 +27,7 @@ struct Throttle {
     above: Vec<Level>,
 }
 
-/// A group and what it had counted when this began.
+/// A group, and what it had counted at the first sample: levels are compared, so each counts from its own beginning.
 #[derive(Debug)]
 struct Level {
     stat: Source,
@@ -48,14 +48,10 @@ impl Throttle {
             stat: Source::new(&group.join("cpu.stat")),
             before,
         };
-        let mut buffer = [0; BUFFER];
-        let above = quotas_above(group, v2).filter_map(|group| {
-            let mut level = level(group, None);
-            level.periods(&mut buffer).map(|_| level)
-        });
+        let above = quotas_above(group, v2);
         Self {
-            above: above.collect(),
             own: level(group, new.then_some(0)),
+            above: above.map(|group| level(group, None)).collect(),
         }
     }
 

@@ -239,11 +239,10 @@ impl Sampler {
     #[must_use]
     pub fn finish(mut self) -> Sampled {
         type Counter = fn(&mut UsageSample) -> &mut Option<u64>;
-        const COUNTERS: [Counter; 4] = [
+        const COUNTERS: [Counter; 3] = [
             |row| &mut row.cpu_ns,
             |row| &mut row.read_bytes,
             |row| &mut row.write_bytes,
-            |row| &mut row.throttled,
         ];
         // Once more, for names of programs: one that was found while it began had that of what began it.
         self.look_into_services();
