@@ -13,7 +13,7 @@ use super::{Labelled, NOT_OURS, RUN, SERVICE, User};
 /// The image of a user's containers; its tag is the one that Podman gives whatever is asked for.
 const IMAGE: &str = "localhost/users-own";
 
-/// What no answer takes. A daemon can wait for itself: that of Docker 20.10 did when sixty tasks of a swarm ended together.
+/// What no answer takes. A daemon can wait for itself: that of Docker 20.10 did when dozens of tasks of a swarm ended together.
 const HUNG: Duration = Duration::from_mins(3);
 
 /// A daemon that speaks Docker's API.
